@@ -29,7 +29,10 @@ func TestWhoTakesBoundsOff(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		if bytes.Contains(text, []byte("deadletter.Scope{})")) {
-			found = append(found, filepath.ToSlash(strings.TrimPrefix(path, filepath.Join("..", "internal")+string(filepath.Separator))))
+			found = append(
+				found,
+				filepath.ToSlash(strings.TrimPrefix(path, filepath.Join("..", "internal")+string(filepath.Separator))),
+			)
 		}
 		return err
 	})

@@ -13,7 +13,10 @@ import (
 
 // clocked is the list of the packages that decide by time. They must not read the system clock.
 // Their code gets the current time from a function.
-var clocked = []string{"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query", "payload", "failure", "deadletter"}
+var clocked = []string{
+	"ingest", "drain", "annotation", "classify", "requeue", "operation", "schemas", "notify", "rules", "query",
+	"payload", "failure", "deadletter",
+}
 
 // readsClock lists the functions that may read the system clock, although their packages are in the
 // list "clocked". Each value says why the function may do so.

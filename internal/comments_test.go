@@ -36,7 +36,9 @@ func TestCommentsFit(t *testing.T) {
 			return
 		}
 		for i, line := range lines {
-			if n := utf8.RuneCountInString(line); n > columns && comment.MatchString(line) && !unbroken.MatchString(line) {
+			if n := utf8.RuneCountInString(
+				line,
+			); n > columns && comment.MatchString(line) && !unbroken.MatchString(line) {
 				t.Errorf("%s:%d has %d columns", path, i+1, n)
 			}
 		}
@@ -56,7 +58,8 @@ func TestProseFits(t *testing.T) {
 			if strings.HasPrefix(strings.TrimSpace(line), "```") {
 				code = !code
 			}
-			if code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "![") {
+			if code || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") ||
+				strings.HasPrefix(line, "![") {
 				continue
 			}
 			if n := utf8.RuneCountInString(line); n > columns {
@@ -74,11 +77,13 @@ func sources(t *testing.T, visit func(path string, lines []string)) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" && d.Name() != ".github":
+		case d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" &&
+			d.Name() != ".github":
 			return filepath.SkipDir
 		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || d.Name() == "node_modules"):
 			return filepath.SkipDir
-		case !d.Type().IsRegular() || filepath.Ext(path) == "" && filepath.Dir(path) != "../.ci" && d.Name() != "Makefile":
+		case !d.Type().IsRegular() || filepath.Ext(path) == "" && filepath.Dir(path) != "../.ci" &&
+			d.Name() != "Makefile":
 			return nil
 		}
 		text, err := os.ReadFile(path)

@@ -32,41 +32,121 @@ type room struct{ name, is, imports string }
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
-	{"internal/cli", "all commands except serve; links no store and no broker client", "internal/api internal/query internal/config internal/rules internal/topology"},
-	{"internal/server", "wires the rooms together: `dlo serve`, and the commands that open the store file or a broker", all + " but cmd/demo internal/cli internal/storetest internal/system internal/testenv"},
-	{"web", "chi router, middleware; handlers of the pages and the JSON API", "web/view internal/api internal/config internal/identity internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static"},
+	{
+		"internal/cli", "all commands except serve; links no store and no broker client",
+		"internal/api internal/query internal/config internal/rules internal/topology",
+	},
+	{
+		"internal/server",
+		"wires the rooms together: `dlo serve`, and the commands that open the store file or a broker",
+		all + " but cmd/demo internal/cli internal/storetest internal/system internal/testenv",
+	},
+	{
+		"web", "chi router, middleware; handlers of the pages and the JSON API",
+		"web/view internal/api internal/config internal/identity internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static",
+	},
 	{"web/view", "templ components and their view models; no input or output", "internal/failure static"},
 	{"static", "css, js, img; URL(name) with content hash; served by web", ""},
-	{"internal/ingest", "the window protocol: takes letters in, exactly one row each, from inboxes continuously and from other queues once", ""},
+	{
+		"internal/ingest",
+		"the window protocol: takes letters in, exactly one row each, from inboxes continuously and from other queues once",
+		"",
+	},
 	{"internal/drain", "takes letters once, on request, from queues that are not inboxes", "internal/rules"},
 	{"internal/annotation", "records what consumers report about the messages that they reject", ""},
-	{"internal/classify", "after the commit: decodes under a budget, masks summary and error, groups, decides; the indexer writes the search terms of letters", "internal/rules internal/payload internal/failure"},
-	{"internal/requeue", "the one publishing path: dispatcher, rates, breakers, the waiters and the watch", "internal/rules"},
-	{"internal/operation", "plan, start, canary, pace, pause, stop, verdict; redirects; pauses of retries; retention; how groups change state over time", "internal/rules internal/query"},
-	{"internal/schemas", "descriptor sets: uploads, the watched directory, gRPC servers; owns the registry that decodes bodies", "internal/descriptor internal/payload"},
-	{"internal/notify", "sends pages, notices and digests from the outbox, one file per channel; decides when a digest is due", ""},
-	{"internal/drill", "`dlo drill`: causes failures in a vhost of its own and checks that dlo reports each of them", ""},
-	{"internal/adopt", "sets the policies of plans on brokers, proves them with a message, and takes them back", "internal/topology internal/payload"},
-	{"internal/trial", "sends a test letter the whole way, so that people see the path before their own letters take it", "internal/payload"},
-	{"internal/store", "all SQL; counters and rollups change in the same transaction as the letters", "migrations internal/query"},
+	{
+		"internal/classify",
+		"after the commit: decodes under a budget, masks summary and error, groups, decides; the indexer writes the search terms of letters",
+		"internal/rules internal/payload internal/failure",
+	},
+	{
+		"internal/requeue", "the one publishing path: dispatcher, rates, breakers, the waiters and the watch",
+		"internal/rules",
+	},
+	{
+		"internal/operation",
+		"plan, start, canary, pace, pause, stop, verdict; redirects; pauses of retries; retention; how groups change state over time",
+		"internal/rules internal/query",
+	},
+	{
+		"internal/schemas",
+		"descriptor sets: uploads, the watched directory, gRPC servers; owns the registry that decodes bodies",
+		"internal/descriptor internal/payload",
+	},
+	{
+		"internal/notify",
+		"sends pages, notices and digests from the outbox, one file per channel; decides when a digest is due", "",
+	},
+	{
+		"internal/drill", "`dlo drill`: causes failures in a vhost of its own and checks that dlo reports each of them",
+		"",
+	},
+	{
+		"internal/adopt", "sets the policies of plans on brokers, proves them with a message, and takes them back",
+		"internal/topology internal/payload",
+	},
+	{
+		"internal/trial",
+		"sends a test letter the whole way, so that people see the path before their own letters take it",
+		"internal/payload",
+	},
+	{
+		"internal/store", "all SQL; counters and rollups change in the same transaction as the letters",
+		"migrations internal/query",
+	},
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", "internal/topology"},
-	{"internal/survey", "looks at the dead-letter paths of the vhosts every 30 s, and keeps the latest findings", "internal/topology"},
-	{"internal/payload", "makes bodies readable: peels encodings and envelopes, decodes under a budget, matches, masks, edits", "internal/budget internal/descriptor"},
-	{"internal/descriptor", "protobuf types: sets, .proto files (compiled in a process of their own), versions, the cost of decoding a body", "internal/budget"},
+	{
+		"internal/survey", "looks at the dead-letter paths of the vhosts every 30 s, and keeps the latest findings",
+		"internal/topology",
+	},
+	{
+		"internal/payload",
+		"makes bodies readable: peels encodings and envelopes, decodes under a budget, matches, masks, edits",
+		"internal/budget internal/descriptor",
+	},
+	{
+		"internal/descriptor",
+		"protobuf types: sets, .proto files (compiled in a process of their own), versions, the cost of decoding a body",
+		"internal/budget",
+	},
 	{"internal/budget", "limits the cost of reading one letter", ""},
-	{"internal/failure", "what a consumer or its framework reports about a failure, and which parts distinguish one cause from another", ""},
-	{"internal/rules", "Decide and Explain (ordered rules, first match wins), back-off and jitter, Targets (the allow list of requeue targets)", ""},
-	{"internal/config", "the YAML configuration file; reports all mistakes together, with line and column", "internal/identity internal/rules internal/topology"},
-	{"internal/identity", "who makes a request: a person whom a trusted proxy names, a user of dlo with a session, or the holder of a token; what each may do", ""},
+	{
+		"internal/failure",
+		"what a consumer or its framework reports about a failure, and which parts distinguish one cause from another",
+		"",
+	},
+	{
+		"internal/rules",
+		"Decide and Explain (ordered rules, first match wins), back-off and jitter, Targets (the allow list of requeue targets)",
+		"",
+	},
+	{
+		"internal/config", "the YAML configuration file; reports all mistakes together, with line and column",
+		"internal/identity internal/rules internal/topology",
+	},
+	{
+		"internal/identity",
+		"who makes a request: a person whom a trusted proxy names, a user of dlo with a session, or the holder of a token; what each may do",
+		"",
+	},
 	{"internal/query", "the query language: parsed once, errors with position; store compiles it to SQL", ""},
 	{"internal/topology", "finds what will lose dead letters in a vhost: a snapshot goes in, findings come out", ""},
 	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", "internal/topology"},
 	{"internal/deadletter", "the domain: letters, deaths, origins, states, the sanitiser, typed headers", "nothing"},
 	{"internal/system", "tests only: the whole program is killed, disconnected and measured", ""},
-	{"internal/testenv", "tests and `make demo` only: private brokers, a relay that can be cut, a browser, golden pages", ""},
-	{"internal/storetest", "tests only: an empty store, of this version or an older one, and filled values", "migrations"},
-	{"internal/payload/payloadtest", "tests only: messages and bombs, for payload, descriptor, schemas and the corpus", ""},
+	{
+		"internal/testenv",
+		"tests and `make demo` only: private brokers, a relay that can be cut, a browser, golden pages", "",
+	},
+	{
+		"internal/storetest", "tests only: an empty store, of this version or an older one, and filled values",
+		"migrations",
+	},
+	{
+		"internal/payload/payloadtest",
+		"tests only: messages and bombs, for payload, descriptor, schemas and the corpus", "",
+	},
 }
 
 // all is a word that can stand in place of a list of imports in the variable "rooms". It means that
@@ -104,7 +184,8 @@ func packages(t *testing.T) map[string]pkg {
 		if len(p.GoFiles) > 0 {
 			name := strings.TrimPrefix(p.ImportPath, module)
 			found[name] = p
-			for dir := name; dir != "."; dir = path.Dir(dir) { // because these folders are read, go test runs again after a change in them
+			// because these folders are read, go test runs again after a change in them
+			for dir := name; dir != "."; dir = path.Dir(dir) {
 				if _, err := os.ReadDir("../" + dir); err != nil {
 					t.Fatal(err)
 				}
@@ -125,7 +206,9 @@ func allowed(row, of string) bool {
 // neverLinked contains, for each package, the packages that it must not import, neither directly
 // nor through other packages. docs/architecture.md promises this.
 var neverLinked = map[string][]string{
-	"internal/cli":        {module + "internal/store", module + "internal/rabbitmq", "github.com/rabbitmq/amqp091-go", "modernc.org/sqlite"},
+	"internal/cli": {
+		module + "internal/store", module + "internal/rabbitmq", "github.com/rabbitmq/amqp091-go", "modernc.org/sqlite",
+	},
 	"internal/payload":    {"net/http", "google.golang.org/grpc"},
 	"internal/deadletter": {"net/http"},
 	"internal/api":        {"net/http"},
@@ -173,7 +256,9 @@ func TestWhoImportsWhom(t *testing.T) {
 			if imported == "net/http" && slices.Contains(noHTTP, name) {
 				t.Errorf("%s imports net/http", name)
 			}
-			if first, _, _ := strings.Cut(imported, "/"); !ours && slices.Contains(pure, name) && strings.Contains(first, ".") {
+			if first, _, _ := strings.Cut(
+				imported, "/",
+			); !ours && slices.Contains(pure, name) && strings.Contains(first, ".") {
 				t.Errorf("%s imports %s, which is not of the standard library", name, imported)
 			}
 		}

@@ -58,7 +58,8 @@ func TestEveryTestHasItsTier(t *testing.T) {
 				case fullLine.MatchString(first):
 					full++
 					marked[name] = true
-				case strings.HasPrefix(path, "system/") && name != "TestMain" && !elsewhere.MatchString(body(string(code), name)) && !slices.Contains(essential, name):
+				case strings.HasPrefix(path, "system/") && name != "TestMain" &&
+					!elsewhere.MatchString(body(string(code), name)) && !slices.Contains(essential, name):
 					t.Errorf("%s is in make test, but not in the table of CONTRIBUTING", name)
 				default:
 					there[name] = true

@@ -36,7 +36,8 @@ func ApplyTo(ctx context.Context, db *sql.DB, version int64) error {
 		return fmt.Errorf("migrations: %w", err)
 	}
 	var exists int
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = $1`, goose.DefaultTablename).Scan(&exists); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table'
+		AND name = $1`, goose.DefaultTablename).Scan(&exists); err != nil {
 		return err
 	}
 	if exists > 0 {

@@ -163,13 +163,15 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	db := database(t)
-	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil { // one of the last statements of the first step fails because of this table
+	// one of the last statements of the first step fails because of this table
+	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := migrations.Apply(context.Background(), db); err == nil {
 		t.Fatal("applied over a table that was there")
 	}
-	if got := schema(t, db); strings.Contains(got, "table letters ") || !strings.Contains(got, "CREATE TABLE counters (mine)") {
+	if got := schema(t, db); strings.Contains(got, "table letters ") ||
+		!strings.Contains(got, "CREATE TABLE counters (mine)") {
 		t.Errorf("half a step is there:\n%s", got)
 	}
 	if _, err := db.Exec(`DROP TABLE counters`); err != nil {
@@ -188,7 +190,8 @@ func TestEveryTableIsStrict(t *testing.T) {
 	if err := migrations.Apply(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := db.Query(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%' AND name NOT LIKE 'words%'`)
+	rows, err := db.Query(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0
+		AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%' AND name NOT LIKE 'words%'`)
 	if err != nil {
 		t.Fatal(err)
 	}

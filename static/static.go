@@ -145,7 +145,8 @@ func (l files) addSheet(fsys fs.FS, name string) (bool, error) {
 		if !ok {
 			return false, nil
 		}
-		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`) // the path is relative, because dlo may be served below a base path
+		// the path is relative, because dlo may be served below a base path
+		out.WriteString(`url("` + path.Join(path.Dir(ref), path.Base(url)) + `")`)
 		rest = tail
 	}
 	l.put(name, []byte(out.String()))

@@ -40,7 +40,8 @@ func TestStyleSheetsNameHashedFiles(t *testing.T) {
 		t.Errorf("style.css does not import the hashed tokens.css: %.80s", style)
 	}
 	for _, name := range []string{"css/tokens.css", "css/style.css", "css/dlo.css"} {
-		if body := content(name); strings.Contains(body, "http:") || strings.Contains(body, "https:") || strings.Contains(body, "data:") {
+		if body := content(name); strings.Contains(body, "http:") || strings.Contains(body, "https:") ||
+			strings.Contains(body, "data:") {
 			t.Errorf("%s loads something from elsewhere", name)
 		}
 	}
@@ -51,8 +52,11 @@ func TestWrongFoldersAreRefused(t *testing.T) {
 	for name, fsys := range map[string]fstest.MapFS{
 		"unknown kind":      {"css/a.exe": {Data: []byte("x")}},
 		"missing reference": {"css/a.css": {Data: []byte(`@import url("b.css");`)}},
-		"circle":            {"css/a.css": {Data: []byte(`@import url("b.css");`)}, "css/b.css": {Data: []byte(`@import url("a.css");`)}},
-		"not closed":        {"css/a.css": {Data: []byte(`@import url("b.css`)}},
+		"circle": {
+			"css/a.css": {Data: []byte(`@import url("b.css");`)},
+			"css/b.css": {Data: []byte(`@import url("a.css");`)},
+		},
+		"not closed": {"css/a.css": {Data: []byte(`@import url("b.css`)}},
 	} {
 		if _, err := read(fsys); err == nil {
 			t.Errorf("%s: no error", name)

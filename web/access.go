@@ -23,7 +23,13 @@ func (w *Web) access(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) accessPage(r *http.Request) (view.AccessPage, error) {
-	p := view.AccessPage{Shell: w.shell(r, "Users and tokens", ""), UsersOff: w.Users == nil, TokensOff: !w.TokensOn, Roles: deadletter.RoleNames(), Token: view.NewTokenForm}
+	p := view.AccessPage{
+		Shell:     w.shell(r, "Users and tokens", ""),
+		UsersOff:  w.Users == nil,
+		TokensOff: !w.TokensOn,
+		Roles:     deadletter.RoleNames(),
+		Token:     view.NewTokenForm,
+	}
 	var err error
 	if p.Tokens, err = w.Store.Tokens(r.Context()); err != nil || p.UsersOff {
 		return p, err
@@ -34,7 +40,9 @@ func (w *Web) accessPage(r *http.Request) (view.AccessPage, error) {
 
 // madeSecret returns the page that shows a new secret. If the form was not valid, the page shows
 // the form again with the reason.
-func (w *Web) madeSecret(r *http.Request, n view.NewSecret, refused func(*view.AccessPage, string), err error) (templ.Component, error) {
+func (w *Web) madeSecret(
+	r *http.Request, n view.NewSecret, refused func(*view.AccessPage, string), err error,
+) (templ.Component, error) {
 	if err != nil && !errors.Is(err, deadletter.ErrInvalid) && !errors.Is(err, deadletter.ErrConflict) {
 		return nil, err
 	}
@@ -57,13 +65,26 @@ func accessForm(r *http.Request) (view.AccessForm, error) {
 	}
 	in := r.PostForm
 	return view.AccessForm{
-		Name: strings.TrimSpace(in.Get("name")), Role: in.Get("role"), Reveal: in.Get("reveal") != "", Purge: in.Get("purge") != "",
-		Queues: in.Get("queues"), VHosts: in.Get("vhosts"), Brokers: in.Get("brokers"), Days: in.Get("days"),
+		Name:    strings.TrimSpace(in.Get("name")),
+		Role:    in.Get("role"),
+		Reveal:  in.Get("reveal") != "",
+		Purge:   in.Get("purge") != "",
+		Queues:  in.Get("queues"),
+		VHosts:  in.Get("vhosts"),
+		Brokers: in.Get("brokers"),
+		Days:    in.Get("days"),
 	}, nil
 }
 
 func grantOf(f view.AccessForm) api.GrantRequest {
-	return api.GrantRequest{Role: f.Role, Reveal: f.Reveal, Purge: f.Purge, Queues: strings.Fields(f.Queues), VHosts: strings.Fields(f.VHosts), Brokers: strings.Fields(f.Brokers)}
+	return api.GrantRequest{
+		Role:    f.Role,
+		Reveal:  f.Reveal,
+		Purge:   f.Purge,
+		Queues:  strings.Fields(f.Queues),
+		VHosts:  strings.Fields(f.VHosts),
+		Brokers: strings.Fields(f.Brokers),
+	}
 }
 
 // addUserForm handles POST /access/users.
@@ -73,7 +94,11 @@ func (w *Web) addUserForm(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	made, err := w.addUser(r, api.UserRequest{Name: f.Name, GrantRequest: grantOf(f)})
-	return w.madeSecret(r, view.NewSecret{Link: true, Name: made.Name, Text: made.Link}, func(p *view.AccessPage, why string) {
+	return w.madeSecret(r, view.NewSecret{
+		Link: true,
+		Name: made.Name,
+		Text: made.Link,
+	}, func(p *view.AccessPage, why string) {
 		f.Error = why
 		p.User = f
 	}, err)
@@ -107,7 +132,11 @@ func (w *Web) resetUserForm(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	made, err := w.resetUser(r, f.Name)
-	return w.madeSecret(r, view.NewSecret{Link: true, Name: made.Name, Text: made.Link}, func(*view.AccessPage, string) {}, err)
+	return w.madeSecret(r, view.NewSecret{
+		Link: true,
+		Name: made.Name,
+		Text: made.Link,
+	}, func(*view.AccessPage, string) {}, err)
 }
 
 // removeUserForm handles POST /access/users/remove.

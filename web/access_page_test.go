@@ -26,17 +26,27 @@ func TestUsersOnThePage(t *testing.T) {
 	g.ask("GET", "/access", nil).want(t, 200, "lena", "operator, reveal, purge")
 	asked := url.Values{"name": {" mia "}, "role": {"operator"}, "queues": {"orders.* billing"}, "return": {"/access"}}
 	link := secretOn(t, g.ask("POST", "/access/users", asked).want(t, 200, "A link for mia"))
-	again := g.ask("POST", "/access/users", asked).want(t, 409, "role=\"alert\"", `value="mia"`, `value="orders.* billing"`)
+	again := g.ask("POST", "/access/users", asked).want(
+		t, 409, "role=\"alert\"", `value="mia"`, `value="orders.* billing"`,
+	)
 	if strings.Contains(again.text, "A link for") {
 		t.Error("a refused form shows a link")
 	}
-	g.ask("POST", "/access/users", url.Values{"name": {"token:x"}, "role": {"viewer"}}).want(t, 400, "user&#39;s name has 1 to 64")
+	g.ask("POST", "/access/users", url.Values{
+		"name": {"token:x"},
+		"role": {"viewer"},
+	}).want(t, 400, "user&#39;s name has 1 to 64")
 	g.accept(t, link)
 	g.ask("GET", "/account", nil).want(t, 200, "operator, queues orders.* billing")
 	g.ask("GET", "/access", nil).want(t, 403)
 
 	g.signIn("root", passphrase)
-	link = secretOn(t, g.ask("POST", "/access/users/reset", url.Values{"name": {"mia"}}).want(t, 200, "A link for mia", "no password yet"))
+	link = secretOn(
+		t,
+		g.ask(
+			"POST", "/access/users/reset", url.Values{"name": {"mia"}},
+		).want(t, 200, "A link for mia", "no password yet"),
+	)
 	g.signIn("mia", passphrase).want(t, 401)
 	g.accept(t, link)
 	g.signIn("root", passphrase)
@@ -55,9 +65,21 @@ func TestTokensOnThePage(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	g.signIn("root", passphrase)
-	g.ask("POST", "/access/tokens", url.Values{"name": {"c i"}, "role": {"viewer"}, "days": {"30"}}).want(t, 400, "name of a token has", `value="c i"`)
-	g.ask("POST", "/access/tokens", url.Values{"name": {"ci"}, "role": {"viewer"}, "days": {"soon"}}).want(t, 400, "days is a number")
-	page := g.ask("POST", "/access/tokens", url.Values{"name": {"ci"}, "role": {"viewer"}, "days": {"30"}}).want(t, 200, "The token ci")
+	g.ask("POST", "/access/tokens", url.Values{
+		"name": {"c i"},
+		"role": {"viewer"},
+		"days": {"30"},
+	}).want(t, 400, "name of a token has", `value="c i"`)
+	g.ask("POST", "/access/tokens", url.Values{
+		"name": {"ci"},
+		"role": {"viewer"},
+		"days": {"soon"},
+	}).want(t, 400, "days is a number")
+	page := g.ask("POST", "/access/tokens", url.Values{
+		"name": {"ci"},
+		"role": {"viewer"},
+		"days": {"30"},
+	}).want(t, 200, "The token ci")
 	secret := secretOn(t, page)
 	if g.withToken(secret).StatusCode != 200 {
 		t.Error("the token is not accepted")
@@ -90,8 +112,16 @@ func TestTheAccessPageAsksForThePassword(t *testing.T) {
 	g.signIn("root", passphrase)
 	g.late.Store(int64(16 * time.Minute))
 	g.ask("GET", "/access", nil).want(t, 303).redirectsTo(t, "/signin/again?next=%2Faccess")
-	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"/access"}}, "Referer", "http://example.com/access/users").want(t, 303).redirectsTo(t, "/signin/again?next=%2Faccess")
-	g.ask("POST", "/access/users", url.Values{"name": {"mia"}, "role": {"viewer"}, "return": {"https://evil.example/"}}).want(t, 303).redirectsTo(t, "/signin/again?next=%2F")
+	g.ask("POST", "/access/users", url.Values{
+		"name":   {"mia"},
+		"role":   {"viewer"},
+		"return": {"/access"},
+	}, "Referer", "http://example.com/access/users").want(t, 303).redirectsTo(t, "/signin/again?next=%2Faccess")
+	g.ask("POST", "/access/users", url.Values{
+		"name":   {"mia"},
+		"role":   {"viewer"},
+		"return": {"https://evil.example/"},
+	}).want(t, 303).redirectsTo(t, "/signin/again?next=%2F")
 }
 
 // TestNobodyGivesMoreOnThePage uses an admin who may not see masked data. This admin must not be
@@ -133,7 +163,11 @@ func (g *guests) accept(t *testing.T, link string) {
 		t.Fatal(err)
 	}
 	g.cookies = nil
-	g.ask("POST", "/welcome", url.Values{"code": {u.Query().Get("code")}, "new": {passphrase}, "repeated": {passphrase}}).want(t, 303)
+	g.ask("POST", "/welcome", url.Values{
+		"code":     {u.Query().Get("code")},
+		"new":      {passphrase},
+		"repeated": {passphrase},
+	}).want(t, 303)
 }
 
 // withToken sends a request with a token. The response says to whom the token belongs.

@@ -85,7 +85,9 @@ func (g *guests) signIn(name, password string) answer {
 func TestPeopleSignIn(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
-	g.ask("GET", "/letters?q=state%3Adead", nil).want(t, 303).redirectsTo(t, "/signin?next=%2Fletters%3Fq%3Dstate%253Adead")
+	g.ask("GET", "/letters?q=state%3Adead", nil).want(t, 303).redirectsTo(
+		t, "/signin?next=%2Fletters%3Fq%3Dstate%253Adead",
+	)
 	g.ask("GET", "/signin?next=/queues", nil).want(t, 200, `name="next" value="/queues"`, "Sign in")
 	g.ask("GET", "/signin?next=https://evil.example", nil).want(t, 200, `name="next" value="/"`)
 	g.signIn("Lena", passphrase).want(t, 303).redirectsTo(t, "/queues")
@@ -111,7 +113,11 @@ func TestAnOldCookieIsNobody(t *testing.T) {
 	g.ask("POST", "/signout", nil).want(t, 303)
 	g.cookies = kept
 	g.ask("GET", "/account", nil).want(t, 303).redirectsTo(t, "/signin?next=%2Faccount")
-	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {"another four words here"}, "repeated": {"another four words here"}}).want(t, 401)
+	g.ask("POST", "/account/password", url.Values{
+		"old":      {passphrase},
+		"new":      {"another four words here"},
+		"repeated": {"another four words here"},
+	}).want(t, 401)
 	g.signIn("lena", passphrase).want(t, 303)
 
 	g.late.Store(int64(2 * time.Hour))
@@ -145,7 +151,11 @@ func TestAPasswordIsResetDuringARequest(t *testing.T) {
 		code int
 		want string
 	}{
-		"/signin":           {url.Values{"name": {"lena"}, "password": {passphrase}}, 401, "do not match. 5 tries left."},
+		"/signin": {
+			url.Values{"name": {"lena"}, "password": {passphrase}},
+			401,
+			"do not match. 5 tries left.",
+		},
 		"/signin/again":     {url.Values{"password": {passphrase}}, 303, ""},
 		"/account/password": {url.Values{"old": {passphrase}, "new": {fresh}, "repeated": {fresh}}, 303, ""},
 	} {
@@ -172,7 +182,9 @@ func TestAPlantedSessionStaysNobody(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	g.signIn("root", passphrase).want(t, 303)
-	for name, planted := range map[string]string{"a secret that dlo never gave": deadletter.NewSecret(), "a session of the attacker": g.cookies[0].Value} {
+	for name, planted := range map[string]string{
+		"a secret that dlo never gave": deadletter.NewSecret(), "a session of the attacker": g.cookies[0].Value,
+	} {
 		g.cookies = []*http.Cookie{{Name: "dlo-session", Value: planted}}
 		g.ask("POST", "/signin", url.Values{"name": {"lena"}, "password": {passphrase}, "next": {"/"}}).want(t, 303)
 		if len(g.cookies) != 1 || g.cookies[0].Value == planted {
@@ -219,7 +231,8 @@ func TestWrongPasswords(t *testing.T) {
 	g := openGuests(t)
 	known, unknown := g.signIn("lena", "wrong"), g.signIn("nobody", "wrong")
 	same := func(s string) string { return regexp.MustCompile(`value="(lena|nobody)"`).ReplaceAllString(s, "") }
-	if known.StatusCode != 401 || same(known.text) != same(unknown.text) || !strings.Contains(known.text, "do not match. 4 tries left.") {
+	if known.StatusCode != 401 || same(known.text) != same(unknown.text) ||
+		!strings.Contains(known.text, "do not match. 4 tries left.") {
 		t.Errorf("%d %s", known.StatusCode, known.text)
 	}
 	for range 4 {
@@ -233,7 +246,9 @@ func TestWrongPasswords(t *testing.T) {
 	g.signIn("lena", passphrase).want(t, 303)
 	g.signIn("root", passphrase)
 	g.ask("GET", "/audit?q=who:lena", nil).want(t, 200, "sign-in failed")
-	if a := g.ask("GET", "/audit?q=who:unknown", nil).want(t, 200, "sign-in failed"); strings.Contains(a.text, "nobody") {
+	if a := g.ask(
+		"GET", "/audit?q=who:unknown", nil,
+	).want(t, 200, "sign-in failed"); strings.Contains(a.text, "nobody") {
 		t.Error("the audit has a name that was typed")
 	}
 	g.signIn("lena", strings.Repeat("x", 10_000)).want(t, 401)
@@ -342,12 +357,17 @@ func TestThePasswordIsAskedAgain(t *testing.T) {
 	g.ask("POST", "/letters/confirm", purge).want(t, 200)
 	g.late.Store(int64(16 * time.Minute))
 	g.ask("POST", "/letters/confirm", purge, "Referer", "http://example.com/letters/"+id).want(t, 303)
-	g.ask("POST", "/letters/"+id+"/reveal", url.Values{"header": {"a"}}, "Sec-Fetch-Dest", "empty").want(t, 403, "to see masked data, give your password again")
+	g.ask(
+		"POST", "/letters/"+id+"/reveal", url.Values{"header": {"a"}}, "Sec-Fetch-Dest", "empty",
+	).want(t, 403, "to see masked data, give your password again")
 	g.ask("POST", "/letters/confirm", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 200)
 	before := g.cookies
 	g.ask("GET", "/signin/again?next=/letters/"+id, nil).want(t, 200, "lena", `value="/letters/`+id+`"`)
 	g.ask("POST", "/signin/again", url.Values{"password": {"wrong"}}).want(t, 401, "4 tries left")
-	g.ask("POST", "/signin/again", url.Values{"password": {passphrase}, "next": {"/letters/" + id}}).want(t, 303).redirectsTo(t, "/letters/"+id)
+	g.ask("POST", "/signin/again", url.Values{
+		"password": {passphrase},
+		"next":     {"/letters/" + id},
+	}).want(t, 303).redirectsTo(t, "/letters/"+id)
 	g.ask("POST", "/letters/confirm", purge).want(t, 200)
 	renewed := g.cookies
 	g.cookies = before
@@ -365,10 +385,26 @@ func TestChangingThePassword(t *testing.T) {
 	other := g.cookies
 	g.signIn("lena", passphrase)
 	fresh := "another four words here"
-	g.ask("POST", "/account/password", url.Values{"old": {"wrong"}, "new": {fresh}, "repeated": {fresh}}).want(t, 401, "4 tries left")
-	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {fresh}, "repeated": {"x"}}).want(t, 400, "The two passwords differ.")
-	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {"lena lena lena"}, "repeated": {"lena lena lena"}}).want(t, 400, "contains the name")
-	g.ask("POST", "/account/password", url.Values{"old": {passphrase}, "new": {fresh}, "repeated": {fresh}}).want(t, 303)
+	g.ask("POST", "/account/password", url.Values{
+		"old":      {"wrong"},
+		"new":      {fresh},
+		"repeated": {fresh},
+	}).want(t, 401, "4 tries left")
+	g.ask("POST", "/account/password", url.Values{
+		"old":      {passphrase},
+		"new":      {fresh},
+		"repeated": {"x"},
+	}).want(t, 400, "The two passwords differ.")
+	g.ask("POST", "/account/password", url.Values{
+		"old":      {passphrase},
+		"new":      {"lena lena lena"},
+		"repeated": {"lena lena lena"},
+	}).want(t, 400, "contains the name")
+	g.ask("POST", "/account/password", url.Values{
+		"old":      {passphrase},
+		"new":      {fresh},
+		"repeated": {fresh},
+	}).want(t, 303)
 	g.ask("GET", "/account", nil).want(t, 200)
 	g.cookies = other
 	g.ask("GET", "/account", nil).want(t, 303)
@@ -381,7 +417,10 @@ func TestSecureCookies(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	g.Secure = true
-	r := httptest.NewRequest("POST", "/signin", strings.NewReader(url.Values{"name": {"lena"}, "password": {passphrase}}.Encode()))
+	r := httptest.NewRequest("POST", "/signin", strings.NewReader(url.Values{
+		"name":     {"lena"},
+		"password": {passphrase},
+	}.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	a := g.do(r).want(t, 303)
 	set := a.Cookies()
@@ -389,7 +428,8 @@ func TestSecureCookies(t *testing.T) {
 		t.Fatalf("%d cookies", len(set))
 	}
 	c := set[0]
-	if c.Name != "__Host-dlo" || !strings.HasPrefix(c.Value, "dlo_") || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+	if c.Name != "__Host-dlo" || !strings.HasPrefix(c.Value, "dlo_") || !c.Secure || !c.HttpOnly ||
+		c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
 		t.Error(c)
 	}
 	if a.Header.Get("Strict-Transport-Security") == "" {

@@ -35,7 +35,8 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			return
 		}
 		p = w.viewedAs(r, p)
-		if !p.May(deadletter.VerbView) { // every page shows numbers in its shell, so even an error page would disclose them
+		// every page shows numbers in its shell, so even an error page would disclose them
+		if !p.May(deadletter.VerbView) {
 			w.refuseUnknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}
@@ -58,7 +59,10 @@ func (w *Web) gate(next http.Handler) http.Handler {
 		verb, scoped := neededBy(r)
 		err := deadletter.Reach(p, verb)
 		if err == nil && !scoped && !p.MayEverywhere(verb) {
-			err = fmt.Errorf("%w: this concerns all queues, but the grants of %s are only for some queues", deadletter.ErrDenied, deadletter.Visible(p.Name))
+			err = fmt.Errorf(
+				"%w: this concerns all queues, but the grants of %s are only for some queues", deadletter.ErrDenied,
+				deadletter.Visible(p.Name),
+			)
 		}
 		if err != nil {
 			w.fail(rw, r, err)
@@ -73,7 +77,10 @@ func (w *Web) gate(next http.Handler) http.Handler {
 func (w *Web) refuseUnknown(rw http.ResponseWriter, r *http.Request, err error) {
 	code := statusOf(err)
 	if code != http.StatusUnauthorized && code != http.StatusForbidden && code != http.StatusTooManyRequests {
-		w.Log.Error("the person or token that made a request cannot be determined", "path", deadletter.Visible(r.URL.Path), "err", err)
+		w.Log.Error(
+			"the person or token that made a request cannot be determined", "path", deadletter.Visible(r.URL.Path),
+			"err", err,
+		)
 	}
 	if code == http.StatusUnauthorized {
 		rw.Header().Set("WWW-Authenticate", `Bearer realm="dlo"`)
@@ -82,7 +89,8 @@ func (w *Web) refuseUnknown(rw http.ResponseWriter, r *http.Request, err error) 
 		writeProblem(rw, code, err, "")
 		return
 	}
-	if code == http.StatusUnauthorized && w.Users != nil && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if code == http.StatusUnauthorized && w.Users != nil && r.Method == http.MethodGet &&
+		strings.Contains(r.Header.Get("Accept"), "text/html") {
 		redirect(rw, "/signin?next="+url.QueryEscape(localPath(r.URL.RequestURI())))
 		return
 	}

@@ -154,7 +154,10 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c tem
 		if r.Context().Err() == nil {
 			w.Log.Error("a page could not be rendered", "path", r.URL.Path, "err", err)
 		}
-		http.Error(rw, "The page could not be written. Something broke on our side. Your letters are safe.", http.StatusInternalServerError)
+		http.Error(
+			rw, "The page could not be written. Something broke on our side. Your letters are safe.",
+			http.StatusInternalServerError,
+		)
 		return
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -20,7 +20,8 @@ import (
 type Adoption interface {
 	Apply(ctx context.Context, by deadletter.Principal, plan topology.Plan) (topology.Applied, error)
 	Undo(ctx context.Context, by deadletter.Principal, id int64) (topology.Adopted, error)
-	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error) // returns the queues that have left the policy
+	// returns the queues that have left the policy
+	Leave(ctx context.Context, by deadletter.Principal, w topology.Wish) ([]string, error)
 	Adopted(ctx context.Context) ([]topology.Adopted, error)
 }
 
@@ -55,16 +56,23 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 	}
 	problems := groupAlike(w.reports(r.Context()))
 	if len(place) > 0 {
-		problems = ofQueue(problems, deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")})
+		problems = ofQueue(problems, deadletter.Origin{
+			Broker: place.Get("broker"),
+			VHost:  place.Get("vhost"),
+			Queue:  place.Get("queue"),
+		})
 	}
 	return w.adoptionForm(r, func(a Adoption) error {
 		for _, same := range problems {
-			if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 && planSum(plan) == r.PostFormValue("plan") {
+			if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 &&
+				planSum(plan) == r.PostFormValue("plan") {
 				_, err := a.Apply(r.Context(), principal(r), *plan)
 				return err
 			}
 		}
-		return fmt.Errorf("%w: the problem or its fix has changed since the page was shown; look at it again", deadletter.ErrConflict)
+		return fmt.Errorf(
+			"%w: the problem or its fix has changed since the page was shown; look at it again", deadletter.ErrConflict,
+		)
 	})
 }
 
@@ -139,7 +147,15 @@ func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 	}
 	list, err := w.Adoption.Adopted(ctx)
 	for _, a := range list {
-		p.Adopted = append(p.Adopted, view.AdoptedPolicy{ID: a.ID, Broker: a.Broker, VHost: a.VHost, Name: a.Name, Queues: a.Queues, At: a.At, By: a.By})
+		p.Adopted = append(p.Adopted, view.AdoptedPolicy{
+			ID:     a.ID,
+			Broker: a.Broker,
+			VHost:  a.VHost,
+			Name:   a.Name,
+			Queues: a.Queues,
+			At:     a.At,
+			By:     a.By,
+		})
 	}
 	return err
 }
@@ -207,7 +223,11 @@ func (w *Web) apiLeave(r *http.Request, in api.LeaveRequest) (any, error) {
 	if len(in.Queues) == 0 {
 		return nil, fmt.Errorf("%w: name the queues that leave; a glob such as * is allowed", deadletter.ErrInvalid)
 	}
-	left, err := adoption.Leave(r.Context(), principal(r), topology.Wish{Broker: in.Broker, VHost: in.VHost, Queues: in.Queues})
+	left, err := adoption.Leave(r.Context(), principal(r), topology.Wish{
+		Broker: in.Broker,
+		VHost:  in.VHost,
+		Queues: in.Queues,
+	})
 	if err != nil {
 		return nil, err
 	}

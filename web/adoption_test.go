@@ -22,8 +22,18 @@ type adopted struct {
 }
 
 var onePolicy = topology.Adopted{
-	ID: 1, Broker: "main", VHost: "/", Policy: topology.Policy{Name: "dlo-1a2b3c4d", Pattern: "^(sms)$", ApplyTo: "queues", Definition: topology.Definition{"dead-letter-exchange": "dlo.dlx"}},
-	Queues: []string{"sms"}, At: start, By: "local",
+	ID:     1,
+	Broker: "main",
+	VHost:  "/",
+	Policy: topology.Policy{
+		Name:       "dlo-1a2b3c4d",
+		Pattern:    "^(sms)$",
+		ApplyTo:    "queues",
+		Definition: topology.Definition{"dead-letter-exchange": "dlo.dlx"},
+	},
+	Queues: []string{"sms"},
+	At:     start,
+	By:     "local",
 }
 
 func (a *adopted) Apply(_ context.Context, _ deadletter.Principal, plan topology.Plan) (topology.Applied, error) {
@@ -65,10 +75,17 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	h := open(t)
 	a := &adopted{}
 	h.Adoption = a
-	missing := topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none", Loses: "all", Why: "it is so", Sure: topology.Certain, Cure: "set a policy", Plannable: true, Since: start}
+	missing := topology.Finding{
+		Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms",
+		Title: "sms has none", Loses: "all", Why: "it is so", Sure: topology.Certain, Cure: "set a policy",
+		Plannable: true, Since: start,
+	}
 	h.Topology = looked{{Broker: "main", VHost: "/", ReadAt: start, Queues: 2, Findings: []topology.Finding{missing}}}
 	page := h.get("/queues")
-	page.want(t, 200, "Set 1 policy for 1 queue", "No policy applies to 1 queue now.", "dead-letter-exchange: &#34;dlo.dlx&#34; is added", "Policies set by dlo", "dlo-1a2b3c4d", "Set by local")
+	page.want(
+		t, 200, "Set 1 policy for 1 queue", "No policy applies to 1 queue now.",
+		"dead-letter-exchange: &#34;dlo.dlx&#34; is added", "Policies set by dlo", "dlo-1a2b3c4d", "Set by local",
+	)
 	sum := regexp.MustCompile(`name="plan" value="([0-9a-f]+)"`).FindStringSubmatch(page.text)
 	if sum == nil {
 		t.Fatal("the page has no form that applies the fix")
@@ -77,12 +94,19 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	if len(a.applied) != 1 || len(a.applied[0].Policies) != 1 || a.applied[0].Policies[0].Queues[0] != "sms" {
 		t.Errorf("applied: %+v", a.applied)
 	}
-	h.post("/queues/adopt", url.Values{"plan": {"0000000000000000"}}).want(t, 409, "Nothing was changed: the problem or its fix has changed since the page was shown; look at it again.")
+	h.post("/queues/adopt", url.Values{"plan": {"0000000000000000"}}).want(
+		t, 409, "Nothing was changed: the problem or its fix has changed since the page was shown; look at it again.",
+	)
 	a.refuse = fmt.Errorf("%w: user x of the management API may not set policies", deadletter.ErrForbidden)
-	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 403, "Nothing was changed: user x of the management API may not set policies.")
+	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(
+		t, 403, "Nothing was changed: user x of the management API may not set policies.",
+	)
 	a.refuse = nil
 	h.post("/queues/undo", url.Values{"id": {"1"}}).redirectsTo(t, "/queues#policies")
-	h.post("/queues/leave", url.Values{"vhost": {"broker=main&vhost=%2F"}, "queue": {"sms"}}).redirectsTo(t, "/queues#policies")
+	h.post("/queues/leave", url.Values{
+		"vhost": {"broker=main&vhost=%2F"},
+		"queue": {"sms"},
+	}).redirectsTo(t, "/queues#policies")
 	h.post("/queues/leave", nil).want(t, 400)
 	if a.left != "main / sms" {
 		t.Errorf("left: %q", a.left)
@@ -94,7 +118,9 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	}
 	a.applied = nil
 	h.Topology = looked{site()}
-	form := regexp.MustCompile(`name="plan" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="queue" value="([^"]+)"`).FindStringSubmatch(h.get(queuePage("main", "/", "sms")).want(t, 200, "Set 1 policy for 1 queue").text)
+	form := regexp.MustCompile(
+		`name="plan" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="queue" value="([^"]+)"`,
+	).FindStringSubmatch(h.get(queuePage("main", "/", "sms")).want(t, 200, "Set 1 policy for 1 queue").text)
 	if form == nil {
 		t.Fatal("the page of a queue has no form that applies the fix for this queue")
 	}

@@ -46,7 +46,11 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 			err = refused
 		}
 		if err == nil {
-			err = deadletter.Allow(principal(r), deadletter.VerbAnnotate, deadletter.Origin{Broker: list[i].Broker, VHost: list[i].VHost, Queue: list[i].Queue})
+			err = deadletter.Allow(principal(r), deadletter.VerbAnnotate, deadletter.Origin{
+				Broker: list[i].Broker,
+				VHost:  list[i].VHost,
+				Queue:  list[i].Queue,
+			})
 		}
 		if err != nil {
 			return nil, err
@@ -101,7 +105,9 @@ func (w *Web) annotationPlace(ctx context.Context, a *deadletter.Annotation) err
 		}
 	}
 	if a.Broker != "" {
-		return deadletter.FieldErrors{{Field: "broker", Why: "there is no such broker in the configuration, or not with this vhost"}}
+		return deadletter.FieldErrors{
+			{Field: "broker", Why: "there is no such broker in the configuration, or not with this vhost"},
+		}
 	}
 	return deadletter.FieldErrors{{Field: "vhost", Why: "no broker of the configuration has such a vhost"}}
 }
@@ -110,7 +116,14 @@ func failureOf(f *deadletter.Failure) *api.Failure {
 	if f == nil {
 		return nil
 	}
-	return &api.Failure{By: f.By, Type: f.Type, Message: f.Message, Stack: f.Stack, Service: f.Service, Version: f.Version}
+	return &api.Failure{
+		By:      f.By,
+		Type:    f.Type,
+		Message: f.Message,
+		Stack:   f.Stack,
+		Service: f.Service,
+		Version: f.Version,
+	}
 }
 
 // hideFailure masks the values in the annotation of a letter. It reports whether anything was

@@ -15,9 +15,21 @@ import (
 // receiveSilent stores and classifies a letter whose headers do not say what went wrong.
 func (h *house) receiveSilent(messageID string) string {
 	h.t.Helper()
-	id := h.take(deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "sms", Body: []byte("x"), Properties: deadletter.Properties{MessageID: messageID, Headers: deadletter.Table{
-		"x-death": []any{deadletter.Table{"queue": "sms", "exchange": "events", "reason": "rejected", "routing-keys": []any{"k"}}},
-	}}})[0]
+	id := h.take(deadletter.Arrival{
+		Exchange:   "dlo.dlx",
+		RoutingKey: "sms",
+		Body:       []byte("x"),
+		Properties: deadletter.Properties{MessageID: messageID, Headers: deadletter.Table{
+			"x-death": []any{
+				deadletter.Table{
+					"queue":        "sms",
+					"exchange":     "events",
+					"reason":       "rejected",
+					"routing-keys": []any{"k"},
+				},
+			},
+		}},
+	})[0]
 	if _, err := h.classifier.Step(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -29,7 +41,11 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	masks := payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
 	h := open(t, func(o *web.Options) { o.Header = masks.Header })
 	const card = "4111111111111111"
-	h.postJSON("/api/v1/annotations", `{"message_id":"m","queue":"sms","error_type":"E","message":"card `+card+` refused","stack":"E: card `+card+`\n\tat pay <script>alert(1)</script>","service":"billing-worker","version":"2026.11.20-1"}`).
+	h.postJSON(
+		"/api/v1/annotations",
+		`{"message_id":"m","queue":"sms","error_type":"E","message":"card `+card+` refused","stack":"E: card `+card+
+			`\n\tat pay <script>alert(1)</script>","service":"billing-worker","version":"2026.11.20-1"}`,
+	).
 		want(t, 200, `{"new":1,"again":0,"joined":0}`)
 	id := h.receiveSilent("m")
 	var l struct {
@@ -38,12 +54,16 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	}
 	h.get("/api/v1/letters/"+id).want(t, 200).json(t, &l)
 	want := map[string]string{
-		"by": "annotation", "type": "E", "message": "card •••• refused", "stack": "E: card ••••\n\tat pay <script>alert(1)</script>", "service": "billing-worker", "version": "2026.11.20-1",
+		"by": "annotation", "type": "E", "message": "card •••• refused",
+		"stack": "E: card ••••\n\tat pay <script>alert(1)</script>", "service": "billing-worker",
+		"version": "2026.11.20-1",
 	}
 	if !l.Masked || fmt.Sprint(l.Failure) != fmt.Sprint(want) {
 		t.Errorf("%+v", l)
 	}
-	page := h.get("/letters/"+id).want(t, 200, "reported by billing-worker 2026.11.20-1", `href="#failure"`, "at pay &lt;script&gt;").text
+	page := h.get("/letters/"+id).want(
+		t, 200, "reported by billing-worker 2026.11.20-1", `href="#failure"`, "at pay &lt;script&gt;",
+	).text
 	if strings.Contains(page, card) || strings.Contains(page, "<script>alert") {
 		t.Error("the page shows what is masked, or does not escape")
 	}
@@ -56,7 +76,9 @@ func TestALetterSaysWhoReportedIt(t *testing.T) {
 	if text := h.get("/api/v1/letters/"+other).want(t, 200).text; strings.Contains(text, `"failure"`) {
 		t.Error(text)
 	}
-	h.postJSON("/api/v1/annotations", `[{"message_id":"n","message":"no route"},{"message_id":"n","message":"no route"}]`).want(t, 200, `{"new":1,"again":1,"joined":1}`)
+	h.postJSON(
+		"/api/v1/annotations", `[{"message_id":"n","message":"no route"},{"message_id":"n","message":"no route"}]`,
+	).want(t, 200, `{"new":1,"again":1,"joined":1}`)
 	h.get("/letters/"+other).want(t, 200, "reported by its consumer, without a name", "no route")
 }
 
@@ -70,7 +92,11 @@ func TestAnnotationsThatTheAPIRefuses(t *testing.T) {
 	}{
 		{`{"message":"x"}`, 400, []string{`"fields":[{"field":"message_id","why":"nothing says which message`}},
 		{`{"message_id":"m"}`, 400, []string{`"field":"message"`}},
-		{`[{"message_id":"m","message":"x"},{"message_id":7,"message":"x"}]`, 400, []string{`"field":"[1].message_id","why":"a text is wanted"`}},
+		{
+			`[{"message_id":"m","message":"x"},{"message_id":7,"message":"x"}]`,
+			400,
+			[]string{`"field":"[1].message_id","why":"a text is wanted"`},
+		},
 		{`{"message_id":"m","message":"x","broker":"other"}`, 400, []string{`"field":"broker"`}},
 		{`{"message_id":"m","message":"x","vhost":"other"}`, 400, []string{`"field":"vhost"`}},
 		{`[]`, 400, []string{"an array has 1 to 1000 annotations"}},

@@ -71,7 +71,10 @@ func (w *Web) auditCSV(rw http.ResponseWriter, r *http.Request, q query.Query) {
 	}
 	out := startStream(rw, "text/csv; charset=utf-8; header=present", "audit.csv")
 	table := newCSV(out)
-	table.row("time", "what", "who", "through", "address", "operation", "letters", "query", "detail", "targets", "asked", "done")
+	table.row(
+		"time", "what", "who", "through", "address", "operation", "letters", "query", "detail", "targets", "asked",
+		"done",
+	)
 	for {
 		for _, a := range list {
 			table.row(auditCells(api.NewAuditEntry(a))...)
@@ -99,5 +102,8 @@ func auditCells(v api.AuditEntry) []string {
 	if v.Operation != "" {
 		letters = strconv.Itoa(v.Total)
 	}
-	return []string{v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Address, v.Operation, letters, v.Query, v.Detail, strings.Join(each(v.Targets, api.Target.String), ", "), number(v.Asked), number(v.Done)}
+	return []string{
+		v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Address, v.Operation, letters, v.Query, v.Detail,
+		strings.Join(each(v.Targets, api.Target.String), ", "), number(v.Asked), number(v.Done),
+	}
 }

@@ -10,7 +10,13 @@ import (
 )
 
 func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
-	d := deadletter.Decision{Owner: c.Owner, Severity: c.Severity, Ticket: c.Ticket, Note: strings.TrimSpace(c.Note), Reopen: c.Reopen}
+	d := deadletter.Decision{
+		Owner:    c.Owner,
+		Severity: c.Severity,
+		Ticket:   c.Ticket,
+		Note:     strings.TrimSpace(c.Note),
+		Reopen:   c.Reopen,
+	}
 	if c.Snooze != nil {
 		d.Snooze = &deadletter.Snooze{Until: c.Snooze.Until.Time, After: c.Snooze.After, Queue: c.Snooze.Queue}
 		if c.Snooze.For != "" {
@@ -19,7 +25,9 @@ func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 			}
 			in, err := deadletter.ParseDuration(c.Snooze.For)
 			if err != nil {
-				return d, invalid("%q is not a duration, for example 2h or 90m", deadletter.Visible(deadletter.Cut(c.Snooze.For, 40)))
+				return d, invalid(
+					"%q is not a duration, for example 2h or 90m", deadletter.Visible(deadletter.Cut(c.Snooze.For, 40)),
+				)
 			}
 			d.Snooze.Until = now.Add(in)
 		}
@@ -31,7 +39,14 @@ func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 }
 
 func groupsDecided(d deadletter.Decided) api.Decision {
-	out := api.Decision{ID: d.ID, Kind: d.Kind, Detail: d.Detail, By: d.By, At: api.At(d.At), Groups: each(d.Groups, deadletter.GroupID.String)}
+	out := api.Decision{
+		ID:     d.ID,
+		Kind:   d.Kind,
+		Detail: d.Detail,
+		By:     d.By,
+		At:     api.At(d.At),
+		Groups: each(d.Groups, deadletter.GroupID.String),
+	}
 	for _, s := range d.Skipped {
 		out.Skipped = append(out.Skipped, api.LeftAlone{Group: s.Group.String(), Why: s.Why})
 	}

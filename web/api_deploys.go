@@ -37,14 +37,22 @@ func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
 		return nil, errStopping
 	case in.Service == "":
 		return nil, invalid("service is missing: the name of what was deployed")
-	case len(in.Service) > maxService || len(in.Version) > maxService || deadletter.Visible(in.Service+in.Version) != in.Service+in.Version:
+	case len(in.Service) > maxService || len(in.Version) > maxService ||
+		deadletter.Visible(in.Service+in.Version) != in.Service+in.Version:
 		return nil, invalid("service and version have at most %d visible characters", maxService)
-	case len(in.Link) > maxLink || in.Link != "" && !strings.HasPrefix(in.Link, "https://") && !strings.HasPrefix(in.Link, "http://") || deadletter.Visible(in.Link) != in.Link:
+	case len(in.Link) > maxLink || in.Link != "" && !strings.HasPrefix(in.Link, "https://") &&
+		!strings.HasPrefix(in.Link, "http://") || deadletter.Visible(in.Link) != in.Link:
 		return nil, invalid("link is a URL with http or https of at most %d characters", maxLink)
 	case in.At.After(now.Add(time.Hour)):
 		return nil, invalid("at is in the future")
 	}
-	d, err := w.Store.Deploy(r.Context(), deadletter.Deploy{At: in.At.Time, Service: in.Service, Version: in.Version, Link: in.Link, By: by.Name})
+	d, err := w.Store.Deploy(r.Context(), deadletter.Deploy{
+		At:      in.At.Time,
+		Service: in.Service,
+		Version: in.Version,
+		Link:    in.Link,
+		By:      by.Name,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -25,12 +25,29 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return api.Digest{
-		From: api.At(d.From), To: api.At(d.To), Groups: d.Groups, Letters: d.Letters, New: d.New, CameBack: d.CameBack, Recovered: d.Recovered, Paged: d.Paged, Before: api.DigestBefore(d.Before), More: d.More,
+		From:      api.At(d.From),
+		To:        api.At(d.To),
+		Groups:    d.Groups,
+		Letters:   d.Letters,
+		New:       d.New,
+		CameBack:  d.CameBack,
+		Recovered: d.Recovered,
+		Paged:     d.Paged,
+		Before:    api.DigestBefore(d.Before),
+		More:      d.More,
 		Lines: each(d.Lines, func(l deadletter.DigestLine) api.DigestLine {
 			return api.DigestLine{Letters: l.Letters, Suggestion: l.Suggestion, Group: apiGroupOf(l.Group)}
 		}),
 		Pauses: each(d.Pauses, func(f deadletter.Forgotten) api.Pause {
-			p := api.Pause{Broker: f.Origin.Broker, VHost: f.Origin.VHost, Queue: f.Origin.Queue, Reason: f.Why, By: f.By, Since: api.At(f.Since), Letters: f.Letters}
+			p := api.Pause{
+				Broker:  f.Origin.Broker,
+				VHost:   f.Origin.VHost,
+				Queue:   f.Origin.Queue,
+				Reason:  f.Why,
+				By:      f.By,
+				Since:   api.At(f.Since),
+				Letters: f.Letters,
+			}
 			if f.Group != 0 {
 				p.Group = f.Group.String()
 			}

@@ -21,7 +21,20 @@ type Drainer interface {
 }
 
 func apiDrainOf(d deadletter.Drain) api.Drain {
-	return api.Drain{ID: d.ID, Broker: d.Broker, VHost: d.VHost, Queue: d.Queue, Origin: d.Origin, Count: d.Asked, Taken: d.Taken, State: d.State, Why: d.Why, By: d.By, StartedAt: api.At(d.StartedAt), EndedAt: api.At(d.EndedAt)}
+	return api.Drain{
+		ID:        d.ID,
+		Broker:    d.Broker,
+		VHost:     d.VHost,
+		Queue:     d.Queue,
+		Origin:    d.Origin,
+		Count:     d.Asked,
+		Taken:     d.Taken,
+		State:     d.State,
+		Why:       d.Why,
+		By:        d.By,
+		StartedAt: api.At(d.StartedAt),
+		EndedAt:   api.At(d.EndedAt),
+	}
 }
 
 // drains returns the component that takes letters out of queues on request. If there is none, it

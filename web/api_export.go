@@ -21,12 +21,30 @@ const exportVersion = 1
 
 // exportedOf converts a letter to an exported line. It hides masked values unless the parameter
 // "reveal" is true and the principal may see them.
-func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool) (api.ExportedLetter, error) {
+func (w *Web) exportedOf(
+	ctx context.Context, by deadletter.Principal, l deadletter.Letter, reveal bool,
+) (api.ExportedLetter, error) {
 	out := api.ExportedLetter{
-		V: exportVersion, ID: l.ID, State: l.State,
-		Origin: api.ExportedOrigin{Broker: l.Origin.Broker, VHost: api.Text(l.Origin.VHost), Queue: api.Text(l.Origin.Queue), Exchange: api.Text(l.Origin.Exchange), RoutingKey: api.Text(l.Origin.RoutingKey)},
-		Inbox:  api.Text(l.Inbox), Exchange: api.Text(l.ArrivedBy.Exchange), RoutingKey: api.Text(l.ArrivedBy.RoutingKey),
-		ReceivedAt: api.At(l.ReceivedAt), DiedAt: api.IfKnown(l.DiedAt), Reason: api.Text(l.Reason), Attempts: l.Attempts, Type: l.Type, Why: l.Why, Damaged: l.Damage,
+		V:     exportVersion,
+		ID:    l.ID,
+		State: l.State,
+		Origin: api.ExportedOrigin{
+			Broker:     l.Origin.Broker,
+			VHost:      api.Text(l.Origin.VHost),
+			Queue:      api.Text(l.Origin.Queue),
+			Exchange:   api.Text(l.Origin.Exchange),
+			RoutingKey: api.Text(l.Origin.RoutingKey),
+		},
+		Inbox:      api.Text(l.Inbox),
+		Exchange:   api.Text(l.ArrivedBy.Exchange),
+		RoutingKey: api.Text(l.ArrivedBy.RoutingKey),
+		ReceivedAt: api.At(l.ReceivedAt),
+		DiedAt:     api.IfKnown(l.DiedAt),
+		Reason:     api.Text(l.Reason),
+		Attempts:   l.Attempts,
+		Type:       l.Type,
+		Why:        l.Why,
+		Damaged:    l.Damage,
 	}
 	plain := l.Properties
 	if reveal && deadletter.Allow(by, deadletter.VerbReveal, l.Place()) == nil {
@@ -54,7 +72,9 @@ func (w *Web) exportedOf(ctx context.Context, by deadletter.Principal, l deadlet
 
 // encodingUnlessLossless returns the AMQP encoding of properties. It returns nil if their JSON can
 // reproduce every byte of the encoding.
-func encodingUnlessLossless(p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed) ([]byte, error) {
+func encodingUnlessLossless(
+	p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed,
+) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
 		return nil, err
@@ -84,8 +104,18 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	}
 	p := e.Properties
 	out := deadletter.Properties{
-		ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo,
-		Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: p.Timestamp.Time, Type: p.Type, UserID: p.UserID, AppID: p.AppID,
+		ContentType:     p.ContentType,
+		ContentEncoding: p.ContentEncoding,
+		DeliveryMode:    p.DeliveryMode,
+		Priority:        p.Priority,
+		CorrelationID:   p.CorrelationID,
+		ReplyTo:         p.ReplyTo,
+		Expiration:      p.Expiration,
+		MessageID:       p.MessageID,
+		Timestamp:       p.Timestamp.Time,
+		Type:            p.Type,
+		UserID:          p.UserID,
+		AppID:           p.AppID,
 	}
 	if len(e.Headers) > 0 {
 		out.Headers = make(deadletter.Table, len(e.Headers))
@@ -171,8 +201,12 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	}
 	text := deadletter.Cut(q.String(), 250)
 	return w.Store.Record(r.Context(), deadletter.Act{
-		Kind: deadletter.ActRevealed, Actor: principal(r).Name, Detail: "export of " + view.LetterCount(n) + ", query " + strconv.Quote(text),
-		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: text}}, Asked: n, Done: n,
+		Kind:    deadletter.ActRevealed,
+		Actor:   principal(r).Name,
+		Detail:  "export of " + view.LetterCount(n) + ", query " + strconv.Quote(text),
+		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: text}},
+		Asked:   n,
+		Done:    n,
 	})
 }
 
@@ -201,7 +235,10 @@ func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Ro
 func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first, _ bool) error {
 	table := newCSV(out)
 	if first {
-		table.row("id", "state", "received_at", "died_at", "due_at", "broker", "vhost", "queue", "reason", "type", "group", "severity", "attempts", "exchange", "routing_key", "size", "summary", "error", "why")
+		table.row(
+			"id", "state", "received_at", "died_at", "due_at", "broker", "vhost", "queue", "reason", "type", "group",
+			"severity", "attempts", "exchange", "routing_key", "size", "summary", "error", "why",
+		)
 	}
 	stamp := func(t time.Time) string {
 		if at := api.At(t); !at.IsZero() {
@@ -210,8 +247,11 @@ func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, f
 		return ""
 	}
 	for _, l := range w.hideRows(rows) {
-		table.row(string(l.ID), string(l.State), stamp(l.ReceivedAt), stamp(l.DiedAt), stamp(l.DueAt), l.Broker, l.VHost, l.Queue, l.Reason, l.Type, groupName(l.Group), string(l.Severity),
-			strconv.Itoa(l.Attempts), l.Exchange, l.RoutingKey, strconv.Itoa(l.Size), l.Summary, l.Error, l.Why)
+		table.row(
+			string(l.ID), string(l.State), stamp(l.ReceivedAt), stamp(l.DiedAt), stamp(l.DueAt), l.Broker, l.VHost,
+			l.Queue, l.Reason, l.Type, groupName(l.Group), string(l.Severity),
+			strconv.Itoa(l.Attempts), l.Exchange, l.RoutingKey, strconv.Itoa(l.Size), l.Summary, l.Error, l.Why,
+		)
 	}
 	return table.flush()
 }

@@ -11,14 +11,38 @@ import (
 
 func apiGroupOf(g deadletter.GroupRow) api.Group {
 	out := api.Group{
-		ID: g.ID.String(), Title: g.Title, Broker: g.Broker, VHost: g.VHost, Queue: g.Queue, Type: g.Type, Reason: g.Reason, Error: g.Error, Severity: string(g.Severity), Chosen: g.Chosen,
-		Status: string(g.Status), Owner: g.Owner, Ticket: g.Ticket, Note: g.Note, Count: g.Count, Waiting: g.Waiting, Overdue: g.Overdue, Failing: g.Failing, FirstSeen: api.At(g.FirstAt), LastSeen: api.At(g.LastAt), Hours: g.Spark,
+		ID:        g.ID.String(),
+		Title:     g.Title,
+		Broker:    g.Broker,
+		VHost:     g.VHost,
+		Queue:     g.Queue,
+		Type:      g.Type,
+		Reason:    g.Reason,
+		Error:     g.Error,
+		Severity:  string(g.Severity),
+		Chosen:    g.Chosen,
+		Status:    string(g.Status),
+		Owner:     g.Owner,
+		Ticket:    g.Ticket,
+		Note:      g.Note,
+		Count:     g.Count,
+		Waiting:   g.Waiting,
+		Overdue:   g.Overdue,
+		Failing:   g.Failing,
+		FirstSeen: api.At(g.FirstAt),
+		LastSeen:  api.At(g.LastAt),
+		Hours:     g.Spark,
 	}
 	if g.Note == "" || g.NoteBy != "" {
 		out.NoteBy = &g.NoteBy
 	}
 	if g.Status == deadletter.GroupSnoozed {
-		out.Snooze = &api.Snooze{Until: api.At(g.Snooze.Until), After: g.Snooze.After, Queue: g.Snooze.Queue, By: g.Snooze.By}
+		out.Snooze = &api.Snooze{
+			Until: api.At(g.Snooze.Until),
+			After: g.Snooze.After,
+			Queue: g.Snooze.Queue,
+			By:    g.Snooze.By,
+		}
 	}
 	if !g.Resolved.At.IsZero() {
 		out.Resolved = &api.Resolution{At: api.At(g.Resolved.At), By: g.Resolved.By, Version: g.Resolved.Version}
@@ -41,7 +65,10 @@ func (w *Web) apiGroups(r *http.Request) (any, error) {
 		return nil, err
 	}
 	list, next, err := w.groups(r.Context(), q, deadletter.GroupPage{
-		Tab: deadletter.GroupTab(form.Get("tab")), Order: deadletter.GroupOrder(form.Get("order")), After: form.Get("after"), Limit: limit,
+		Tab:   deadletter.GroupTab(form.Get("tab")),
+		Order: deadletter.GroupOrder(form.Get("order")),
+		After: form.Get("after"),
+		Limit: limit,
 	})
 	return api.Groups{Groups: each(list, apiGroupOf), Next: next}, err
 }
@@ -53,9 +80,14 @@ func (w *Web) apiGroup(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := api.GroupDetail{
-		Group: apiGroupOf(g.GroupRow), MergedInto: groupName(g.Head), Merged: each(g.Merged, apiGroupOf), Letters: map[string]int{},
-		Rules: append([]string{}, g.Rules...), Paused: g.Paused,
-		Operations: each(g.Operations, apiOperationOf), Deploys: each(g.Deploys, apiDeployOf),
+		Group:      apiGroupOf(g.GroupRow),
+		MergedInto: groupName(g.Head),
+		Merged:     each(g.Merged, apiGroupOf),
+		Letters:    map[string]int{},
+		Rules:      append([]string{}, g.Rules...),
+		Paused:     g.Paused,
+		Operations: each(g.Operations, apiOperationOf),
+		Deploys:    each(g.Deploys, apiDeployOf),
 		History: each(g.History, func(e deadletter.Event) api.GroupEvent {
 			return api.GroupEvent{At: api.At(e.At), Kind: e.Kind, By: e.Actor, Detail: e.Detail}
 		}),
@@ -69,6 +101,8 @@ func (w *Web) apiGroup(r *http.Request) (any, error) {
 	}
 	v, err := w.shared(r, &g.GroupRow, true)
 	out.Shared, out.Sampled = each(v.Shared, func(s view.Shared) api.Shared { return api.Shared(s) }), v.Sampled
-	out.Different, out.Quiet = each(v.Different, func(d view.Different) api.Different { return api.Different(d) }), v.Quiet
+	out.Different, out.Quiet = each(
+		v.Different, func(d view.Different) api.Different { return api.Different(d) },
+	), v.Quiet
 	return tagged{out, groupTag(g.ChangedAt)}, err
 }

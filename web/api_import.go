@@ -31,7 +31,8 @@ const (
 	importPath    = "/api/v1/letters/import" // the only path whose request body may be of any length
 	importLetters = 200                      // the maximum number of letters in one transaction
 	importBytes   = 4 << 20                  // bytes of bodies per transaction; a larger body is stored alone
-	namedLines    = 1000                     // maximum number of skipped lines that a response names; the others are only counted
+	// maximum number of skipped lines that a response names; the others are only counted
+	namedLines = 1000
 )
 
 // maxLine returns the maximum length in bytes of a line in an import. A line contains the headers
@@ -94,8 +95,14 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 func (m *importer) act() deadletter.Act {
 	a := &m.out
 	return deadletter.Act{
-		Kind: deadletter.ActImport, Actor: m.by.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: "imported"}}, Asked: a.Imported + a.AlreadyThere + a.SkippedCount, Done: a.Imported,
-		Detail: fmt.Sprintf("%d letters, %d were already there, %d lines were left out", a.Imported, a.AlreadyThere, a.SkippedCount),
+		Kind:    deadletter.ActImport,
+		Actor:   m.by.Name,
+		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: "imported"}},
+		Asked:   a.Imported + a.AlreadyThere + a.SkippedCount,
+		Done:    a.Imported,
+		Detail: fmt.Sprintf(
+			"%d letters, %d were already there, %d lines were left out", a.Imported, a.AlreadyThere, a.SkippedCount,
+		),
 	}
 }
 
@@ -107,7 +114,8 @@ type patient struct {
 }
 
 func (p patient) Read(b []byte) (int, error) {
-	p.control.SetReadDeadline(time.Now().Add(stalled)) // if the body does not support deadlines, the server's own deadline applies
+	// if the body does not support deadlines, the server's own deadline applies
+	p.control.SetReadDeadline(time.Now().Add(stalled))
 	p.control.SetWriteDeadline(time.Now().Add(2 * stalled))
 	return p.body.Read(b)
 }
@@ -121,7 +129,10 @@ func (m *importer) run(ctx context.Context, in *bufio.Reader) error {
 			if flushErr := m.flush(ctx); flushErr != nil {
 				return flushErr
 			}
-			return invalid("the letters were cut off at line %d; %d were imported before it, and the same lines can be sent again", number, m.out.Imported)
+			return invalid(
+				"the letters were cut off at line %d; %d were imported before it, and the same lines can be sent again",
+				number, m.out.Imported,
+			)
 		}
 		switch text := bytes.TrimSpace(line); {
 		case long:
@@ -200,7 +211,9 @@ func (m *importer) flush(ctx context.Context) error {
 }
 
 const (
-	maxName  = 255  // bytes; the limit of an AMQP 0-9-1 short string. Origins come from headers, which may contain anything
+	// bytes; the limit of an AMQP 0-9-1 short string. Origins come from headers, which may contain
+	// anything
+	maxName  = 255
 	maxError = 2000 // bytes; package classify keeps fewer
 )
 
@@ -213,7 +226,8 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields() // a field of a later version must not be lost silently
 	if err := d.Decode(&in); err != nil {
-		return l, "it cannot be read: " + deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
+		return l, "it cannot be read: " +
+			deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return l, "there is something after the letter"
@@ -223,11 +237,22 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 		return l, "it has no id of a letter"
 	}
 	l = deadletter.Imported{
-		ID: id, State: in.State, Inbox: string(in.Inbox), ArrivedBy: deadletter.Route{Exchange: string(in.Exchange), RoutingKey: string(in.RoutingKey)},
+		ID:        id,
+		State:     in.State,
+		Inbox:     string(in.Inbox),
+		ArrivedBy: deadletter.Route{Exchange: string(in.Exchange), RoutingKey: string(in.RoutingKey)},
 		Origin: deadletter.Origin{
-			Broker: in.Origin.Broker, VHost: string(in.Origin.VHost), Queue: string(in.Origin.Queue), Exchange: string(in.Origin.Exchange), RoutingKey: string(in.Origin.RoutingKey),
+			Broker:     in.Origin.Broker,
+			VHost:      string(in.Origin.VHost),
+			Queue:      string(in.Origin.Queue),
+			Exchange:   string(in.Origin.Exchange),
+			RoutingKey: string(in.Origin.RoutingKey),
 		},
-		ReceivedAt: in.ReceivedAt.Time, DiedAt: in.DiedAt.OrZero(), Reason: string(in.Reason), Error: deadletter.Cut(in.Error, maxError), Attempts: in.Attempts,
+		ReceivedAt: in.ReceivedAt.Time,
+		DiedAt:     in.DiedAt.OrZero(),
+		Reason:     string(in.Reason),
+		Error:      deadletter.Cut(in.Error, maxError),
+		Attempts:   in.Attempts,
 	}
 	serial, _, ok := id.Split()
 	switch {
@@ -240,7 +265,8 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	case in.State == deadletter.StatePurged:
 		return l, "it is purged: nothing but its history is left"
 	case in.Damaged != "":
-		return l, "it is damaged where it was exported: " + deadletter.Visible(deadletter.Cut(in.Damaged, 200)) + " changed"
+		return l, "it is damaged where it was exported: " + deadletter.Visible(deadletter.Cut(in.Damaged, 200)) +
+			" changed"
 	case in.Masked:
 		return l, "it is masked: it was exported without its body"
 	case in.Body == nil:
@@ -249,7 +275,9 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 		return l, "it does not say when it was received"
 	case in.ReceivedAt.UnixMilli() <= 0 || in.ReceivedAt.After(m.w.Now().Add(time.Minute)):
 		return l, "it was received at an impossible time"
-	case slices.ContainsFunc([]string{l.Inbox, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, l.Origin.Broker, l.Origin.VHost}, tooLong):
+	case slices.ContainsFunc([]string{
+		l.Inbox, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, l.Origin.Broker, l.Origin.VHost,
+	}, tooLong):
 		return l, fmt.Sprintf("a name in it is longer than %d bytes", maxName)
 	case in.Attempts < 0:
 		return l, "its attempts are not a number"

@@ -26,8 +26,24 @@ func groupName(g deadletter.GroupID) string {
 
 func apiRowOf(r deadletter.Row) api.Row {
 	return api.Row{
-		ID: r.ID, State: r.State, WaitsIn: r.WaitsIn, Broker: r.Broker, VHost: r.VHost, Queue: r.Queue, Reason: r.Reason, Type: r.Type, Group: groupName(r.Group), Attempts: r.Attempts,
-		Exchange: r.Exchange, RoutingKey: r.RoutingKey, ReceivedAt: api.At(r.ReceivedAt), DiedAt: api.IfKnown(r.DiedAt), DueAt: api.At(r.DueAt), Size: r.Size, Summary: r.Summary, Error: r.Error,
+		ID:         r.ID,
+		State:      r.State,
+		WaitsIn:    r.WaitsIn,
+		Broker:     r.Broker,
+		VHost:      r.VHost,
+		Queue:      r.Queue,
+		Reason:     r.Reason,
+		Type:       r.Type,
+		Group:      groupName(r.Group),
+		Attempts:   r.Attempts,
+		Exchange:   r.Exchange,
+		RoutingKey: r.RoutingKey,
+		ReceivedAt: api.At(r.ReceivedAt),
+		DiedAt:     api.IfKnown(r.DiedAt),
+		DueAt:      api.At(r.DueAt),
+		Size:       r.Size,
+		Summary:    r.Summary,
+		Error:      r.Error,
 	}
 }
 
@@ -86,7 +102,11 @@ func (w *Web) apiLetters(r *http.Request) (any, error) {
 			return nil, errLookOrder(terms[0])
 		}
 		rows, how, next, err := w.look(r.Context(), indexed, terms, p.After, p.Limit)
-		return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: next, Looked: &api.Looked{Letters: how.Letters, Back: api.At(how.Back), All: how.All}}, err
+		return api.Letters{
+			Letters: each(w.hideRows(rows), apiRowOf),
+			Next:    next,
+			Looked:  &api.Looked{Letters: how.Letters, Back: api.At(how.Back), All: how.All},
+		}, err
 	}
 	rows, _, older, err := w.Store.Letters(r.Context(), q, p)
 	if err != nil {
@@ -191,13 +211,38 @@ func (w *Web) apiHistogram(r *http.Request) (any, error) {
 		return nil, err
 	}
 	bar := func(b deadletter.Bar) api.Bar {
-		return api.Bar{At: api.At(b.At), Waiting: b.Waiting, Recovered: b.Recovered, Dead: b.Dead, Discarded: b.Discarded}
+		return api.Bar{
+			At:        api.At(b.At),
+			Waiting:   b.Waiting,
+			Recovered: b.Recovered,
+			Dead:      b.Dead,
+			Discarded: b.Discarded,
+		}
 	}
-	return api.Histogram{From: api.At(h.From), To: api.At(h.To), Step: api.Duration(h.Step), Sampled: h.Sampled, Bars: each(h.Bars, bar)}, nil
+	return api.Histogram{
+		From:    api.At(h.From),
+		To:      api.At(h.To),
+		Step:    api.Duration(h.Step),
+		Sampled: h.Sampled,
+		Bars:    each(h.Bars, bar),
+	}, nil
 }
 
 func propertiesOf(p deadletter.Properties) api.Properties {
-	return api.Properties{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageID: p.MessageID, Timestamp: api.At(p.Timestamp), Type: p.Type, UserID: p.UserID, AppID: p.AppID}
+	return api.Properties{
+		ContentType:     p.ContentType,
+		ContentEncoding: p.ContentEncoding,
+		DeliveryMode:    p.DeliveryMode,
+		Priority:        p.Priority,
+		CorrelationID:   p.CorrelationID,
+		ReplyTo:         p.ReplyTo,
+		Expiration:      p.Expiration,
+		MessageID:       p.MessageID,
+		Timestamp:       api.At(p.Timestamp),
+		Type:            p.Type,
+		UserID:          p.UserID,
+		AppID:           p.AppID,
+	}
 }
 
 func typed(t deadletter.Table) map[string]deadletter.Typed {
@@ -273,12 +318,37 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	}
 	out = api.Letter{
 		Row:          apiRowOf(l.Row()),
-		AttemptsUsed: l.Attempts, Inbox: l.Inbox, Severity: l.Severity, Rule: l.Rule, Rules: steps, Why: l.Why, Twin: l.Twin, Unverified: l.Unverified, Damaged: l.Damage, Unchecked: l.Unchecked, Operation: operationName(l.Operation),
-		ChangedAt: api.At(l.ChangedAt), Properties: propertiesOf(l.Properties), Headers: typed(l.Properties.Headers), Arrived: api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
-		Withheld: l.Withheld, Body: append([]byte{}, l.Body...), Decoded: decodedOf(doc), Failure: failureOf(l.Annotation), Revisions: each(revisions, apiRevisionOf),
-		Siblings: each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }), Candidates: each(doc.Ranking.Matches, matchOf), Matching: matchingOf(doc.Ranking),
+		AttemptsUsed: l.Attempts,
+		Inbox:        l.Inbox,
+		Severity:     l.Severity,
+		Rule:         l.Rule,
+		Rules:        steps,
+		Why:          l.Why,
+		Twin:         l.Twin,
+		Unverified:   l.Unverified,
+		Damaged:      l.Damage,
+		Unchecked:    l.Unchecked,
+		Operation:    operationName(l.Operation),
+		ChangedAt:    api.At(l.ChangedAt),
+		Properties:   propertiesOf(l.Properties),
+		Headers:      typed(l.Properties.Headers),
+		Arrived:      api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
+		Withheld:     l.Withheld,
+		Body:         append([]byte{}, l.Body...),
+		Decoded:      decodedOf(doc),
+		Failure:      failureOf(l.Annotation),
+		Revisions:    each(revisions, apiRevisionOf),
+		Siblings:     each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }),
+		Candidates:   each(doc.Ranking.Matches, matchOf),
+		Matching:     matchingOf(doc.Ranking),
 		History: each(history, func(e deadletter.Event) api.Event {
-			return api.Event{At: api.At(e.At), Kind: e.Kind, Actor: e.Actor, Detail: e.Detail, Operation: operationName(e.Operation)}
+			return api.Event{
+				At:        api.At(e.At),
+				Kind:      e.Kind,
+				Actor:     e.Actor,
+				Detail:    e.Detail,
+				Operation: operationName(e.Operation),
+			}
 		}),
 	}
 	if out.Masked = masked; l.Withheld || !reveal && w.bytesMasked(doc) {
@@ -291,10 +361,29 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out.Deaths = each(deaths, func(d deadletter.Death) api.Death {
-		return api.Death{Queue: d.Queue, Exchange: d.Exchange, RoutingKeys: append([]string{}, d.RoutingKeys...), Reason: d.Reason, Count: d.Count, FirstAt: api.IfKnown(d.FirstAt)}
+		return api.Death{
+			Queue:       d.Queue,
+			Exchange:    d.Exchange,
+			RoutingKeys: append([]string{}, d.RoutingKeys...),
+			Reason:      d.Reason,
+			Count:       d.Count,
+			FirstAt:     api.IfKnown(d.FirstAt),
+		}
 	})
 	out.Attempts = each(attempts, func(a deadletter.Attempt) api.Attempt {
-		v := api.Attempt{Number: a.Number, Queue: a.Queue, Operation: operationName(a.Operation), Sends: a.Sends, Outcome: a.Outcome, Detail: a.Detail, Revision: a.Revision, At: api.At(a.At), ClosedAt: api.At(a.ClosedAt), WaitsIn: a.WaitsIn, WaitUntil: api.At(a.WaitUntil)}
+		v := api.Attempt{
+			Number:    a.Number,
+			Queue:     a.Queue,
+			Operation: operationName(a.Operation),
+			Sends:     a.Sends,
+			Outcome:   a.Outcome,
+			Detail:    a.Detail,
+			Revision:  a.Revision,
+			At:        api.At(a.At),
+			ClosedAt:  api.At(a.ClosedAt),
+			WaitsIn:   a.WaitsIn,
+			WaitUntil: api.At(a.WaitUntil),
+		}
 		if b := a.Back; b != nil {
 			v.Back = &api.Return{At: api.At(b.At), Queue: b.Queue, Reason: b.Reason, Copies: b.Copies}
 		}

@@ -22,7 +22,8 @@ func TestALetterIsAnsweredWhole(t *testing.T) {
 			t.Errorf("the row of a letter is without %s", field.Name)
 		}
 		_, answered := reflect.TypeFor[api.Row]().FieldByName(field.Name)
-		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) { // api.Letter contains these
+		// api.Letter contains these
+		if !answered && !slices.Contains([]string{"Why", "Severity", "Unverified"}, field.Name) {
 			t.Errorf("api.Row is without %s", field.Name)
 		}
 	}
@@ -34,7 +35,9 @@ func TestALetterIsAnsweredWhole(t *testing.T) {
 	}
 	head, cells, _ := strings.Cut(out.String(), "\r\n")
 	columns := strings.Split(head, ",")
-	if values := strings.Split(strings.TrimSpace(cells), ","); len(values) != len(columns) || slices.Contains(values, "") {
+	if values := strings.Split(
+		strings.TrimSpace(cells), ",",
+	); len(values) != len(columns) || slices.Contains(values, "") {
 		t.Errorf("the CSV has %d columns and the cells %q", len(columns), values)
 	}
 	for field, value := range reflect.ValueOf(apiRowOf(row)).Fields() {

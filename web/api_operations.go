@@ -23,7 +23,15 @@ func apiPaceOf(p deadletter.Pace) api.Pace {
 	if p.Newest {
 		order = newestFirst
 	}
-	return api.Pace{Rate: p.Rate, Canary: p.Canary, CanaryWait: api.Duration(p.CanaryWait), StopAt: p.StopAt, MaxDepth: p.MaxDepth, Order: order, Hold: api.Duration(p.Hold)}
+	return api.Pace{
+		Rate:       p.Rate,
+		Canary:     p.Canary,
+		CanaryWait: api.Duration(p.CanaryWait),
+		StopAt:     p.StopAt,
+		MaxDepth:   p.MaxDepth,
+		Order:      order,
+		Hold:       api.Duration(p.Hold),
+	}
 }
 
 // Verdicts contains the methods of the store that only the operations API needs.
@@ -33,7 +41,9 @@ type Verdicts interface {
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
 	// TwiceLetters returns the letters of an operation that may have been sent twice, beginning with
 	// the letter that was received first. It also returns the cursor of the next page.
-	TwiceLetters(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error)
+	TwiceLetters(
+		ctx context.Context, id deadletter.OperationID, after string, limit int,
+	) ([]deadletter.OperationLetter, string, error)
 }
 
 // resultName returns the name of a result in JSON, for example came_back.
@@ -50,12 +60,41 @@ func countsOf(counts map[deadletter.Result]int) map[string]int {
 func apiOperationOf(o deadletter.Operation) api.Operation {
 	c := o.Counts
 	return api.Operation{
-		ID: o.ID.String(), Action: o.Action, State: o.State, Phase: o.Phase, PhaseUntil: api.At(o.PhaseUntil), Why: o.Why, By: o.By, Through: string(o.Through), Reason: o.Reason, Query: o.Query, Except: o.Except,
-		Changed: o.Changed, To: o.To, DueAt: api.At(o.DueAt), Reset: o.Reset, Restored: o.Restored, CreatedAt: api.At(o.CreatedAt), SentAt: api.At(o.SentAt), FinishedAt: api.At(o.FinishedAt), Total: o.Total, Sent: o.Sent(), Twice: o.Twice, Rate: o.Pace.Rate,
-		Pace: apiPaceOf(o.Pace), Counts: countsOf(c),
+		ID:         o.ID.String(),
+		Action:     o.Action,
+		State:      o.State,
+		Phase:      o.Phase,
+		PhaseUntil: api.At(o.PhaseUntil),
+		Why:        o.Why,
+		By:         o.By,
+		Through:    string(o.Through),
+		Reason:     o.Reason,
+		Query:      o.Query,
+		Except:     o.Except,
+		Changed:    o.Changed,
+		To:         o.To,
+		DueAt:      api.At(o.DueAt),
+		Reset:      o.Reset,
+		Restored:   o.Restored,
+		CreatedAt:  api.At(o.CreatedAt),
+		SentAt:     api.At(o.SentAt),
+		FinishedAt: api.At(o.FinishedAt),
+		Total:      o.Total,
+		Sent:       o.Sent(),
+		Twice:      o.Twice,
+		Rate:       o.Pace.Rate,
+		Pace:       apiPaceOf(o.Pace),
+		Counts:     countsOf(c),
 		Verdict: api.Verdict{
-			Final: o.Phase == deadletter.PhaseOver, Quiet: c[deadletter.ResultQuiet], Unverified: c[deadletter.ResultUnverified], CameBack: c[deadletter.ResultCameBack],
-			Returned: c[deadletter.ResultReturned], Failed: c[deadletter.ResultFailed], InDoubt: c[deadletter.ResultInDoubt], Skipped: c[deadletter.ResultSkipped], Watched: c[deadletter.ResultConfirmed],
+			Final:      o.Phase == deadletter.PhaseOver,
+			Quiet:      c[deadletter.ResultQuiet],
+			Unverified: c[deadletter.ResultUnverified],
+			CameBack:   c[deadletter.ResultCameBack],
+			Returned:   c[deadletter.ResultReturned],
+			Failed:     c[deadletter.ResultFailed],
+			InDoubt:    c[deadletter.ResultInDoubt],
+			Skipped:    c[deadletter.ResultSkipped],
+			Watched:    c[deadletter.ResultConfirmed],
 		},
 		Queues: each(o.Queues, func(q deadletter.OperationQueue) api.OperationQueue {
 			return api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)}
@@ -130,7 +169,9 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = func(ctx context.Context, id deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+		list = func(
+			ctx context.Context, id deadletter.OperationID, after string, limit int,
+		) ([]deadletter.OperationLetter, string, error) {
 			return w.Store.OperationLetters(ctx, id, wanted, after, limit)
 		}
 	}
@@ -146,7 +187,15 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 }
 
 func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
-	out := api.OperationLetter{Letter: l.Letter, Queue: l.Queue, Result: resultName(l.Result), Reason: l.Reason, Twice: l.Twice, State: l.State, Error: l.Error}
+	out := api.OperationLetter{
+		Letter: l.Letter,
+		Queue:  l.Queue,
+		Result: resultName(l.Result),
+		Reason: l.Reason,
+		Twice:  l.Twice,
+		State:  l.State,
+		Error:  l.Error,
+	}
 	if l.State == deadletter.StateScheduled {
 		out.DueAt = api.IfKnown(l.DueAt)
 	}
@@ -161,7 +210,8 @@ func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
 
 // lookedAt contains the results that a person has to look at.
 var lookedAt = []deadletter.Result{
-	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultUnverified, deadletter.ResultSkipped,
+	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt,
+	deadletter.ResultUnverified, deadletter.ResultSkipped,
 }
 
 // wantedResults parses a list of results that are separated by commas. An empty list means the
@@ -187,9 +237,11 @@ func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) 
 	if in.Rate == nil {
 		return nil, invalid("rate is missing: letters per second")
 	}
-	return w.apiSteer(r, func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
-		return d.Rate(ctx, by, id, *in.Rate)
-	})
+	return w.apiSteer(
+		r, func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+			return d.Rate(ctx, by, id, *in.Rate)
+		},
+	)
 }
 
 // apiControl returns the handler of POST /operations/{id}/cancel, /pause or /resume.
@@ -232,7 +284,11 @@ func readJSON(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return invalidUnlessTooLarge(err, "the JSON cannot be read: "+deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)))
+		return invalidUnlessTooLarge(
+			err,
+			"the JSON cannot be read: "+
+				deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)),
+		)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid("there is something after the JSON value")

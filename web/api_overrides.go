@@ -22,7 +22,16 @@ type Redirector interface {
 }
 
 func apiOverrideOf(o deadletter.Override) api.Override {
-	return api.Override{ID: o.ID, Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, To: o.To, By: o.By, Reason: o.Reason, At: api.At(o.At)}
+	return api.Override{
+		ID:     o.ID,
+		Broker: o.Broker,
+		VHost:  o.VHost,
+		Queue:  o.Queue,
+		To:     o.To,
+		By:     o.By,
+		Reason: o.Reason,
+		At:     api.At(o.At),
+	}
 }
 
 // apiOverrides handles GET /overrides.
@@ -40,7 +49,13 @@ func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, erro
 	if err := w.fillPlace(r.Context(), &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
-	o, err := w.Desk.Redirect(r.Context(), principal(r), deadletter.Override{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, To: in.To, Reason: in.Reason})
+	o, err := w.Desk.Redirect(r.Context(), principal(r), deadletter.Override{
+		Broker: in.Broker,
+		VHost:  in.VHost,
+		Queue:  in.Queue,
+		To:     in.To,
+		Reason: in.Reason,
+	})
 	if err != nil {
 		return nil, err
 	}

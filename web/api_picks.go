@@ -15,7 +15,8 @@ import (
 
 // Picked lists the types that people have picked.
 type Picked interface {
-	Picks(ctx context.Context) ([]deadletter.Pick, error) // bindings first, sorted by queue; then picks for groups and letters
+	// bindings first, sorted by queue; then picks for groups and letters
+	Picks(ctx context.Context) ([]deadletter.Pick, error)
 }
 
 // Picker saves the types that people pick, and applies them. To apply a pick, it finds the letters
@@ -26,7 +27,16 @@ type Picker interface {
 }
 
 func pickOf(p deadletter.Pick) api.Pick {
-	out := api.Pick{ID: p.ID, For: "binding", Queue: p.Queue, Key: p.Key, Type: p.Type, By: p.By, Reason: p.Reason, At: api.At(p.At)}
+	out := api.Pick{
+		ID:     p.ID,
+		For:    "binding",
+		Queue:  p.Queue,
+		Key:    p.Key,
+		Type:   p.Type,
+		By:     p.By,
+		Reason: p.Reason,
+		At:     api.At(p.At),
+	}
 	switch {
 	case p.Letter != "":
 		out.For, out.Letter = "letter", string(p.Letter)
@@ -44,7 +54,10 @@ func (w *Web) apiBindings(r *http.Request) (any, error) {
 
 func (w *Web) bindings(r *http.Request) (api.Bindings, error) {
 	list, err := w.Store.Picks(r.Context())
-	return api.Bindings{Bindings: each(list, pickOf), Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) })}, err
+	return api.Bindings{
+		Bindings:      each(list, pickOf),
+		Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) }),
+	}, err
 }
 
 // bindingsUnchanged returns an error if the bindings have changed. For this, it compares the list
@@ -97,7 +110,9 @@ func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 		}
 		return deadletter.Pick{Queue: l.Origin.Queue}, nil
 	}
-	return deadletter.Pick{}, invalid("for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(target, 40)))
+	return deadletter.Pick{}, invalid(
+		"for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(target, 40)),
+	)
 }
 
 func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (any, error) {
@@ -124,7 +139,9 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	case len(p.Reason) > maxReasonText:
 		return p, invalid("a reason has at most %d bytes", maxReasonText)
 	case !slices.Contains(w.Decoder().Types.Types(), p.Type):
-		return p, invalid("type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.typeNameAdvice(p.Type))
+		return p, invalid(
+			"type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.typeNameAdvice(p.Type),
+		)
 	}
 	by := principal(r)
 	at := deadletter.Origin{} // a binding applies to queues with that name in all vhosts
@@ -153,7 +170,9 @@ func (w *Web) typeNameAdvice(name string) string {
 	const named = 3
 	var like []string
 	for _, full := range w.Decoder().Types.Types() {
-		if name != "" && strings.EqualFold(full[strings.LastIndexByte(full, '.')+1:], name[strings.LastIndexByte(name, '.')+1:]) {
+		if name != "" && strings.EqualFold(
+			full[strings.LastIndexByte(full, '.')+1:], name[strings.LastIndexByte(name, '.')+1:],
+		) {
 			like = append(like, full)
 		}
 	}
@@ -170,7 +189,9 @@ func (w *Web) typeNameAdvice(name string) string {
 // For a pick for one letter, it decodes the letter with the picked type. For a pick for a group or
 // a queue, it decodes no letters. Such a pick counts as a reveal if any part of any body may be
 // masked.
-func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick) (reveals bool, err error) {
+func (w *Web) pickReveals(
+	ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick,
+) (reveals bool, err error) {
 	d := w.Decoder()
 	if !d.HidesAny() {
 		return false, nil
@@ -192,7 +213,10 @@ func (w *Web) pickReveals(ctx context.Context, by deadletter.Principal, l *deadl
 		return false, nil
 	}
 	if err := deadletter.Allow(by, deadletter.VerbReveal, origin); err != nil {
-		return false, fmt.Errorf("%w; values that are masked now may become visible when the letters are decoded as %s, so this needs the right to reveal", err, p.Type)
+		return false, fmt.Errorf(
+			"%w; values that are masked now may become visible when the letters are decoded as %s, so this needs the right to reveal",
+			err, p.Type,
+		)
 	}
 	return true, nil
 }

@@ -43,11 +43,15 @@ func withTypes(o *web.Options) {
 type picker struct{ *store.Store }
 
 func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {
-	return p.Store.AddPick(ctx, k, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") })
+	return p.Store.AddPick(
+		ctx, k, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") },
+	)
 }
 
 func (p picker) RemovePick(ctx context.Context, id int64, by string) error {
-	return p.Store.RemovePick(ctx, id, by, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") })
+	return p.Store.RemovePick(
+		ctx, id, by, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") },
+	)
 }
 
 func TestTypesArePicked(t *testing.T) {
@@ -69,14 +73,23 @@ func TestTypesArePicked(t *testing.T) {
 		h.postJSON("/api/v1/letters/"+id+"/type", c.body).want(t, 400, c.detail)
 	}
 	h.postJSON("/api/v1/bindings", `{"queue":"","type":"acme.notify.v1.SmsRequested"}`).want(t, 400, "name a queue")
-	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.EmailRequested","reason":"I know"}`).want(t, 201, `"id":1,"for":"letter","letter":"`+id+`"`, `"by":"local"`)
+	h.postJSON(
+		"/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.EmailRequested","reason":"I know"}`,
+	).want(t, 201, `"id":1,"for":"letter","letter":"`+id+`"`, `"by":"local"`)
 	h.get("/api/v1/letters/"+id).want(t, 200, `"type":"acme.notify.v1.EmailRequested"`)
 	h.get("/letters/"+id).want(t, 200, "a person&#39;s pick")
-	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"group"}`).want(t, 201, `"for":"group","group":"G-1"`)
-	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"binding"}`).want(t, 201, `"for":"binding","queue":"sms"`)
+	h.postJSON(
+		"/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"group"}`,
+	).want(t, 201, `"for":"group","group":"G-1"`)
+	h.postJSON(
+		"/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"binding"}`,
+	).want(t, 201, `"for":"binding","queue":"sms"`)
 	h.postJSON("/api/v1/bindings", `{"queue":"sms","type":"acme.notify.v1.EmailRequested"}`).want(t, 201, `"id":4`)
-	h.get("/api/v1/bindings").want(t, 200, `{"bindings":[{"id":4,"for":"binding","queue":"sms","type":"acme.notify.v1.EmailRequested"`, `{"id":2,"for":"group"`, `{"id":1,"for":"letter"`,
-		`"configuration":[{"queue":"old-*","type":"acme.notify.v1.EmailRequested"}]`)
+	h.get("/api/v1/bindings").want(
+		t, 200, `{"bindings":[{"id":4,"for":"binding","queue":"sms","type":"acme.notify.v1.EmailRequested"`,
+		`{"id":2,"for":"group"`, `{"id":1,"for":"letter"`,
+		`"configuration":[{"queue":"old-*","type":"acme.notify.v1.EmailRequested"}]`,
+	)
 	stale := request("DELETE", "/api/v1/bindings/1", "")
 	stale.Header.Set("If-Match", `"0123456789abcdef01234567"`)
 	h.do(stale).want(t, 412, "somebody has changed it since")
@@ -85,7 +98,9 @@ func TestTypesArePicked(t *testing.T) {
 	h.do(fresh).want(t, 204)
 	h.do(request("DELETE", "/api/v1/bindings/1", "")).want(t, 404)
 	h.get("/api/v1/audit").want(t, 200, "type picked")
-	h.get("/letters/"+id+"?tab=history").want(t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as")
+	h.get("/letters/"+id+"?tab=history").want(
+		t, 200, "this letter is read as acme.notify.v1.EmailRequested: I know", "no longer read as",
+	)
 }
 
 // TestTypesArePickedOnALettersPage covers a person who picks a type for a letter, its group or its
@@ -95,14 +110,28 @@ func TestTypesArePickedOnALettersPage(t *testing.T) {
 	h := open(t, withTypes)
 	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
 	page := "/letters/" + id
-	h.get(page).want(t, 200, `action="`+page+`/type"`, "Its group, G-1", "Its queue, sms", `<option value="acme.notify.v1.SmsRequested">`, "Matches 1 type")
+	h.get(page).want(
+		t, 200, `action="`+page+`/type"`, "Its group, G-1", "Its queue, sms",
+		`<option value="acme.notify.v1.SmsRequested">`, "Matches 1 type",
+	)
 	pick := func(typ, whom string) answer {
-		return h.post(page+"/type", url.Values{"type": {typ}, "for": {whom}, "reason": {"I know"}, "return": {page + "?q=state%3Adead&tab=raw"}})
+		return h.post(page+"/type", url.Values{
+			"type":   {typ},
+			"for":    {whom},
+			"reason": {"I know"},
+			"return": {page + "?q=state%3Adead&tab=raw"},
+		})
 	}
-	pick("acme.notify.v1.Gone", "group").want(t, 400, "Nothing was applied", "is not registered", `value="acme.notify.v1.Gone"`, `value="I know"`, `<option value="group" selected>`)
+	pick("acme.notify.v1.Gone", "group").want(
+		t, 400, "Nothing was applied", "is not registered", `value="acme.notify.v1.Gone"`, `value="I know"`,
+		`<option value="group" selected>`,
+	)
 	pick("acme.notify.v1.EmailRequested", "everyone").want(t, 400, "letter, group or binding")
 	pick("acme.notify.v1.EmailRequested", "letter").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
-	h.get(page).want(t, 200, "picked by local for this letter", ": I know", "a person&#39;s pick", `action="/schemas/picks/1/remove"`)
+	h.get(page).want(
+		t, 200, "picked by local for this letter", ": I know", "a person&#39;s pick",
+		`action="/schemas/picks/1/remove"`,
+	)
 	pick("acme.notify.v1.EmailRequested", "group").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
 	pick("acme.notify.v1.EmailRequested", "binding").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
 	h.get(page).want(t, 200, "for its group, G-1", "for <code>sms</code>")

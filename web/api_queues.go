@@ -38,10 +38,26 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 	inboxes, _ := w.askFacts(r.Context(), all)
 	for _, q := range all {
 		v := api.Queue{
-			Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Scheduled: q.counts[deadletter.StateScheduled], Dead: q.counts[deadletter.StateDead], Held: q.counts[deadletter.StateHeld],
-			Depth: knownNumber(q.facts.Ready), Consumers: knownNumber(q.facts.Consumers), Retries: apiRetriesOf(q.guard), Away: q.away,
+			Broker:    q.origin.Broker,
+			VHost:     q.origin.VHost,
+			Queue:     q.origin.Queue,
+			Scheduled: q.counts[deadletter.StateScheduled],
+			Dead:      q.counts[deadletter.StateDead],
+			Held:      q.counts[deadletter.StateHeld],
+			Depth:     knownNumber(q.facts.Ready),
+			Consumers: knownNumber(q.facts.Consumers),
+			Retries:   apiRetriesOf(q.guard),
+			Away:      q.away,
 			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
-				return api.GroupPaused{Group: g.Group.String(), Title: g.Title, State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
+				return api.GroupPaused{
+					Group: g.Group.String(),
+					Title: g.Title,
+					State: string(g.State),
+					Why:   g.Why,
+					By:    g.By,
+					Since: api.At(g.Since),
+					Until: api.At(g.Until),
+				}
 			}),
 		}
 		out.Queues = append(out.Queues, v)
@@ -51,7 +67,15 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 		if note == "" && !i.broker.Connected {
 			note = i.broker.Reason
 		}
-		out.Inboxes = append(out.Inboxes, api.Inbox{Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Connected: i.broker.Connected, Draining: i.inbox.Draining, Depth: knownNumber(i.facts.Ready), Note: note})
+		out.Inboxes = append(out.Inboxes, api.Inbox{
+			Broker:    i.broker.Name,
+			VHost:     i.broker.VHost,
+			Queue:     i.inbox.Queue,
+			Connected: i.broker.Connected,
+			Draining:  i.inbox.Draining,
+			Depth:     knownNumber(i.facts.Ready),
+			Note:      note,
+		})
 	}
 	return out, nil
 }
@@ -72,7 +96,10 @@ func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
 	if err := w.fillPlace(r.Context(), &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
-	g := deadletter.Guard{Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue}, Why: in.Reason}
+	g := deadletter.Guard{
+		Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue},
+		Why:    in.Reason,
+	}
 	if err := do(r.Context(), principal(r), g); err != nil {
 		return nil, err
 	}
@@ -108,7 +135,8 @@ func (w *Web) guardOf(ctx context.Context, wanted deadletter.Guard) (deadletter.
 	guards, err := w.guards(ctx)
 	var now deadletter.Guard
 	for _, g := range guards {
-		if g.Group == wanted.Group && (wanted.Group != 0 || g.Origin == wanted.Origin) && now.State != deadletter.GuardPaused {
+		if g.Group == wanted.Group && (wanted.Group != 0 || g.Origin == wanted.Origin) &&
+			now.State != deadletter.GuardPaused {
 			now = g
 		}
 	}

@@ -14,7 +14,15 @@ import (
 )
 
 func apiRevisionOf(r deadletter.Revision) api.Revision {
-	return api.Revision{Number: r.Number, By: r.By, Reason: r.Reason, Changes: r.Changes, At: api.At(r.At), Size: len(r.Body), Operation: operationName(r.Operation)}
+	return api.Revision{
+		Number:    r.Number,
+		By:        r.By,
+		Reason:    r.Reason,
+		Changes:   r.Changes,
+		At:        api.At(r.At),
+		Size:      len(r.Body),
+		Operation: operationName(r.Operation),
+	}
 }
 
 // apiRevise handles POST /letters/{id}/revisions.
@@ -32,7 +40,11 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := deadletter.PropertyEdit{Properties: in.Properties, Headers: map[string]any{}, Revised: basis.Revised != nil}
+	change := deadletter.PropertyEdit{
+		Properties: in.Properties,
+		Headers:    map[string]any{},
+		Revised:    basis.Revised != nil,
+	}
 	for name, raw := range in.Headers {
 		if change.Headers[name], err = deadletter.HeaderJSON(raw); err != nil {
 			return nil, invalid("header %s: %s", deadletter.Visible(name), err)
@@ -46,7 +58,12 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	check := func(c payload.Check) api.EditCheck {
 		return api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
 	}
-	out := api.Edited{Changed: append([]string{}, changed...), Diff: each(e.Diff, plainDiff), Checks: each(e.Checks, check), Size: len(e.Body)}
+	out := api.Edited{
+		Changed: append([]string{}, changed...),
+		Diff:    each(e.Diff, plainDiff),
+		Checks:  each(e.Checks, check),
+		Size:    len(e.Body),
+	}
 	if json.Valid([]byte(e.JSON)) {
 		out.JSON = json.RawMessage(e.JSON)
 	}
@@ -57,7 +74,12 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 		return nil, errStopping
 	}
 	revision, op, err := w.Desk.Edit(r.Context(), principal(r), &l, deadletter.Revision{
-		Number: l.Revision + 1, Properties: edited, Body: e.Body, Changes: strings.Join(changed, "; "), Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
+		Number:     l.Revision + 1,
+		Properties: edited,
+		Body:       e.Body,
+		Changes:    strings.Join(changed, "; "),
+		Reason:     in.Reason,
+		Key:        r.Header.Get("Idempotency-Key"),
 	}, in.Requeue)
 	if err != nil {
 		return nil, err
@@ -68,7 +90,9 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 }
 
 // apiEdit applies the edit in a request, and returns the new body.
-func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte) (e *payload.Edited, err error) {
+func (w *Web) apiEdit(
+	r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte,
+) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
 		if is {
@@ -83,7 +107,8 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 	}
 	d := w.Decoder()
 	properties, _ := basis.Current()
-	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties}) // the response names the properties that an edit changes
+	// the response names the properties that an edit changes
+	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties})
 	if waited := w.runHeavy(r.Context(), func() {
 		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
@@ -110,7 +135,9 @@ func (w *Web) apiEdit(r *http.Request, l, basis *deadletter.Letter, in *api.Revi
 
 // plainDiff returns a line of a diff as text that begins with "+ ", "- " or two spaces.
 func plainDiff(l payload.DiffLine) string {
-	text := map[payload.DiffOp]string{payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines"}[l.Op]
+	text := map[payload.DiffOp]string{
+		payload.Removed: "- ", payload.Added: "+ ", payload.LeftOut: "… " + strconv.Itoa(l.Left) + " lines",
+	}[l.Op]
 	if text == "" {
 		text = "  "
 	}

@@ -17,7 +17,13 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 		return nil, deadletter.ErrNotFound
 	}
 	set := w.Rules.Set()
-	out := api.Rules{File: set.File, LoadedAt: api.At(set.Loaded), Rules: []api.Rule{}, Default: apiRuleOf(&set.Default, nil), YAML: allYAML(set)}
+	out := api.Rules{
+		File:     set.File,
+		LoadedAt: api.At(set.Loaded),
+		Rules:    []api.Rule{},
+		Default:  apiRuleOf(&set.Default, nil),
+		YAML:     allYAML(set),
+	}
 	when := conditions(set)
 	for i := range set.Rules {
 		out.Rules = append(out.Rules, apiRuleOf(&set.Rules[i], when[i]))
@@ -26,7 +32,15 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 }
 
 func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
-	v := api.Rule{Name: r.Name, Discard: r.Discard, Severity: r.Severity, InDoubt: r.InDoubt, Rate: r.Rate, MirrorXDeath: r.MirrorXDeath, YAML: r.YAML}
+	v := api.Rule{
+		Name:         r.Name,
+		Discard:      r.Discard,
+		Severity:     r.Severity,
+		InDoubt:      r.InDoubt,
+		Rate:         r.Rate,
+		MirrorXDeath: r.MirrorXDeath,
+		YAML:         r.YAML,
+	}
 	v.When = each(when, func(c view.Clause) api.Condition { return api.Condition{Field: c.Field, Want: c.Want} })
 	if r.Watch > 0 {
 		v.Watch = r.Watch.String()
@@ -44,9 +58,17 @@ const maxAttempts = 1_000_000 // maximum number of attempts in the facts of a re
 
 func readFacts(in *api.Facts) (rules.Facts, error) {
 	f := rules.Facts{
-		Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Exchange: in.Exchange, Key: in.Key, Reason: in.Reason, Type: in.Type, Error: in.Error, Attempts: in.Attempts,
-		Header: func(name string) (string, bool) { v, ok := in.Headers[name]; return v, ok },
-		Field:  func(path string) ([]string, bool) { v, ok := in.Fields[path]; return v, ok },
+		Broker:   in.Broker,
+		VHost:    in.VHost,
+		Queue:    in.Queue,
+		Exchange: in.Exchange,
+		Key:      in.Key,
+		Reason:   in.Reason,
+		Type:     in.Type,
+		Error:    in.Error,
+		Attempts: in.Attempts,
+		Header:   func(name string) (string, bool) { v, ok := in.Headers[name]; return v, ok },
+		Field:    func(path string) ([]string, bool) { v, ok := in.Fields[path]; return v, ok },
 	}
 	if in.Attempts < 0 || in.Attempts > maxAttempts {
 		return f, invalid("attempts is a number from 0 to %d", maxAttempts)
@@ -157,7 +179,8 @@ func apiSteps(steps []rules.Step) []api.RuleStep {
 // letterSteps tests the rules in use on a letter. The caller must pass the letter before its values
 // are masked. The result is nil if the rules are unknown, or if they do not apply to the letter.
 func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]api.RuleStep, error) {
-	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() { // rules name queues that this principal may not see
+	// rules name queues that this principal may not see
+	if w.Rules == nil || l.Tried() || !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil, nil
 	}
 	f, err := w.facts(ctx, l)
@@ -183,17 +206,36 @@ func (w *Web) apiWhatIf(r *http.Request, set *rules.Set, notes []string, in *api
 }
 
 func apiCountOf(n view.RuleCount) api.RuleCount {
-	return api.RuleCount{Rule: n.Rule, Delays: n.Delays, Letters: n.Letters, Retry: n.Become[deadletter.RuleRetry], Dead: n.Become[deadletter.RuleDead], Discard: n.Become[deadletter.RuleDiscard]}
+	return api.RuleCount{
+		Rule:    n.Rule,
+		Delays:  n.Delays,
+		Letters: n.Letters,
+		Retry:   n.Become[deadletter.RuleRetry],
+		Dead:    n.Become[deadletter.RuleDead],
+		Discard: n.Become[deadletter.RuleDiscard],
+	}
 }
 
 func apiTotal(n view.RuleTotal) api.RuleTotal {
-	return api.RuleTotal{State: n.State, Letters: n.Letters, Text: n.Words(), Retry: n.Become[deadletter.RuleRetry], Dead: n.Become[deadletter.RuleDead], Discard: n.Become[deadletter.RuleDiscard]}
+	return api.RuleTotal{
+		State:   n.State,
+		Letters: n.Letters,
+		Text:    n.Words(),
+		Retry:   n.Become[deadletter.RuleRetry],
+		Dead:    n.Become[deadletter.RuleDead],
+		Discard: n.Become[deadletter.RuleDiscard],
+	}
 }
 
 func apiFate(f view.Fate) api.Fate {
 	return api.Fate{
-		Was:   api.WasDecided{State: f.Was.State, Rule: f.Was.Rule, Severity: f.Was.Severity, Delays: f.Was.Delays},
-		Would: api.WouldDecide{Rule: f.Would.Rule, Action: f.Would.Outcome, Severity: f.Would.Severity, Delays: f.Would.Delays},
-		Same:  f.Same, Letters: f.Letters, Examples: f.Examples, Query: f.Query,
+		Was: api.WasDecided{State: f.Was.State, Rule: f.Was.Rule, Severity: f.Was.Severity, Delays: f.Was.Delays},
+		Would: api.WouldDecide{
+			Rule:     f.Would.Rule,
+			Action:   f.Would.Outcome,
+			Severity: f.Would.Severity,
+			Delays:   f.Would.Delays,
+		},
+		Same: f.Same, Letters: f.Letters, Examples: f.Examples, Query: f.Query,
 	}
 }

@@ -38,18 +38,33 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 		return nil, err
 	}
 	change := func(c operation.AppliedChange) api.AppliedChange {
-		return api.AppliedChange{From: api.Decided(c.From), To: api.Decided(c.To), Letters: c.Letters, Examples: c.Examples}
+		return api.AppliedChange{
+			From:     api.Decided(c.From),
+			To:       api.Decided(c.To),
+			Letters:  c.Letters,
+			Examples: c.Examples,
+		}
 	}
-	return api.Applied{DryRun: in.DryRun, LookedAt: a.Looked, Unchanged: a.Unchanged, LeftAlone: a.Left, Changes: each(a.Changes, change), Stopped: a.Stopped}, nil
+	return api.Applied{
+		DryRun:    in.DryRun,
+		LookedAt:  a.Looked,
+		Unchanged: a.Unchanged,
+		LeftAlone: a.Left,
+		Changes:   each(a.Changes, change),
+		Stopped:   a.Stopped,
+	}, nil
 }
 
 // decideAgain applies the rules in use to letters that wait for a retry, so that they get a new
 // decision. It ends when the caller disconnects or dlo stops.
-func (w *Web) decideAgain(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (operation.Applied, error) {
+func (w *Web) decideAgain(
+	rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest,
+) (operation.Applied, error) {
 	if w.draining() {
 		return operation.Applied{}, errStopping
 	}
-	control := http.NewResponseController(rw) // if the writer does not support deadlines, the server's own deadlines apply
+	// if the writer does not support deadlines, the server's own deadlines apply
+	control := http.NewResponseController(rw)
 	control.SetReadDeadline(time.Time{})
 	control.SetWriteDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(r.Context())

@@ -13,11 +13,14 @@ func TestAPIViews(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.get("/api/v1/views").want(t, 200, `{"views":[]}`)
-	a := h.postJSON("/api/v1/views", `{"name":" overnight ","query":"state:dead since:12h"}`).want(t, 201, `"id":1,"name":"overnight","query":"state:dead since:12h","mine":false,"by":"local"`)
+	a := h.postJSON("/api/v1/views", `{"name":" overnight ","query":"state:dead since:12h"}`).want(
+		t, 201, `"id":1,"name":"overnight","query":"state:dead since:12h","mine":false,"by":"local"`,
+	)
 	if a.Header.Get("Location") != "/api/v1/views/1" {
 		t.Error(a.Header)
 	}
-	h.postJSON("/api/v1/views", `{"name":"overnight","query":"state:dead since:12h"}`).want(t, 201, `"id":1`) // the same view again
+	// the same view again
+	h.postJSON("/api/v1/views", `{"name":"overnight","query":"state:dead since:12h"}`).want(t, 201, `"id":1`)
 	h.postJSON("/api/v1/views", `{"name":"overnight","query":"state:held"}`).want(t, 409, "already")
 	h.postJSON("/api/v1/views", `{"name":"","query":""}`).want(t, 400, "1 to 100 bytes")
 	h.postJSON("/api/v1/views", `{"name":"`+strings.Repeat("x", 101)+`","query":""}`).want(t, 400)
@@ -34,7 +37,9 @@ func TestAPIViews(t *testing.T) {
 func TestAPIOverrides(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"sms2","reason":"renamed"}`).want(t, 201, `"broker":"main","vhost":"/","queue":"sms","to":"sms2","by":"local","reason":"renamed"`)
+	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"sms2","reason":"renamed"}`).want(
+		t, 201, `"broker":"main","vhost":"/","queue":"sms","to":"sms2","by":"local","reason":"renamed"`,
+	)
 	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"sms2","broker":"main","vhost":"/"}`).want(t, 201, `"id":1`)
 	h.postJSON("/api/v1/overrides", `{"queue":"sms","to":"sms3"}`).want(t, 409, "redirected already")
 	for _, c := range []struct{ name, body, detail string }{
@@ -83,7 +88,9 @@ func TestAPIAudit(t *testing.T) {
 	if seen != 6 {
 		t.Errorf("%d entries", seen)
 	}
-	h.get("/api/v1/audit?operation=O-2&kind=hold&actor=local&through=api&since=2026-11-20T08:59:59Z&before=2026-11-20T09:00:01Z").want(t, 200, `"operation":"O-2"`, `"total":2`, `"query":"state:dead,held"`, `"detail":"why"`, `"next":""`)
+	h.get(
+		"/api/v1/audit?operation=O-2&kind=hold&actor=local&through=api&since=2026-11-20T08:59:59Z&before=2026-11-20T09:00:01Z",
+	).want(t, 200, `"operation":"O-2"`, `"total":2`, `"query":"state:dead,held"`, `"detail":"why"`, `"next":""`)
 	h.get("/api/v1/audit?since=2026-11-20T09:00:01Z").want(t, 200, `"entries":[]`)
 	h.get("/api/v1/audit?since=today").want(t, 400, "since must be a time")
 	h.get("/api/v1/audit?operation=x").want(t, 400)
@@ -95,9 +102,14 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 3, "x")
-	h.get("/api/v1/letters/histogram?q=queue:sms").want(t, 200, `"step":"15m0s"`, `"sampled":0`, `"waiting":0,"recovered":0,"dead":3,"discarded":0`, `"to":"2026-11-20T09:15:00Z"`)
+	h.get("/api/v1/letters/histogram?q=queue:sms").want(
+		t, 200, `"step":"15m0s"`, `"sampled":0`, `"waiting":0,"recovered":0,"dead":3,"discarded":0`,
+		`"to":"2026-11-20T09:15:00Z"`,
+	)
 	h.get("/api/v1/letters/histogram?q=queue:nope").want(t, 200, `"bars":[]`)
-	h.get("/api/v1/letters/histogram?from=2026-11-20T09:00:00Z&to=2026-11-20T08:00:00Z").want(t, 400, "from must be before to")
+	h.get(
+		"/api/v1/letters/histogram?from=2026-11-20T09:00:00Z&to=2026-11-20T08:00:00Z",
+	).want(t, 400, "from must be before to")
 	h.get("/api/v1/letters/histogram?bars=501").want(t, 400, "1 to 500")
 	h.get("/api/v1/letters/histogram?q=state:deaf").want(t, 400, `"position":6`)
 	h.get("/api/v1/letters/facets?q=key:k").want(t, 200, `"sampled":`)
@@ -111,10 +123,14 @@ func TestNoCallAsksForWhatIsMasked(t *testing.T) {
 	masks := payload.Masks{Headers: []string{"authorization"}}
 	h := open(t, func(o *web.Options) { o.Header = masks.Header })
 	h.receive("sms", 1, "x")
-	for _, path := range []string{"/letters/export?q=", "/letters/histogram?q=", "/letters/count?q=", "/letters/facets?q="} {
+	for _, path := range []string{
+		"/letters/export?q=", "/letters/histogram?q=", "/letters/count?q=", "/letters/facets?q=",
+	} {
 		h.get("/api/v1"+path+"header.authorization:x*").want(t, 400, "masked")
 	}
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":"header.authorization:*"}`).want(t, 400, "masked")
-	h.postJSON("/api/v1/operations", `{"action":"discard","q":"header.authorization:*","dry_run":true}`).want(t, 400, "masked")
+	h.postJSON(
+		"/api/v1/operations", `{"action":"discard","q":"header.authorization:*","dry_run":true}`,
+	).want(t, 400, "masked")
 	h.postJSON("/api/v1/views", `{"name":"x","query":"header.authorization:x"}`).want(t, 400, "masked")
 }

@@ -56,9 +56,29 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	if err != nil {
 		return out, false, err
 	}
-	pace := operation.Pace{Rate: in.Rate, Canary: in.Canary, CanaryWait: (*time.Duration)(in.CanaryWait), StopAt: in.StopAt, MaxDepth: in.MaxDepth, Newest: in.Order == newestFirst, Hold: (*time.Duration)(in.Hold)}
+	pace := operation.Pace{
+		Rate:       in.Rate,
+		Canary:     in.Canary,
+		CanaryWait: (*time.Duration)(in.CanaryWait),
+		StopAt:     in.StopAt,
+		MaxDepth:   in.MaxDepth,
+		Newest:     in.Order == newestFirst,
+		Hold:       (*time.Duration)(in.Hold),
+	}
 	out = operation.Request{
-		Action: action, Selection: sel, Expect: in.Expect, First: in.First, To: in.To, DueAt: in.DueAt.Time, Reset: in.Reset, Restored: in.Restored, TakesOver: takes, Patch: in.Patch, Pace: pace, Reason: in.Reason, Key: r.Header.Get("Idempotency-Key"),
+		Action:    action,
+		Selection: sel,
+		Expect:    in.Expect,
+		First:     in.First,
+		To:        in.To,
+		DueAt:     in.DueAt.Time,
+		Reset:     in.Reset,
+		Restored:  in.Restored,
+		TakesOver: takes,
+		Patch:     in.Patch,
+		Pace:      pace,
+		Reason:    in.Reason,
+		Key:       r.Header.Get("Idempotency-Key"),
 	}
 	return out, in.DryRun, nil
 }
@@ -106,16 +126,33 @@ func (w *Web) apiStartOperation(r *http.Request) (any, error) {
 
 func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) string) api.Plan {
 	v := api.Plan{
-		Action: p.Action, Until: api.At(p.Until), Total: p.Total, Eligible: p.Eligible, First: p.First, To: p.To, Pace: apiPaceOf(p.Pace),
-		Queues: []api.PlanQueue{}, Warnings: append([]string{}, p.Warnings...),
+		Action:   p.Action,
+		Until:    api.At(p.Until),
+		Total:    p.Total,
+		Eligible: p.Eligible,
+		First:    p.First,
+		To:       p.To,
+		Pace:     apiPaceOf(p.Pace),
+		Queues:   []api.PlanQueue{},
+		Warnings: append([]string{}, p.Warnings...),
 	}
 	if q != nil {
 		v.Query = q.Fixed().String()
 	}
 	for _, q := range p.Queues {
 		queue := api.PlanQueue{
-			Broker: q.Broker, VHost: q.VHost, Label: label(q.Broker), Queue: q.Queue, Target: q.Target, Letters: q.Letters, CameBack: q.CameBack, Warning: q.Warning,
-			Consumers: knownNumber(q.Facts.Consumers), Ready: knownNumber(q.Facts.Ready), MaxLength: knownNumber(q.Facts.MaxLength), MaxBytes: knownNumber(q.Facts.MaxBytes),
+			Broker:    q.Broker,
+			VHost:     q.VHost,
+			Label:     label(q.Broker),
+			Queue:     q.Queue,
+			Target:    q.Target,
+			Letters:   q.Letters,
+			CameBack:  q.CameBack,
+			Warning:   q.Warning,
+			Consumers: knownNumber(q.Facts.Consumers),
+			Ready:     knownNumber(q.Facts.Ready),
+			MaxLength: knownNumber(q.Facts.MaxLength),
+			MaxBytes:  knownNumber(q.Facts.MaxBytes),
 		}
 		if q.Facts.DeadLetters != "" {
 			queue.DeadLetters = &q.Facts.DeadLetters

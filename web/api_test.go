@@ -39,7 +39,8 @@ func TestAPILetters(t *testing.T) {
 		h.get("/api/v1/letters?q=queue:sms&limit=3&after="+after).want(t, 200).json(t, &page)
 		for _, l := range page.Letters {
 			seen[l["id"].(string)] = true
-			if l["queue"] != "sms" || l["state"] != "dead" || l["group"] != "G-1" || l["attempts"] != 0.0 || l["received_at"] != "2026-11-20T09:00:00Z" {
+			if l["queue"] != "sms" || l["state"] != "dead" || l["group"] != "G-1" || l["attempts"] != 0.0 ||
+				l["received_at"] != "2026-11-20T09:00:00Z" {
 				t.Fatalf("%v", l)
 			}
 			if _, ok := l["due_at"]; ok {
@@ -55,7 +56,10 @@ func TestAPILetters(t *testing.T) {
 	}
 	h.get("/api/v1/letters?q=queue:nope").want(t, 200, `"letters":[]`, `"next":""`)
 	h.get("/api/v1/letters/count?q=queue:sms").want(t, 200, `{"count":7,"exact":true}`)
-	h.get("/api/v1/letters/facets").want(t, 200, `"queue":[{"value":"sms","count":7},{"value":"email","count":2}]`, `"state":[{"value":"dead","count":9}]`)
+	h.get("/api/v1/letters/facets").want(
+		t, 200, `"queue":[{"value":"sms","count":7},{"value":"email","count":2}]`,
+		`"state":[{"value":"dead","count":9}]`,
+	)
 }
 
 func TestAPILetter(t *testing.T) {
@@ -75,8 +79,11 @@ func TestAPILetter(t *testing.T) {
 		}
 		History []map[string]any
 	}
-	h.get("/api/v1/letters/"+string(id)).want(t, 200, `"body":"`+base64.StdEncoding.EncodeToString([]byte(`{"a": 1}`))+`"`, `"attempts_used":0`).json(t, &l)
-	if l.ID != string(id) || l.Queue != "sms" || string(l.Body) != `{"a": 1}` || l.Attempts == nil || string(l.Headers["tries"]) != `{"t":"int32","v":3}` || l.Deaths[0]["reason"] != "rejected" ||
+	h.get("/api/v1/letters/"+string(id)).want(
+		t, 200, `"body":"`+base64.StdEncoding.EncodeToString([]byte(`{"a": 1}`))+`"`, `"attempts_used":0`,
+	).json(t, &l)
+	if l.ID != string(id) || l.Queue != "sms" || string(l.Body) != `{"a": 1}` || l.Attempts == nil ||
+		string(l.Headers["tries"]) != `{"t":"int32","v":3}` || l.Deaths[0]["reason"] != "rejected" ||
 		l.Decoded.Kind != "json" || l.Decoded.JSON["a"] != 1.0 || len(l.History) == 0 {
 		t.Errorf("%+v", l)
 	}
@@ -88,7 +95,10 @@ func TestAPILetter(t *testing.T) {
 func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
-	masks := payload.Masks{Headers: []string{"x-error-message"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)}}
+	masks := payload.Masks{
+		Headers:  []string{"x-error-message"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`\b[0-9]{16}\b`)},
+	}
 	h := open(t, withRetries, func(o *web.Options) {
 		decoder := &payload.Decoder{Mask: masks.Body()}
 		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
@@ -97,13 +107,26 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	set := *h.Rules.Set()
 	set.Rules = []rules.Rule{
 		{Name: "email", Match: rules.Match{Queue: rules.Patterns{"email"}}},
-		{Name: "tries", Match: rules.Match{Queue: rules.Patterns{"sms"}, Header: []rules.Named{{Name: "x-error-message", Want: rules.Patterns{"*4?? Gone*"}}}, Field: []rules.Named{{Name: "card", Want: rules.Patterns{"*"}}}}},
-		{Name: "gone", Match: rules.Match{Header: []rules.Named{{Name: "x-error-message", Want: rules.Patterns{"*Gone*"}}}}},
+		{
+			Name: "tries",
+			Match: rules.Match{
+				Queue:  rules.Patterns{"sms"},
+				Header: []rules.Named{{Name: "x-error-message", Want: rules.Patterns{"*4?? Gone*"}}},
+				Field:  []rules.Named{{Name: "card", Want: rules.Patterns{"*"}}},
+			},
+		},
+		{
+			Name:  "gone",
+			Match: rules.Match{Header: []rules.Named{{Name: "x-error-message", Want: rules.Patterns{"*Gone*"}}}},
+		},
 	}
 	h.Rules.Replace(&set)
 	id := h.receive("sms", 1, `{"card": "`+card+`"}`)[0]
-	a := h.get("/api/v1/letters/"+string(id)).want(t, 200, `"rule":""`, `"rules":[{"rule":"email","matched":false,"applies":false,"clauses":[{"field":"queue","want":"email","fits":false}]},{"rule":"tries","matched":false,"applies":false,`,
-		`{"rule":"gone","matched":true,"applies":true,"clauses":[{"field":"header x-error-message","want":"*Gone*","fits":true}]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]`)
+	a := h.get("/api/v1/letters/"+string(id)).want(
+		t, 200, `"rule":""`,
+		`"rules":[{"rule":"email","matched":false,"applies":false,"clauses":[{"field":"queue","want":"email","fits":false}]},{"rule":"tries","matched":false,"applies":false,`,
+		`{"rule":"gone","matched":true,"applies":true,"clauses":[{"field":"header x-error-message","want":"*Gone*","fits":true}]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]`,
+	)
 	if strings.Contains(a.text, card) || strings.Contains(a.text, `"v":"endpoint answered`) {
 		t.Errorf("the rules tell a masked value: %s", a.text)
 	}
@@ -133,13 +156,21 @@ func TestAPILetterSaysWhereAnAttemptWaited(t *testing.T) {
 	h := open(t, func(o *web.Options) {
 		o.Store = waitedStore{o.Store, []deadletter.Attempt{
 			{Number: 1, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeCameBack, At: start},
-			{Number: 2, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeConfirmed, At: start, WaitsIn: "dlo.wait.10000", WaitUntil: start.Add(10 * time.Second)},
+			{
+				Number: 2, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeConfirmed, At: start,
+				WaitsIn: "dlo.wait.10000", WaitUntil: start.Add(10 * time.Second),
+			},
 		}}
 	})
 	id := h.receive("sms", 1, "x")[0]
-	h.get("/api/v1/letters/"+string(id)).want(t, 200, `"at":"2026-11-20T09:00:00Z"},{"number":2,`, `"waits_in":"dlo.wait.10000","wait_until":"2026-11-20T09:00:10Z"}]`)
+	h.get("/api/v1/letters/"+string(id)).want(
+		t, 200, `"at":"2026-11-20T09:00:00Z"},{"number":2,`,
+		`"waits_in":"dlo.wait.10000","wait_until":"2026-11-20T09:00:10Z"}]`,
+	)
 	for _, tab := range []string{"timeline", "history"} {
-		h.get("/letters/"+string(id)+"?tab="+tab).want(t, 200, "aited in <code>dlo.wait.10000</code> until 2026-11-20 09:00:10 UTC")
+		h.get("/letters/"+string(id)+"?tab="+tab).want(
+			t, 200, "aited in <code>dlo.wait.10000</code> until 2026-11-20 09:00:10 UTC",
+		)
 	}
 }
 
@@ -148,10 +179,14 @@ func TestAPIOperations(t *testing.T) {
 	h := open(t)
 	ids := h.receive("sms", 3, "x")
 	body := `{"action":"requeue","ids":["` + string(ids[0]) + `","` + string(ids[1]) + `"],"reason":"fixed"`
-	h.postJSON("/api/v1/operations", body+`,"dry_run":true}`).want(t, 200, `"eligible":2`, `"exists":null,"consumers":null,"ready":null`, `"skipped":[]`)
+	h.postJSON("/api/v1/operations", body+`,"dry_run":true}`).want(
+		t, 200, `"eligible":2`, `"exists":null,"consumers":null,"ready":null`, `"skipped":[]`,
+	)
 	h.get("/api/v1/operations").want(t, 200, `{"operations":[],"next":""}`)
 
-	a := h.postJSON("/api/v1/operations", body+"}", "Idempotency-Key", "k", "User-Agent", "dlo/1.0").want(t, 202, `"id":"O-1"`, `"total":2`, `"pending":2`, `"through":"cli"`)
+	a := h.postJSON(
+		"/api/v1/operations", body+"}", "Idempotency-Key", "k", "User-Agent", "dlo/1.0",
+	).want(t, 202, `"id":"O-1"`, `"total":2`, `"pending":2`, `"through":"cli"`)
 	if a.Header.Get("Location") != "/api/v1/operations/O-1" {
 		t.Error(a.Header)
 	}
@@ -179,13 +214,24 @@ func TestAPIOperationsByQuery(t *testing.T) {
 		Queues []map[string]any
 		Pace   map[string]any
 	}
-	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead since:1h","except":["`+string(ids[0])+`"],"dry_run":true,"to":"repair"}`).
+	h.postJSON(
+		"/api/v1/operations",
+		`{"action":"requeue","q":"state:dead since:1h","except":["`+string(ids[0])+`"],"dry_run":true,"to":"repair"}`,
+	).
 		want(t, 200, `"eligible":3`, `"target":"repair"`, `"came_back":0`, `"warnings":[]`).json(t, &plan)
-	if plan.Total != 3 || plan.Query != "state:dead since:2026-11-20T08:01:00.000Z" || plan.Until == "" || plan.Pace["canary"] != 10.0 || plan.Pace["hold"] != "10s" || plan.Pace["canary_wait"] != "2m0s" {
+	if plan.Total != 3 || plan.Query != "state:dead since:2026-11-20T08:01:00.000Z" || plan.Until == "" ||
+		plan.Pace["canary"] != 10.0 || plan.Pace["hold"] != "10s" || plan.Pace["canary_wait"] != "2m0s" {
 		t.Fatalf("%+v", plan)
 	}
-	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"`+plan.Query+`","except":["`+string(ids[0])+`"],"to":"repair","canary":1,"canary_wait":"0s","order":"newest","rate":2.5,"stop_at":0,"max_depth":7}`).
-		want(t, 202, `"phase":"holding"`, `"phase_until":`, `"query":"`+plan.Query+`"`, `"except":1`, `"to":"repair"`, `"rate":2.5`, `"order":"newest"`, `"watched":0`, `"final":false`, `"new_failures":{`)
+	h.postJSON(
+		"/api/v1/operations",
+		`{"action":"requeue","q":"`+plan.Query+`","except":["`+string(ids[0])+
+			`"],"to":"repair","canary":1,"canary_wait":"0s","order":"newest","rate":2.5,"stop_at":0,"max_depth":7}`,
+	).
+		want(
+			t, 202, `"phase":"holding"`, `"phase_until":`, `"query":"`+plan.Query+`"`, `"except":1`, `"to":"repair"`,
+			`"rate":2.5`, `"order":"newest"`, `"watched":0`, `"final":false`, `"new_failures":{`,
+		)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":400}`).want(t, 200, `"rate":400`)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":-1}`).want(t, 400)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{}`).want(t, 400, "rate is missing")
@@ -195,11 +241,20 @@ func TestAPIOperationsByQuery(t *testing.T) {
 	h.get("/api/v1/operations/O-1").want(t, 200, `"released":0`)
 	h.postJSON("/api/v1/operations/O-1/resume", "").want(t, 200, `"state":"running"`)
 	h.advance()
-	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3])) // the newest letter is sent first
+	// the newest letter is sent first
+	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3]))
 	h.get("/api/v1/operations/O-1?result=twice").want(t, 200, `"letters":[]`)
 	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`, `"final":true`)
-	for _, c := range []struct{ action, result string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
-		h.postJSON("/api/v1/operations", `{"action":"`+c.action+`","ids":["`+string(ids[1])+`"],"hold":"0s"}`).want(t, 202)
+	for _, c := range []struct{ action, result string }{
+		{"hold", "held"},
+		{"release", "dead"},
+		{"discard", "discarded"},
+		{"restore", "dead"},
+		{"purge", "purged"},
+	} {
+		h.postJSON(
+			"/api/v1/operations", `{"action":"`+c.action+`","ids":["`+string(ids[1])+`"],"hold":"0s"}`,
+		).want(t, 202)
 		h.advance()
 		h.get("/api/v1/letters/"+string(ids[1])).want(t, 200, `"state":"`+c.result+`"`)
 	}
@@ -221,7 +276,10 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"bad order", h.get("/api/v1/letters?order=loudest;drop"), 400, "must be escaped"},
 		{"bad order, quietly", h.get("/api/v1/letters?order=loudest"), 400, "order is received, oldest"},
 		{"bad cursor", h.get("/api/v1/letters?after=zz"), 400, ""},
-		{"no such letter", h.get("/api/v1/letters/019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"), 404, `"detail":"there is no letter 019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"`},
+		{
+			"no such letter", h.get("/api/v1/letters/019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"), 404,
+			`"detail":"there is no letter 019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"`,
+		},
 		{"no id", h.get("/api/v1/letters/7"), 404, `"detail":"there is no letter 7"`},
 		{"no such path", h.get("/api/v1/nonsense"), 404, `"detail":"there is no call GET /api/v1/nonsense"`},
 		{"no such version", h.get("/api/v2/letters"), 404, ""},
@@ -229,36 +287,90 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"no such operation", h.get("/api/v1/operations/O-9"), 404, `"detail":"there is no operation O-9"`},
 		{"bad result", h.get("/api/v1/operations/O-9?result=good"), 400, "came_back"},
 		{"no JSON", h.postJSON("/api/v1/operations", "{"), 400, "cannot be read"},
-		{"two values", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+id+`"]}{}`), 400, "after the JSON value"},
-		{"requeue at a time", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","due_at":"2026-11-20T09:00:00Z"}`), 400, `a reschedule needs due_at`},
-		{"reschedule without a time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead"}`), 400, `a reschedule needs due_at`},
-		{"reschedule beyond the end of time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead","due_at":"2036-11-20T09:00:00Z"}`), 400, `365 days`},
-		{"again without a requeue", h.postJSON("/api/v1/operations", `{"action":"discard","q":"state:dead","reset_attempts":true}`), 400, `only a requeue`},
-		{"query with a mistake in an action", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:daed"}`), 400, `"position":6`},
-		{"query and ids", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","ids":["`+id+`"]}`), 400, "not both"},
+		{
+			"two values", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+id+`"]}{}`), 400,
+			"after the JSON value",
+		},
+		{
+			"requeue at a time",
+			h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","due_at":"2026-11-20T09:00:00Z"}`),
+			400, `a reschedule needs due_at`,
+		},
+		{
+			"reschedule without a time", h.postJSON("/api/v1/operations", `{"action":"reschedule","q":"state:dead"}`),
+			400, `a reschedule needs due_at`,
+		},
+		{
+			"reschedule beyond the end of time",
+			h.postJSON(
+				"/api/v1/operations", `{"action":"reschedule","q":"state:dead","due_at":"2036-11-20T09:00:00Z"}`,
+			),
+			400, `365 days`,
+		},
+		{
+			"again without a requeue",
+			h.postJSON("/api/v1/operations", `{"action":"discard","q":"state:dead","reset_attempts":true}`), 400,
+			`only a requeue`,
+		},
+		{
+			"query with a mistake in an action",
+			h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:daed"}`), 400, `"position":6`,
+		},
+		{
+			"query and ids", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead","ids":["`+id+`"]}`),
+			400, "not both",
+		},
 		{"neither", h.postJSON("/api/v1/operations", `{"action":"requeue"}`), 400, "no letter is selected"},
-		{"bad duration", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","hold":"soon"}`), 400, "is not a duration"},
-		{"duration without unit", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","canary_wait":120}`), 400, "a duration is written as a string"},
-		{"bad order of sending", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","order":"biggest"}`), 400, "oldest or newest"},
-		{"rate of nothing", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","rate":0}`), 400, "rate is above 0"},
-		{"redirect of a discard", h.postJSON("/api/v1/operations", `{"action":"discard","q":"","to":"x"}`), 400, "only a requeue"},
-		{"redirect into dlo itself", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","to":"dlo.letters"}`), 400, ""},
-		{"more than were shown", h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`","`+other+`"],"expect":1}`), 409, "but 1 were shown"},
+		{
+			"bad duration", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","hold":"soon"}`), 400,
+			"is not a duration",
+		},
+		{
+			"duration without unit", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","canary_wait":120}`),
+			400, "a duration is written as a string",
+		},
+		{
+			"bad order of sending", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","order":"biggest"}`),
+			400, "oldest or newest",
+		},
+		{
+			"rate of nothing", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","rate":0}`), 400,
+			"rate is above 0",
+		},
+		{
+			"redirect of a discard", h.postJSON("/api/v1/operations", `{"action":"discard","q":"","to":"x"}`), 400,
+			"only a requeue",
+		},
+		{
+			"redirect into dlo itself",
+			h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","to":"dlo.letters"}`), 400, "",
+		},
+		{
+			"more than were shown",
+			h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`","`+other+`"],"expect":1}`), 409,
+			"but 1 were shown",
+		},
 		{"rate of no operation", h.sendJSON("PATCH", "/api/v1/operations/O-9", `{"rate":5}`), 404, ""},
-		{"unknown action", h.postJSON("/api/v1/operations", `{"action":"bury","ids":["`+id+`"]}`), 400, "requeue, edit, retry_now, reschedule, discard"},
+		{
+			"unknown action", h.postJSON("/api/v1/operations", `{"action":"bury","ids":["`+id+`"]}`), 400,
+			"requeue, edit, retry_now, reschedule, discard",
+		},
 		{"no ids", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":[]}`), 400, "no letter is selected"},
 		{"no content type", h.do(request("POST", "/api/v1/operations", "{}")), 415, ""},
 		{"too large", h.postJSON("/api/v1/operations", `{"reason":"`+strings.Repeat("x", 1<<20)+`"}`), 413, ""},
 		{"compressed", h.postJSON("/api/v1/operations", "{}", "Content-Encoding", "gzip"), 415, ""},
 	} {
-		if c.answer.StatusCode != c.status || c.answer.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(c.answer.text, c.detail) {
+		if c.answer.StatusCode != c.status || c.answer.Header.Get("Content-Type") != "application/problem+json" ||
+			!strings.Contains(c.answer.text, c.detail) {
 			t.Errorf("%s: %d %s %s", c.name, c.answer.StatusCode, c.answer.Header.Get("Content-Type"), c.answer.text)
 		}
 		var p struct {
 			Type, Title string
 			Status      int
 		}
-		if err := json.Unmarshal([]byte(c.answer.text), &p); err != nil || p.Status != c.status || p.Title == "" || p.Type == "" {
+		if err := json.Unmarshal(
+			[]byte(c.answer.text), &p,
+		); err != nil || p.Status != c.status || p.Title == "" || p.Type == "" {
 			t.Errorf("%s: %v %s", c.name, err, c.answer.text)
 		}
 	}

@@ -19,7 +19,9 @@ type Typed interface {
 // Schemas manages descriptor sets. Upload and Remove check the permission with deadletter.Allow.
 type Schemas interface {
 	Status() deadletter.SchemaStatus
-	Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error)
+	Upload(
+		ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool,
+	) (descriptor.Change, deadletter.SchemaEffect, error)
 	Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error)
 }
 
@@ -54,10 +56,26 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 		return nil, err
 	}
 	status := schemas.Status()
-	out := api.Types{Sets: []api.SchemaSet{}, Directory: status.Directory, Problems: append([]string{}, status.Problems...)}
+	out := api.Types{
+		Sets:      []api.SchemaSet{},
+		Directory: status.Directory,
+		Problems:  append([]string{}, status.Problems...),
+	}
 	types := w.Decoder().Types
 	for _, s := range types.Sets() {
-		v := api.SchemaSet{Name: s.Name, Version: s.Version, Current: s.Current, Source: s.Source, Detail: s.Detail, By: s.By, At: api.At(s.At), CurrentAt: api.At(s.CurrentAt), Files: s.Files, TypeCount: len(s.Types), Types: []string{}}
+		v := api.SchemaSet{
+			Name:      s.Name,
+			Version:   s.Version,
+			Current:   s.Current,
+			Source:    s.Source,
+			Detail:    s.Detail,
+			By:        s.By,
+			At:        api.At(s.At),
+			CurrentAt: api.At(s.CurrentAt),
+			Files:     s.Files,
+			TypeCount: len(s.Types),
+			Types:     []string{},
+		}
 		if s.Current {
 			v.Types = append(v.Types, s.Types[:min(namedTypes, len(s.Types))]...)
 		}
@@ -71,7 +89,15 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out.Removed = each(removed, func(v deadletter.SchemaVersion) api.RemovedSet {
-		return api.RemovedSet{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: api.At(v.At), RemovedAt: api.At(v.RemovedAt)}
+		return api.RemovedSet{
+			Name:      v.Name,
+			Version:   v.Version,
+			Source:    v.Source,
+			Detail:    v.Detail,
+			By:        v.By,
+			At:        api.At(v.At),
+			RemovedAt: api.At(v.RemovedAt),
+		}
 	})
 	if out.Letters, err = w.Store.TypeCounts(r.Context(), nil); err != nil {
 		return nil, err
@@ -112,5 +138,11 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 		return nil, err
 	}
 	definition := func(d descriptor.Definition) api.TypeDefinition { return api.TypeDefinition(d) }
-	return api.TypeSource{Type: source.Type, Text: source.Text, Cut: source.Cut, Letters: counts[source.Type], Definitions: each(source.Definitions, definition)}, nil
+	return api.TypeSource{
+		Type:        source.Type,
+		Text:        source.Text,
+		Cut:         source.Cut,
+		Letters:     counts[source.Type],
+		Definitions: each(source.Definitions, definition),
+	}, nil
 }

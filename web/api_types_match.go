@@ -17,7 +17,14 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 		return nil, err
 	}
 	defer done()
-	h := payload.Hints{ContentType: in.ContentType, ContentEncoding: in.ContentEncoding, Type: in.Type, Queue: in.Queue, Key: in.Key, Picked: in.As}
+	h := payload.Hints{
+		ContentType:     in.ContentType,
+		ContentEncoding: in.ContentEncoding,
+		Type:            in.Type,
+		Queue:           in.Queue,
+		Key:             in.Key,
+		Picked:          in.As,
+	}
 	decoder := w.Decoder()
 	doc := decoder.Decode(in.Body, h, nil)
 	ranking := doc.Ranking
@@ -25,8 +32,14 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return api.MatchAnswer{
-		Verdict: string(ranking.Verdict), Why: ranking.Why, Types: ranking.Types, Matching: matchingOf(ranking), Text: doc.Text, Decoded: decodedOf(doc),
-		Matches: each(ranking.Matches, matchOf), Steps: each(doc.Steps, func(s payload.Step) api.ReadStep { return api.ReadStep(s) }),
+		Verdict:  string(ranking.Verdict),
+		Why:      ranking.Why,
+		Types:    ranking.Types,
+		Matching: matchingOf(ranking),
+		Text:     doc.Text,
+		Decoded:  decodedOf(doc),
+		Matches:  each(ranking.Matches, matchOf),
+		Steps:    each(doc.Steps, func(s payload.Step) api.ReadStep { return api.ReadStep(s) }),
 	}, nil
 }
 
@@ -40,7 +53,15 @@ func matchOf(m payload.Match) api.Match {
 
 // decodedOf converts a decoded body to the JSON form of the API.
 func decodedOf(doc *payload.Document) api.Decoded {
-	v := api.Decoded{Kind: string(doc.Kind), Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set, ShapeOnly: doc.ShapeOnly, UnknownFields: doc.UnknownFields, Problem: cmp.Or(doc.Problem, doc.JSONProblem)}
+	v := api.Decoded{
+		Kind:          string(doc.Kind),
+		Type:          doc.Type,
+		Chosen:        doc.Chosen,
+		Set:           doc.Set,
+		ShapeOnly:     doc.ShapeOnly,
+		UnknownFields: doc.UnknownFields,
+		Problem:       cmp.Or(doc.Problem, doc.JSONProblem),
+	}
 	if json.Valid([]byte(doc.JSON)) {
 		v.JSON = json.RawMessage(doc.JSON)
 	}

@@ -21,10 +21,14 @@ import (
 // withLibrary gives dlo a schema library with the types of notifySource.
 func withLibrary(o *web.Options) {
 	l := schemas.New(o.Store.(*store.Store), schemas.Options{})
-	if _, _, err := l.Upload(context.Background(), deadletter.Local, "notify", []byte(notifySource), "notify.proto", false); err != nil {
+	if _, _, err := l.Upload(
+		context.Background(), deadletter.Local, "notify", []byte(notifySource), "notify.proto", false,
+	); err != nil {
 		panic(err)
 	}
-	decoder := &payload.Decoder{Types: l.Registry(), Mask: payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile("^secret$")}}.Body()}
+	decoder := &payload.Decoder{
+		Types: l.Registry(), Mask: payload.Masks{Patterns: []*regexp.Regexp{regexp.MustCompile("^secret$")}}.Body(),
+	}
 	o.Decoder = func() *payload.Decoder { return decoder }
 	o.Schemas = l
 }
@@ -39,23 +43,37 @@ func (h *house) postFile(path string, content []byte) answer {
 func TestTypesOverTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, withLibrary)
-	h.get("/api/v1/types").want(t, 200, `"name":"notify"`, `"source":"upload"`, `"types":["acme.notify.v1.EmailRequested","acme.notify.v1.SmsRequested","acme.notify.v1.Template"]`, `"hits":[]`, `"removed":[]`, `"problems":[]`)
-	h.get("/api/v1/types?q=TENANT").want(t, 200, `"hits":[{"type":"acme.notify.v1.EmailRequested","set":"notify","field":"tenant_id","is":"int64"},{"type":"acme.notify.v1.SmsRequested"`)
+	h.get("/api/v1/types").want(
+		t, 200, `"name":"notify"`, `"source":"upload"`,
+		`"types":["acme.notify.v1.EmailRequested","acme.notify.v1.SmsRequested","acme.notify.v1.Template"]`,
+		`"hits":[]`, `"removed":[]`, `"problems":[]`,
+	)
+	h.get("/api/v1/types?q=TENANT").want(
+		t, 200,
+		`"hits":[{"type":"acme.notify.v1.EmailRequested","set":"notify","field":"tenant_id","is":"int64"},{"type":"acme.notify.v1.SmsRequested"`,
+	)
 	h.get("/api/v1/types?q="+strings.Repeat("a", 201)).want(t, 400)
-	h.get("/api/v1/types/proto?type=EmailRequested").want(t, 200, `// A mail that somebody asked for.\nmessage EmailRequested {`, `"letters":0`, `"set":"notify"`, `"file":"notify.proto","fields":3`)
+	h.get("/api/v1/types/proto?type=EmailRequested").want(
+		t, 200, `// A mail that somebody asked for.\nmessage EmailRequested {`, `"letters":0`, `"set":"notify"`,
+		`"file":"notify.proto","fields":3`,
+	)
 	h.get("/api/v1/types/proto?type=Gone").want(t, 400, "no set defines this type")
 	h.get("/api/v1/types/proto").want(t, 400, "acme.notify.v1.EmailRequested")
 
 	source := []byte(strings.Replace(notifySource, "int64 tenant_id = 2;", "string tenant_id = 2; bool urgent = 9;", 1))
 	const changed = `"changed":[{"type":"acme.notify.v1.EmailRequested","differences":["field 2 tenant_id type int64 -> string","field 9 added: bool urgent"],"more":0}]`
-	h.postFile("/api/v1/types?name=notify&filename=notify.proto&dry_run=1", source).want(t, 200, changed, `"dry_run":true`, `"known":""`)
+	h.postFile(
+		"/api/v1/types?name=notify&filename=notify.proto&dry_run=1", source,
+	).want(t, 200, changed, `"dry_run":true`, `"known":""`)
 	h.get("/api/v1/types").want(t, 200, `"letters":{}`)
 	a := h.postFile("/api/v1/types?name=notify&filename=notify.proto", source).want(t, 201, changed, `"added_count":0`)
 	if a.Header.Get("Location") != "/api/v1/types" {
 		t.Error(a.Header)
 	}
 	h.postFile("/api/v1/types?name=notify&filename=notify.proto", source).want(t, 200, `"known":"current"`)
-	h.postFile("/api/v1/types?name=other&filename=notify.proto", []byte(notifySource)).want(t, 201, `"conflict_count":1`, `"set":"notify"`)
+	h.postFile(
+		"/api/v1/types?name=other&filename=notify.proto", []byte(notifySource),
+	).want(t, 201, `"conflict_count":1`, `"set":"notify"`)
 	h.postFile("/api/v1/types?name=x", []byte("\x08\x01")).want(t, 400, "buf build -o set.binpb")
 	h.postFile("/api/v1/types?name=x&dry_run=maybe", source).want(t, 400, "dry_run is 1 or 0")
 	h.postFile("/api/v1/types?nam=x", source).want(t, 400, "no parameter")
@@ -129,11 +147,19 @@ func TestMatchOverTheAPI(t *testing.T) {
 	t.Parallel()
 	h := open(t, withLibrary)
 	body := base64.StdEncoding.EncodeToString([]byte("\x0a\x0areq_9f2c41\x10\xd5\xf8\x02\x22\x16\x0a\x0awelcome_v3\x12\x08en-GB_XX"))
-	h.postJSON("/api/v1/types/match", `{"body":"`+body+`"}`).want(t, 200, `"verdict":"matched"`, `"type":"acme.notify.v1.EmailRequested"`, `"json":{"requestId":"req_9f2c41"`, `"steps":[`)
+	h.postJSON("/api/v1/types/match", `{"body":"`+body+`"}`).want(
+		t, 200, `"verdict":"matched"`, `"type":"acme.notify.v1.EmailRequested"`, `"json":{"requestId":"req_9f2c41"`,
+		`"steps":[`,
+	)
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`","as":"Template"}`).want(t, 200, `"chosen":"a person's pick"`)
 	h.postJSON("/api/v1/types/match", `{"body":"`+body+`","as":"Gone"}`).want(t, 200, `is not registered`)
-	h.postJSON("/api/v1/types/match", `{"body":"`+base64.StdEncoding.EncodeToString([]byte("\x0a\x06secret"))+`","as":"EmailRequested"}`).want(t, 200, `"requestId":"••••"`)
-	h.postJSON("/api/v1/types/match", `{"body":"`+base64.StdEncoding.EncodeToString(make([]byte, 10<<20))+`"}`).want(t, 200, `"verdict":"unknown"`)
+	h.postJSON(
+		"/api/v1/types/match",
+		`{"body":"`+base64.StdEncoding.EncodeToString([]byte("\x0a\x06secret"))+`","as":"EmailRequested"}`,
+	).want(t, 200, `"requestId":"••••"`)
+	h.postJSON(
+		"/api/v1/types/match", `{"body":"`+base64.StdEncoding.EncodeToString(make([]byte, 10<<20))+`"}`,
+	).want(t, 200, `"verdict":"unknown"`)
 	h.postJSON("/api/v1/types/match", `{"body":"no base64"}`).want(t, 400)
 	h.postJSON("/api/v1/types/match", `{"bodies":""}`).want(t, 400)
 }

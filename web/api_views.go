@@ -17,7 +17,8 @@ import (
 
 // SavedViews stores named queries.
 type SavedViews interface {
-	Views(ctx context.Context, person string) ([]deadletter.View, error) // the views of a person and those for everybody, sorted by name
+	// the views of a person and those for everybody, sorted by name
+	Views(ctx context.Context, person string) ([]deadletter.View, error)
 	// AddView sets the id and the time of the view. It returns ErrConflict if the name is in use.
 	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
 	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist
@@ -58,7 +59,12 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.Store.AddView(r.Context(), deadletter.View{Name: in.Name, Query: in.Query, Owner: owner, By: principal(r).Name})
+	v, err := w.Store.AddView(r.Context(), deadletter.View{
+		Name:  in.Name,
+		Query: in.Query,
+		Owner: owner,
+		By:    principal(r).Name,
+	})
 	if errors.Is(err, deadletter.ErrConflict) {
 		list, readErr := w.Store.Views(r.Context(), principal(r).Name)
 		if readErr != nil {

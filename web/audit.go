@@ -31,7 +31,14 @@ type Audit interface {
 var auditParameters = []struct {
 	name  string
 	field query.Field
-}{{"actor", query.Who}, {"kind", query.Action}, {"through", query.Via}, {"operation", query.Target}, {"since", query.Since}, {"before", query.Until}}
+}{
+	{"actor", query.Who},
+	{"kind", query.Action},
+	{"through", query.Via},
+	{"operation", query.Target},
+	{"since", query.Since},
+	{"before", query.Until},
+}
 
 // auditText returns the audit query that a URL contains. The query consists of one term for each
 // parameter, followed by the parameter "q".
@@ -56,7 +63,10 @@ func (w *Web) auditQuery(text string) (query.Query, error) {
 func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.AuditPage{
-		Shell: w.shell(r, "Audit log", view.SectionAudit), Query: auditText(form), After: form.Get("after"), Restore: restorableWords(w.Restore),
+		Shell:   w.shell(r, "Audit log", view.SectionAudit),
+		Query:   auditText(form),
+		After:   form.Get("after"),
+		Restore: restorableWords(w.Restore),
 	}
 	q, err := w.auditQuery(p.Query)
 	var mistake *query.Error

@@ -22,7 +22,9 @@ func TestBasePath(t *testing.T) {
 	id := string(h.receive("sms", 3, "x")[0])
 	h.post("/views", url.Values{"name": {`" href="/evil`}, "q": {"state:dead"}}).want(t, 303)
 	seen := map[string]bool{}
-	for next := []string{"/tools/dlo/", "/tools/dlo/letters/" + id, "/tools/dlo/groups/G-1", "/tools/dlo/account"}; len(next) > 0 && len(seen) < 300; {
+	for next := []string{
+		"/tools/dlo/", "/tools/dlo/letters/" + id, "/tools/dlo/groups/G-1", "/tools/dlo/account",
+	}; len(next) > 0 && len(seen) < 300; {
 		path := next[0]
 		next = next[1:]
 		if seen[path] {
@@ -56,7 +58,9 @@ func TestBasePath(t *testing.T) {
 	}
 	h.get("/letters/"+id).want(t, 200, `href="/tools/dlo/letters`) // the proxy has removed the base path
 	h.get("/tools/dlo/api/v1/letters").want(t, 200, id)
-	h.postJSON("/api/v1/users", `{"name":"mia","role":"viewer"}`).want(t, 201, `"link":"http://dlo.example/tools/dlo/welcome?code=`)
+	h.postJSON("/api/v1/users", `{"name":"mia","role":"viewer"}`).want(
+		t, 201, `"link":"http://dlo.example/tools/dlo/welcome?code=`,
+	)
 	h.get("/tools/dlo").want(t, 308)
 	h.get("/tools/dloletters").want(t, 404)
 	r := httptest.NewRequest("POST", "/tools/dlo/theme", strings.NewReader("theme=dark&return=%2Fletters"))
@@ -77,11 +81,16 @@ func TestBasePathInABrowser(t *testing.T) {
 	eventually(t, tab, `document.documentElement.dataset.base === '/tools/dlo'`)
 	h.receive("sms", 2, "y")
 	eventually(t, tab, `document.querySelector('[data-fresh]') !== null || document.body.innerText.includes('5 ')`)
-	js[any](tab, `(() => { const box = document.querySelector('input[data-query]'); box.focus(); box.value = 'queue:s'; box.dispatchEvent(new Event('input', { bubbles: true })); return 1 })()`)
+	js[any](
+		tab,
+		`(() => { const box = document.querySelector('input[data-query]'); box.focus(); box.value = 'queue:s'; box.dispatchEvent(new Event('input', { bubbles: true })); return 1 })()`,
+	)
 	eventually(t, tab, `document.body.innerText.includes('queue:sms')`)
 	tab.Open(at + "/tools/dlo/triage")
 	js[any](tab, `(() => { document.querySelector('[data-row]')?.click(); return 1 })()`)
-	for _, entry := range js[[]string](tab, `performance.getEntriesByType('resource').map(e => new URL(e.name).pathname)`) {
+	for _, entry := range js[[]string](
+		tab, `performance.getEntriesByType('resource').map(e => new URL(e.name).pathname)`,
+	) {
 		if !strings.HasPrefix(entry, "/tools/dlo/") {
 			t.Errorf("the page fetches %s", entry)
 		}

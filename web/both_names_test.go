@@ -38,8 +38,17 @@ func orderHouse(t *testing.T, fields []string, masks payload.Masks) (h *house, l
 	targets.Add("main", "/", []string{"*"}, nil)
 	log := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return start }
-	h.classifier = classify.New(h.store, classify.Options{Decoder: now, Rules: h.book, Targets: targets, Now: clock, Log: log})
-	death := deadletter.Table{"queue": "orders", "exchange": "shop", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start}
+	h.classifier = classify.New(h.store, classify.Options{
+		Decoder: now, Rules: h.book, Targets: targets, Now: clock, Log: log,
+	})
+	death := deadletter.Table{
+		"queue":        "orders",
+		"exchange":     "shop",
+		"reason":       "rejected",
+		"count":        int64(1),
+		"routing-keys": []any{"k"},
+		"time":         start,
+	}
 	arrival := func(typ, media, body string) deadletter.Arrival {
 		p := deadletter.Properties{Type: typ, ContentType: media, Headers: deadletter.Table{"x-death": []any{death}}}
 		return deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "orders", Body: []byte(body), Properties: p}
@@ -50,11 +59,15 @@ func orderHouse(t *testing.T, fields []string, masks payload.Masks) (h *house, l
 		arrival("", "", `{"order_id": "A-1", "buyer": {"full_name": "Ann"}, "batch": "b7"}`),
 		arrival("", "", `{"orderId": "A-1", "buyer": {"fullName": "Ann"}, "lot": "b7"}`),
 	)
-	letters = map[string]deadletter.ID{"message": ids[0], "JSON of the type": ids[1], "order_id": ids[2], "orderId": ids[3]}
+	letters = map[string]deadletter.ID{
+		"message": ids[0], "JSON of the type": ids[1], "order_id": ids[2], "orderId": ids[3],
+	}
 	if n, err := h.classifier.Step(t.Context()); n != len(ids) || err != nil {
 		t.Fatal(n, err)
 	}
-	o := classify.IndexerOptions{Decoder: now, Hide: masks.Text, Masks: masks.Names(), Text: true, Fields: fields, Log: log}
+	o := classify.IndexerOptions{
+		Decoder: now, Hide: masks.Text, Masks: masks.Names(), Text: true, Fields: fields, Log: log,
+	}
 	if n, err := classify.NewIndexer(h.store, o).Step(t.Context()); n != len(ids) || err != nil {
 		t.Fatal(n, err)
 	}
@@ -102,14 +115,20 @@ func TestBothNamesOfAFieldAreRight(t *testing.T) {
 			for _, asked := range names {
 				q := "body." + asked + ":" + value(asked)
 				found(t, h, letters, q, asked)
-				h.get("/letters?q="+url.QueryEscape(q)).want(t, 200, "3 match", `name="toggle" value="`+q+`" aria-pressed="true"`)
+				h.get("/letters?q="+url.QueryEscape(q)).want(
+					t, 200, "3 match", `name="toggle" value="`+q+`" aria-pressed="true"`,
+				)
 				h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 200, `"count":3`)
 				facet := fmt.Sprintf(`"body.%s":[{"value":"%s","count":3}]`, asked, value(asked))
 				h.get("/api/v1/letters/facets?q="+url.QueryEscape(q)).want(t, 200, facet)
 				h.get("/letters/complete?q="+url.QueryEscape("body."+asked+":")+"&at=99").want(t, 200, `"`+q+`"`)
 				begun := "body." + asked[:len(asked)-1]
-				h.get("/letters/complete?q="+begun+"&at=99").want(t, 200, `"body.`+names[slices.Index(names, asked)/2*2]+`:"`)
-				h.postJSON("/api/v1/operations", `{"action":"discard","dry_run":true,"q":"`+q+`"}`).want(t, 200, `"eligible":3`)
+				h.get("/letters/complete?q="+begun+"&at=99").want(
+					t, 200, `"body.`+names[slices.Index(names, asked)/2*2]+`:"`,
+				)
+				h.postJSON(
+					"/api/v1/operations", `{"action":"discard","dry_run":true,"q":"`+q+`"}`,
+				).want(t, 200, `"eligible":3`)
 			}
 		})
 	}
@@ -127,7 +146,8 @@ func TestBothNamesOfAFieldAreRight(t *testing.T) {
 					t.Errorf("rules: %s of %s is %v", asked, name, values)
 				}
 				pointer := "/" + strings.ReplaceAll(asked, ".", "/")
-				patch := `[{"op":"test","path":"` + pointer + `","value":"` + value(asked) + `"},{"op":"replace","path":"` + pointer + `","value":"x"}]`
+				patch := `[{"op":"test","path":"` + pointer + `","value":"` + value(asked) +
+					`"},{"op":"replace","path":"` + pointer + `","value":"x"}]`
 				a := h.postJSON("/api/v1/letters/"+string(id)+"/revisions", `{"dry_run":true,"patch":`+patch+`}`)
 				if has != (a.StatusCode == 200) || !has && !strings.Contains(a.text, "there is no such value") {
 					t.Errorf("patch: %s of %s: %d %s", asked, name, a.StatusCode, a.text)
@@ -138,14 +158,23 @@ func TestBothNamesOfAFieldAreRight(t *testing.T) {
 	for _, masked := range []string{"order_id", "orderId"} {
 		t.Run("masked as "+masked, func(t *testing.T) {
 			path := deadletter.FieldPath{masked}
-			masks := payload.Masks{Fields: []deadletter.MaskedField{{Type: "shop.*", Path: path}}, JSON: []deadletter.FieldPath{path}}
+			masks := payload.Masks{
+				Fields: []deadletter.MaskedField{{Type: "shop.*", Path: path}},
+				JSON:   []deadletter.FieldPath{path},
+			}
 			h, letters := orderHouse(t, []string{"buyer.full_name"}, masks)
 			for _, asked := range names[:2] {
-				for _, address := range []string{"/letters", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets"} {
-					h.get(address+"?q=body."+asked+":A-1").want(t, 400, "body."+asked+" is masked: letters cannot be found by it")
+				for _, address := range []string{
+					"/letters", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets",
+				} {
+					h.get(address+"?q=body."+asked+":A-1").want(
+						t, 400, "body."+asked+" is masked: letters cannot be found by it",
+					)
 				}
 				for _, name := range []string{"message", "JSON of the type", asked} {
-					h.postJSON("/api/v1/letters/"+string(letters[name])+"/reveal", `{"field":"`+asked+`"}`).want(t, 200, "A-1")
+					h.postJSON(
+						"/api/v1/letters/"+string(letters[name])+"/reveal", `{"field":"`+asked+`"}`,
+					).want(t, 200, "A-1")
 				}
 			}
 			for name, id := range letters {

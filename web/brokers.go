@@ -46,8 +46,17 @@ func (w *Web) label(broker string) string {
 
 func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
 	v := api.Broker{
-		Name: b.Name, VHost: b.VHost, Label: b.Label, Colour: string(b.Colour), Connected: b.Connected, Reached: b.Reached, Reason: b.Reason, Blocked: b.Blocked, Since: api.At(b.Since), NextTry: api.At(b.NextTry),
-		Inboxes: each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue }),
+		Name:      b.Name,
+		VHost:     b.VHost,
+		Label:     b.Label,
+		Colour:    string(b.Colour),
+		Connected: b.Connected,
+		Reached:   b.Reached,
+		Reason:    b.Reason,
+		Blocked:   b.Blocked,
+		Since:     api.At(b.Since),
+		NextTry:   api.At(b.NextTry),
+		Inboxes:   each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue }),
 	}
 	if b.Version != "" {
 		v.Version = &b.Version

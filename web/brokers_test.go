@@ -21,7 +21,9 @@ func (c connector) Connect(_ context.Context, by deadletter.Principal, broker st
 	defer c.h.asked.Unlock()
 	for i := range c.h.brokers {
 		if b := &c.h.brokers[i]; b.Name == broker {
-			if err := deadletter.Allow(by, deadletter.VerbConnect, deadletter.Origin{Broker: b.Name, VHost: b.VHost}); err != nil {
+			if err := deadletter.Allow(by, deadletter.VerbConnect, deadletter.Origin{
+				Broker: b.Name, VHost: b.VHost,
+			}); err != nil {
 				return err
 			}
 			if broker != "gone" {
@@ -37,7 +39,16 @@ func (c connector) Connect(_ context.Context, by deadletter.Principal, broker st
 func awayBrokers(names ...string) []deadletter.BrokerStatus {
 	var list []deadletter.BrokerStatus
 	for _, name := range names {
-		list = append(list, deadletter.BrokerStatus{Name: name, VHost: "/", Reached: true, Version: "4.3.6", Reason: "connection refused", Since: start, NextTry: start.Add(90 * time.Second), Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}})
+		list = append(list, deadletter.BrokerStatus{
+			Name:    name,
+			VHost:   "/",
+			Reached: true,
+			Version: "4.3.6",
+			Reason:  "connection refused",
+			Since:   start,
+			NextTry: start.Add(90 * time.Second),
+			Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}},
+		})
 	}
 	return list
 }
@@ -48,7 +59,10 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.brokers = awayBrokers("main", "gone", "a/b c", "a%2Fb c")
-	h.get("/queues?from=1").want(t, 200, `action="/brokers/connect"`, `name="broker" value="a/b c"`, "Try now", `name="return" value="/queues?from=1"`)
+	h.get("/queues?from=1").want(
+		t, 200, `action="/brokers/connect"`, `name="broker" value="a/b c"`, "Try now",
+		`name="return" value="/queues?from=1"`,
+	)
 	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"/queues"}}).redirectsTo(t, "/queues")
 	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"//evil.example"}}).redirectsTo(t, "/")
 	h.post("/brokers/connect", url.Values{"broker": {"other"}}).want(t, 404)
@@ -96,7 +110,9 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	if queues.Queues[0].Away != waits || queues.Queues[0].Retries.State != "running" {
 		t.Errorf("%+v", queues.Queues[0])
 	}
-	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"warnings":["`+waits+`"]`)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`,
+	).want(t, 200, `"warnings":["`+waits+`"]`)
 	h.postJSON("/api/v1/operations", `{"action":"requeue","q":""}`).want(t, 202)
 	h.get("/operations/O-1").want(t, 200, "Nothing is sent yet")
 	h.ahead.Add(int64(time.Minute))
@@ -133,8 +149,13 @@ func TestTheLabelOfABroker(t *testing.T) {
 	if !strings.Contains(text, "On "+label) {
 		t.Errorf("the plan does not say it: %.2000s", text)
 	}
-	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "shop", Label: "spare", Colour: "grey", Connected: true})
-	_, text, _ = strings.Cut(h.post("/letters/confirm", plan).want(t, 200, label, `<span class="pill label clip ">spare</span>`).text, "<main")
+	h.brokers = append(h.brokers, deadletter.BrokerStatus{
+		Name: "second", VHost: "shop", Label: "spare", Colour: "grey", Connected: true,
+	})
+	_, text, _ = strings.Cut(
+		h.post("/letters/confirm", plan).want(t, 200, label, `<span class="pill label clip ">spare</span>`).text,
+		"<main",
+	)
 	if strings.Contains(text, "spare") {
 		t.Error("the plan says it of a broker that it is not about")
 	}
@@ -144,5 +165,7 @@ func TestTheLabelOfABroker(t *testing.T) {
 	if list.Brokers[0].Label != "<i>production" || list.Brokers[0].Colour != "red" || list.Brokers[1].Label != "spare" {
 		t.Errorf("%+v", list)
 	}
-	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, `"label":"<i>production"`)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`,
+	).want(t, 200, `"label":"<i>production"`)
 }

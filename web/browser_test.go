@@ -22,7 +22,9 @@ func visit(t *testing.T, change ...func(*web.Options)) (*house, *testenv.Tab, st
 
 // visitThrough starts a server and opens it in a browser tab. A request of the tab passes through
 // the handler "between" before it reaches the server.
-func visitThrough(t *testing.T, between func(http.Handler) http.Handler, change ...func(*web.Options)) (*house, *testenv.Tab, string) {
+func visitThrough(
+	t *testing.T, between func(http.Handler) http.Handler, change ...func(*web.Options),
+) (*house, *testenv.Tab, string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("short: it takes a browser")
@@ -52,7 +54,10 @@ func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 			return
 		}
 	}
-	t.Fatalf("never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"), js[string](tab, "document.querySelector('main')?.innerText ?? ''"))
+	t.Fatalf(
+		"never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"),
+		js[string](tab, "document.querySelector('main')?.innerText ?? ''"),
+	)
 }
 
 // checkConsole fails the test if a page logged anything, or if the content security policy blocked
@@ -75,7 +80,10 @@ func TestRequeueByKeyboard(t *testing.T) {
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"), chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
 	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '2 selected'`)
 	tab.Do(chromedp.KeyEvent("r"))
-	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText == 'Requeue 2 letters to the tail'`)
+	eventually(
+		t, tab,
+		`document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText == 'Requeue 2 letters to the tail'`,
+	)
 	if focus := js[string](tab, `document.activeElement.innerText`); focus != "Cancel" {
 		t.Errorf("the focus is on %q, not on the safe button", focus)
 	}
@@ -84,7 +92,10 @@ func TestRequeueByKeyboard(t *testing.T) {
 		t.Errorf("dialog: %s", fault)
 	}
 	tab.Do(chromedp.KeyEvent(kb.Escape))
-	eventually(t, tab, `!document.querySelector('dialog[open]') && document.querySelectorAll('[data-pick]:checked').length == 2`)
+	eventually(
+		t, tab,
+		`!document.querySelector('dialog[open]') && document.querySelectorAll('[data-pick]:checked').length == 2`,
+	)
 	tab.Do(chromedp.KeyEvent("r"))
 	eventually(t, tab, `document.querySelector('#dlg-confirm').open`)
 	tab.Act(`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`)
@@ -115,9 +126,15 @@ func TestTheSignOfLiveUpdatesKnowsTheBroker(t *testing.T) {
 	h.receive("sms", 1, "x")
 	h.brokers = awayBrokers("main")
 	tab.Open(url + "/letters")
-	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates, broker away' && document.querySelector('[data-live-state] .dot').className == 'dot warn'`)
+	eventually(
+		t, tab,
+		`document.querySelector('[data-live-word]').innerText == 'Live updates, broker away' && document.querySelector('[data-live-state] .dot').className == 'dot warn'`,
+	)
 	tab.Act(`document.querySelector('#banners button').click()`)
-	eventually(t, tab, `!document.querySelector('#banners button') && document.querySelector('[data-live-word]').innerText == 'Live updates' && document.querySelector('[data-live-state] .dot').className == 'dot '`)
+	eventually(
+		t, tab,
+		`!document.querySelector('#banners button') && document.querySelector('[data-live-word]').innerText == 'Live updates' && document.querySelector('[data-live-state] .dot').className == 'dot '`,
+	)
 	checkConsole(t, tab)
 }
 
@@ -146,7 +163,9 @@ func TestTheSameWithoutJavaScript(t *testing.T) {
 	click(`.rowlink`)
 	eventually(t, tab, `document.querySelector('.tree').innerText.includes('"b"')`)
 	click(`.tabs a:nth-child(3)`)
-	eventually(t, tab, `location.search.includes('tab=raw') && document.querySelector('.hex').innerText.includes('7b 22 61')`)
+	eventually(
+		t, tab, `location.search.includes('tab=raw') && document.querySelector('.hex').innerText.includes('7b 22 61')`,
+	)
 	click(`[data-theme-form] button`)
 	eventually(t, tab, `document.documentElement.dataset.theme == 'dark' && location.search.includes('tab=raw')`)
 	if js[int](tab, `[...document.querySelectorAll('[data-js]')].filter(x => !x.hidden).length`) != 0 {
@@ -223,18 +242,32 @@ func TestSelectAllThatMatch(t *testing.T) {
 	for _, fault := range tab.Axe() {
 		t.Errorf("selection: %s", fault)
 	}
-	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('[data-command]').click()`)
-	eventually(t, tab, `window.copied == "dlo letters requeue -q 'state:dead before:2026-11-20T09:01:00.000Z' --except `+string(ids[58])+`"`)
+	tab.Act(
+		`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('[data-command]').click()`,
+	)
+	eventually(
+		t, tab,
+		`window.copied == "dlo letters requeue -q 'state:dead before:2026-11-20T09:01:00.000Z' --except `+
+			string(ids[58])+`"`,
+	)
 	h.receive("sms", 1, "x") // this letter arrived after the page, so it is not selected
 	press(`.bulkbar [value="requeue"]`)
-	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText.startsWith('Requeue ')`)
-	if except := js[string](tab, `document.querySelector('#dlg-confirm [name="except"]').value`); except != string(ids[58]) {
+	eventually(
+		t, tab,
+		`document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText.startsWith('Requeue ')`,
+	)
+	if except := js[string](
+		tab, `document.querySelector('#dlg-confirm [name="except"]').value`,
+	); except != string(ids[58]) {
 		t.Errorf("the plan leaves out %q, not %s", except, ids[58])
 	}
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, `!document.querySelector('dialog[open]')`)
 	tab.Do(chromedp.KeyEvent(kb.Escape))
-	eventually(t, tab, `!document.querySelector('[data-pick]:checked, [data-all]:checked') && getComputedStyle(document.querySelector('.bulkbar')).display == 'none'`)
+	eventually(
+		t, tab,
+		`!document.querySelector('[data-pick]:checked, [data-all]:checked') && getComputedStyle(document.querySelector('.bulkbar')).display == 'none'`,
+	)
 	press(`[data-row] [data-pick]`)
 	says(`[data-bulk-count]`, "1 selected")
 }
@@ -252,45 +285,83 @@ func TestTheQueryBox(t *testing.T) {
 	eventually(t, tab, offered+`.includes('queue:') && document.querySelector('[data-query]').ariaExpanded == 'true'`)
 	tab.Do(chromedp.KeyEvent("qu"))
 	eventually(t, tab, offered+` == 'queue:'`)
-	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab)) // accepts the name of a field, after which the values of this field are offered
-	eventually(t, tab, `document.querySelector('[data-query]').value == 'queue:' && `+offered+`.includes('queue:"a b"')`)
+	// accepts the name of a field, after which the values of this field are offered
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab))
+	eventually(
+		t, tab, `document.querySelector('[data-query]').value == 'queue:' && `+offered+`.includes('queue:"a b"')`,
+	)
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	eventually(t, tab, offered+` == ''`)
 	tab.Do(chromedp.KeyEvent("s"))
-	eventually(t, tab, offered+` == 'queue:sms' && document.querySelector('.query .choice .push').textContent == '2 letters'`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`), chromedp.KeyEvent("state:dead header."))
+	eventually(
+		t, tab, offered+` == 'queue:sms' && document.querySelector('.query .choice .push').textContent == '2 letters'`,
+	)
+	tab.Do(
+		chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`),
+		chromedp.KeyEvent("state:dead header."),
+	)
 	eventually(t, tab, offered+`.includes('state:dead header.x-error-message:')`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`), chromedp.KeyEvent(kb.Backspace))
-	eventually(t, tab, `document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`)
+	tab.Do(
+		chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`),
+		chromedp.KeyEvent(kb.Backspace),
+	)
+	eventually(
+		t, tab,
+		`document.querySelector('[data-query]').value == '-queue:sms' && document.querySelectorAll('.token').length == 1`,
+	)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.search == '?q=state%3Adead+-queue%3Asms' && document.readyState == 'complete'`)
 	// The query box shows each term of the query as a token. The Backspace key turns the last token
 	// back into text, and the test deletes this text. The term must stay removed when the next
 	// token is turned back into text.
 	clear := chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').value = ''`)
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter))
+	tab.Do(
+		chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`),
+		chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent(kb.Backspace), clear, chromedp.KeyEvent("queue:sms"),
+		chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Enter),
+	)
 	eventually(t, tab, `location.search == '?q=queue%3Asms' && document.readyState == 'complete'`)
 	tab.Open(url + "/audit")
-	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`), chromedp.KeyEvent("-who:dlo action:res"))
+	tab.Do(
+		chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`),
+		chromedp.KeyEvent("-who:dlo action:res"),
+	)
 	eventually(t, tab, offered+`.includes('-who:dlo action:resolved')`)
 	tab.Open(url + "/letters?q=queue:sms")
-	eventually(t, tab, `document.querySelector('[data-recent] li:nth-child(1) a').textContent == 'state:dead -queue:sms'`)
-	tab.Act(`document.querySelector('.query .menu summary').click(); document.querySelector('[data-zone="local"]').click()`)
-	eventually(t, tab, `document.cookie.includes('zone=local') && document.querySelector('[data-zone-word]').textContent == 'local time'`)
-	tab.Act(`document.querySelector('#from').value = '2026-11-20T08:00'; document.querySelector('[data-times] .btn-primary').click()`)
-	eventually(t, tab, `decodeURIComponent(location.search).includes('since:' + new Date('2026-11-20T08:00').toISOString())`)
+	eventually(
+		t, tab, `document.querySelector('[data-recent] li:nth-child(1) a').textContent == 'state:dead -queue:sms'`,
+	)
+	tab.Act(
+		`document.querySelector('.query .menu summary').click(); document.querySelector('[data-zone="local"]').click()`,
+	)
+	eventually(
+		t, tab,
+		`document.cookie.includes('zone=local') && document.querySelector('[data-zone-word]').textContent == 'local time'`,
+	)
+	tab.Act(
+		`document.querySelector('#from').value = '2026-11-20T08:00'; document.querySelector('[data-times] .btn-primary').click()`,
+	)
+	eventually(
+		t, tab, `decodeURIComponent(location.search).includes('since:' + new Date('2026-11-20T08:00').toISOString())`,
+	)
 	checkConsole(t, tab)
 
 	tab.Viewport(390, 900)
 	tab.Open(url + "/letters?q=queue:sms")
 	tab.Act(`document.querySelector('[data-filters]').click()`)
-	eventually(t, tab, `document.querySelector('#dlg-filters').open && document.querySelector('#filters').getBoundingClientRect().height > 100`)
+	eventually(
+		t, tab,
+		`document.querySelector('#dlg-filters').open && document.querySelector('#filters').getBoundingClientRect().height > 100`,
+	)
 	checkConsole(t, tab)
 	for _, fault := range tab.Axe() {
 		t.Errorf("filters: %s", fault)
 	}
 	tab.Do(chromedp.KeyEvent(kb.Escape))
-	eventually(t, tab, `!document.querySelector('dialog[open]') && document.activeElement.matches('[data-filters]') && document.querySelector('.cols-facets > #filters')`)
+	eventually(
+		t, tab,
+		`!document.querySelector('dialog[open]') && document.activeElement.matches('[data-filters]') && document.querySelector('.cols-facets > #filters')`,
+	)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[data-query]').focus()`))
 	eventually(t, tab, offered+`.includes('queue:')`)
 	for _, fault := range tab.Axe() {
@@ -309,9 +380,16 @@ func TestThePalette(t *testing.T) {
 	found := func(text, want string) {
 		t.Helper()
 		tab.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
-		eventually(t, tab, `document.querySelector('#dlg-jump').open && document.querySelectorAll('#jump-list .choice').length >= 8`) // pages
+		// pages
+		eventually(
+			t, tab,
+			`document.querySelector('#dlg-jump').open && document.querySelectorAll('#jump-list .choice').length >= 8`,
+		)
 		tab.Do(chromedp.KeyEvent(text))
-		eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].some(c => c.innerText.replace(/\s+/g, ' ').startsWith(`+"`"+want+"`"+`))`)
+		eventually(
+			t, tab,
+			`[...document.querySelectorAll('#jump-list .choice')].some(c => c.innerText.replace(/\s+/g, ' ').startsWith(`+"`"+want+"`"+`))`,
+		)
 	}
 	tab.Open(url + "/")
 	found(id.Short(), "Open "+id.Short())
@@ -325,8 +403,10 @@ func TestThePalette(t *testing.T) {
 	found("audit", "Page Audit log")
 	tab.Open(url + "/triage")
 	found("resol", "Do Resolve")
-	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`) // the earlier results are not shown any more
-	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))                                               // the last choice
+	// the earlier results are not shown any more
+	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`)
+	// the last choice
+	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
 	checkConsole(t, tab)
 	found("audit", "Page Audit log")
@@ -353,9 +433,14 @@ func TestListsWithoutJavaScript(t *testing.T) {
 	press(`[name="range"][value="24h"]`)
 	eventually(t, tab, `location.search == '?q=state%3Adead+since%3A24h'`)
 	press(`[formaction="/views"]`)
-	eventually(t, tab, `document.querySelector('.menu-list .item').innerText == 'state:dead since:24h' || document.querySelector('.menu-list .item').textContent == 'state:dead since:24h'`)
+	eventually(
+		t, tab,
+		`document.querySelector('.menu-list .item').innerText == 'state:dead since:24h' || document.querySelector('.menu-list .item').textContent == 'state:dead since:24h'`,
+	)
 	press(`[data-filters]`)
-	eventually(t, tab, `location.hash == '#filters' && getComputedStyle(document.querySelector('#filters')).display != 'none'`)
+	eventually(
+		t, tab, `location.hash == '#filters' && getComputedStyle(document.querySelector('#filters')).display != 'none'`,
+	)
 	press(`[name="toggle"][value="queue:sms"]`)
 	eventually(t, tab, `decodeURIComponent(location.search).includes('queue:sms')`)
 	press(`[name="scope"]`)
@@ -451,7 +536,10 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 	resume := func(of string) {
 		t.Helper()
 		enter(`button[aria-label="Resume the retries of ` + of + `"]`)
-		eventually(t, tab, `document.readyState == 'complete' && !document.querySelector('main').innerText.includes('the gateway is down')`)
+		eventually(
+			t, tab,
+			`document.readyState == 'complete' && !document.querySelector('main').innerText.includes('the gateway is down')`,
+		)
 	}
 	for _, scripts := range []bool{true, false} {
 		tab.JavaScript(scripts)
@@ -467,7 +555,10 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 		} else {
 			tab.Open(url + "/queues")
 		}
-		eventually(t, tab, `location.pathname == '/queues' && document.querySelector('main')?.innerText.includes('1 group held back')`)
+		eventually(
+			t, tab,
+			`location.pathname == '/queues' && document.querySelector('main')?.innerText.includes('1 group held back')`,
+		)
 		enter(`#origins td summary`)
 		resume("group G-1")
 	}

@@ -22,7 +22,13 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := view.ByHandPage{Shell: w.shell(r, "Copy letter "+l.ID.Short(), view.SectionLetters), Letter: l.ID, Query: form.Get("q"), Form: view.ParseForm(form.Get("as")), Revealed: reveal}
+	p := view.ByHandPage{
+		Shell:    w.shell(r, "Copy letter "+l.ID.Short(), view.SectionLetters),
+		Letter:   l.ID,
+		Query:    form.Get("q"),
+		Form:     view.ParseForm(form.Get("as")),
+		Revealed: reveal,
+	}
 	p.MayReveal = canReveal(principal(r), l.Origin) && l.State != deadletter.StatePurged
 	if p.Form == view.FormJSON {
 		whole, err := w.wholeLetter(r, l, reveal)

@@ -47,7 +47,10 @@ func TestALetterIsCopied(t *testing.T) {
 		t.Errorf("%+v, the API gives %+v", shown, given)
 	}
 	curl := copied(t, h.get("/letters/"+id+"/copy?as=curl").want(t, 200))
-	for _, want := range []string{"curl --user USER", `"routing_key":"sms"`, `"payload":"eyJpdCdzIjogIngifQ=="`, `"tries":3`, `"delivery_mode":2`, `"app_id":"shop"`, "'http://HOST:15672/api/exchanges/%2F/amq.default/publish'"} {
+	for _, want := range []string{
+		"curl --user USER", `"routing_key":"sms"`, `"payload":"eyJpdCdzIjogIngifQ=="`, `"tries":3`, `"delivery_mode":2`,
+		`"app_id":"shop"`, "'http://HOST:15672/api/exchanges/%2F/amq.default/publish'",
+	} {
 		if !strings.Contains(curl, want) {
 			t.Errorf("no %s in %s", want, curl)
 		}
@@ -55,11 +58,15 @@ func TestALetterIsCopied(t *testing.T) {
 	if strings.Contains(curl, "x-death") {
 		t.Error("the command sends what the broker wrote")
 	}
-	if admin := copied(t, h.get("/letters/"+id+"/copy?as=rabbitmqadmin").want(t, 200, "Python script")); !strings.Contains(admin, "'routing_key=sms'") {
+	if admin := copied(
+		t, h.get("/letters/"+id+"/copy?as=rabbitmqadmin").want(t, 200, "Python script"),
+	); !strings.Contains(admin, "'routing_key=sms'") {
 		t.Error(admin)
 	}
 	large := string(h.receive("sms", 1, strings.Repeat("x", 60_000))[0])
-	if a := h.get("/letters/"+large+"/copy?as=curl").want(t, 200, "too large for a command", "Download the body"); copiedText.MatchString(a.text) {
+	if a := h.get("/letters/"+large+"/copy?as=curl").want(
+		t, 200, "too large for a command", "Download the body",
+	); copiedText.MatchString(a.text) {
 		t.Error("a command of a large body")
 	}
 }
@@ -86,7 +93,9 @@ func TestWhatIsMaskedIsInNoCommand(t *testing.T) {
 	}
 	h.get("/letters/"+letters["json"]+"/copy?reveal=1").want(t, 200, "kanarie")
 	h.get("/letters/"+letters["json"]+"/copy?reveal=2").want(t, 400)
-	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(t, 200, "the whole letter, as curl", "the whole letter, as rabbitmqadmin")
+	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(
+		t, 200, "the whole letter, as curl", "the whole letter, as rabbitmqadmin",
+	)
 	if betrayed(audit.text) {
 		t.Error(audit.text)
 	}
@@ -107,14 +116,26 @@ func TestCopyingInTheBrowser(t *testing.T) {
 	odd := string(h.receive("sms", 1, "x")[0])
 	const menu = `document.querySelector('[data-copies] summary').click(); `
 	tab.Open(address + "/letters/" + id)
-	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; ` + menu + `document.querySelectorAll('[data-copy-from]')[1].click()`)
-	eventually(t, tab, `window.copied?.startsWith('curl --user USER') && document.querySelector('.toast')?.innerText == 'Copied as curl' && !document.querySelector('[data-copies]').open`)
+	tab.Act(
+		`navigator.clipboard.writeText = async t => { window.copied = t }; ` + menu +
+			`document.querySelectorAll('[data-copy-from]')[1].click()`,
+	)
+	eventually(
+		t, tab,
+		`window.copied?.startsWith('curl --user USER') && document.querySelector('.toast')?.innerText == 'Copied as curl' && !document.querySelector('[data-copies]').open`,
+	)
 	tab.Act(`document.querySelectorAll('[data-copy-from]')[0].click()`)
 	eventually(t, tab, `window.copied?.startsWith('{') && JSON.parse(window.copied).id == '`+id+`'`)
 	tab.Open(address + "/letters/" + odd)
 	tab.Act(menu + `document.querySelectorAll('[data-copy-from]')[1].click()`)
-	eventually(t, tab, `location.pathname == '/letters/`+odd+`/copy' && document.querySelector('main').innerText.includes('header blob: the management API has no such type: bytes')`)
-	tab.Act(`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('main [data-copy]').click()`)
+	eventually(
+		t, tab,
+		`location.pathname == '/letters/`+odd+
+			`/copy' && document.querySelector('main').innerText.includes('header blob: the management API has no such type: bytes')`,
+	)
+	tab.Act(
+		`navigator.clipboard.writeText = async t => { window.copied = t }; document.querySelector('main [data-copy]').click()`,
+	)
 	eventually(t, tab, `window.copied?.startsWith('curl --user USER')`)
 	checkConsole(t, tab)
 	for _, width := range []int64{1440, 390} {
@@ -127,7 +148,10 @@ func TestCopyingInTheBrowser(t *testing.T) {
 	tab.JavaScript(false)
 	tab.Open(address + "/letters/" + id + "?q=" + url.QueryEscape("state:dead"))
 	tab.Act(menu + `document.querySelectorAll('[data-copy-from]')[2].click()`)
-	eventually(t, tab, `document.querySelector('h1').innerText == 'Copy as rabbitmqadmin' && document.querySelector('textarea[data-copied]').value.startsWith('rabbitmqadmin --host HOST')`)
+	eventually(
+		t, tab,
+		`document.querySelector('h1').innerText == 'Copy as rabbitmqadmin' && document.querySelector('textarea[data-copied]').value.startsWith('rabbitmqadmin --host HOST')`,
+	)
 }
 
 // TestRequeueIsInSightOnAPhone checks that the header of a letter's page fits on a phone without
@@ -144,7 +168,10 @@ func TestRequeueIsInSightOnAPhone(t *testing.T) {
 		t.Error("Requeue is out of sight")
 	}
 	tab.Act(`document.querySelector('[data-copies] summary').click()`)
-	eventually(t, tab, `(() => { const b = document.querySelector('[data-copies] .menu-list').getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth && b.width > 100; })()`)
+	eventually(
+		t, tab,
+		`(() => { const b = document.querySelector('[data-copies] .menu-list').getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth && b.width > 100; })()`,
+	)
 	tab.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	checkConsole(t, tab)
 }

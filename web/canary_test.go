@@ -37,7 +37,9 @@ const canary = "kanarie-4111"
 
 // maskedHouse returns a dlo for tests. For each kind of masking rule, it has a letter in which this
 // rule masks a value. The letters are classified and indexed as in production.
-func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters map[string]string, metrics *prometheus.Registry) {
+func maskedHouse(
+	t *testing.T, actor ...deadletter.Principal,
+) (h *house, letters map[string]string, metrics *prometheus.Registry) {
 	t.Helper()
 	types := descriptor.NewRegistry()
 	var files fs.FS = fstest.MapFS{"shop.proto": {Data: []byte(`syntax = "proto3"; package shop;
@@ -46,14 +48,18 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 		t.Fatal(err)
 	}
 	masks := payload.Masks{
-		Headers: []string{"authorization", "message-id"}, Patterns: []*regexp.Regexp{regexp.MustCompile(canary + "-pattern")},
-		Fields: []deadletter.MaskedField{{Type: "shop.*", Path: deadletter.FieldPath{"customer", "email"}}}, JSON: []deadletter.FieldPath{{"card", "number"}},
+		Headers:  []string{"authorization", "message-id"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(canary + "-pattern")},
+		Fields:   []deadletter.MaskedField{{Type: "shop.*", Path: deadletter.FieldPath{"customer", "email"}}},
+		JSON:     []deadletter.FieldPath{{"card", "number"}},
 	}
 	decoder := &payload.Decoder{Types: types, Mask: masks.Body()}
 	now := func() *payload.Decoder { return decoder }
 	metrics = prometheus.NewRegistry()
 	h = open(t, withRetries, func(o *web.Options) {
-		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{"id", "customer.email", "card.number", "customer.name"}
+		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{
+			"id", "customer.email", "card.number", "customer.name",
+		}
 		o.Picker = picker{o.Store.(*store.Store)}
 		o.Users = identity.NewAccounts(o.Store.(*store.Store), nil)
 		o.Metrics = promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
@@ -64,10 +70,23 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	log := slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
-	h.classifier = classify.New(h.store, classify.Options{Decoder: now, Mask: masks.Header, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: log, Metrics: classify.NewMetrics(metrics)})
+	h.classifier = classify.New(h.store, classify.Options{
+		Decoder: now, Mask: masks.Header, Rules: h.book, Targets: targets, Now: func() time.Time { return start },
+		Log: log, Metrics: classify.NewMetrics(metrics),
+	})
 	h.RuleFacts = h.classifier.Facts
 	set := *h.Rules.Set()
-	set.Rules = []rules.Rule{{Name: "secret", Match: rules.Match{Field: []rules.Named{{Name: "customer.email", Want: rules.Patterns{"*"}}, {Name: "card.number", Want: rules.Patterns{"*"}}}}}}
+	set.Rules = []rules.Rule{
+		{
+			Name: "secret",
+			Match: rules.Match{
+				Field: []rules.Named{
+					{Name: "customer.email", Want: rules.Patterns{"*"}},
+					{Name: "card.number", Want: rules.Patterns{"*"}},
+				},
+			},
+		},
+	}
 	h.Rules.Replace(&set)
 
 	order := func(fields ...string) []byte { // the fields are tags and contents in turn
@@ -78,9 +97,23 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 		return b
 	}
 	arrival := func(typ string, body []byte) deadletter.Arrival {
-		return deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "orders", Body: body, Properties: deadletter.Properties{Type: typ, Headers: deadletter.Table{
-			"x-death": []any{deadletter.Table{"queue": "orders", "exchange": "shop", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start}},
-		}}}
+		return deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: "orders",
+			Body:       body,
+			Properties: deadletter.Properties{Type: typ, Headers: deadletter.Table{
+				"x-death": []any{
+					deadletter.Table{
+						"queue":        "orders",
+						"exchange":     "shop",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{"k"},
+						"time":         start,
+					},
+				},
+			}},
+		}
 	}
 	all := []deadletter.Arrival{
 		arrival("shop.Order", order("\x0a", "o1", "\x12", string(order("\x0a", canary+"@x", "\x12", "Ann")))),
@@ -96,8 +129,12 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	all[7].Properties.ContentType = "application/x-protobuf; messageType=" + canary + "-pattern"
 	all[4].Properties.Headers["authorization"] = "Bearer " + canary
 	all[4].Properties.Headers["table"] = deadletter.Table{"in": []any{canary + "-pattern"}}
-	all[4].Properties.Headers["deep"] = deadletter.Unread{Field: []byte("F\x00\x00\x00\x20\x0dauthorizationS\x00\x00\x00\x0a" + canary), Why: "nested deeper than 64"}
-	all[4].Properties.Headers["deeper"] = deadletter.Unread{Field: []byte("A\x00\x00\x00\x20S\x00\x00\x00\x10" + canary + "-pattern"), Why: "nested deeper than 64"}
+	all[4].Properties.Headers["deep"] = deadletter.Unread{
+		Field: []byte("F\x00\x00\x00\x20\x0dauthorizationS\x00\x00\x00\x0a" + canary), Why: "nested deeper than 64",
+	}
+	all[4].Properties.Headers["deeper"] = deadletter.Unread{
+		Field: []byte("A\x00\x00\x00\x20S\x00\x00\x00\x10" + canary + "-pattern"), Why: "nested deeper than 64",
+	}
 	all[4].Properties.MessageID = canary
 	all[4].Properties.Headers["x-error-message"] = "failed on " + canary + "-pattern"
 	ids := h.take(all...)
@@ -108,7 +145,15 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 	if n, err := h.classifier.Step(t.Context()); n != len(ids) || err != nil {
 		t.Fatal(n, err)
 	}
-	indexer := classify.NewIndexer(h.store, classify.IndexerOptions{Decoder: now, Mask: masks.Header, Hide: masks.Text, Masks: masks.Names(), Text: true, Fields: []string{"id", "customer.email", "pin"}, Log: log})
+	indexer := classify.NewIndexer(h.store, classify.IndexerOptions{
+		Decoder: now,
+		Mask:    masks.Header,
+		Hide:    masks.Text,
+		Masks:   masks.Names(),
+		Text:    true,
+		Fields:  []string{"id", "customer.email", "pin"},
+		Log:     log,
+	})
 	for n := 1; n > 0; {
 		var err error
 		if n, err = indexer.Step(t.Context()); err != nil {
@@ -121,7 +166,10 @@ func maskedHouse(t *testing.T, actor ...deadletter.Principal) (h *house, letters
 // betrayed reports whether a text contains the canary, a text in every masked value. It also
 // recognises the canary in hexadecimal and in base64.
 func betrayed(text string) bool {
-	for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), strings.TrimSpace(strings.ReplaceAll(hexPairs(canary), "  ", " ")), "kanarie"} {
+	for _, form := range []string{
+		canary, hex.EncodeToString([]byte(canary)), strings.TrimSpace(strings.ReplaceAll(hexPairs(canary), "  ", " ")),
+		"kanarie",
+	} {
 		if strings.Contains(text, form) {
 			return true
 		}
@@ -157,39 +205,89 @@ func TestNobodySeesACanary(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	paths := []string{
-		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20", "/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=", "/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export", "/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
-		"/schemas?type=shop.Order&find=pin", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters", "/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
-		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit", "/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4", "/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers", "/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders", "/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/account", "/access", "/signin", "/signin/again", "/welcome", "/api/v1/users", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules", "/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
+		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20",
+		"/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=",
+		"/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export",
+		"/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
+		"/schemas?type=shop.Order&find=pin", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters",
+		"/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
+		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit",
+		"/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4",
+		"/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3",
+		"/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers",
+		"/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders",
+		"/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/account", "/access", "/signin", "/signin/again",
+		"/welcome", "/api/v1/users", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules",
+		"/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
 	}
 	for _, place := range view.Places {
 		paths = append(paths, place.Path)
 	}
 	for _, id := range letters {
-		for _, query := range []string{"", "?tab=json", "?tab=raw", "?tab=raw&layer=0", "?tab=headers", "?tab=timeline", "?tab=history", "?at=0-40", "?tab=raw&at=0-40"} {
+		for _, query := range []string{
+			"", "?tab=json", "?tab=raw", "?tab=raw&layer=0", "?tab=headers", "?tab=timeline", "?tab=history",
+			"?at=0-40", "?tab=raw&at=0-40",
+		} {
 			paths = append(paths, "/letters/"+id+query)
 		}
-		paths = append(paths, "/letters/"+id+"/body", "/letters/compare?a="+id+"&b="+letters["json"], "/letters/compare?a="+letters["header"]+"&b="+id, "/api/v1/letters/compare?a="+id+"&b="+letters["field"], "/letters/"+id+"/copy", "/letters/"+id+"/copy?as=curl", "/letters/"+id+"/copy?as=rabbitmqadmin", "/api/v1/letters/"+id, "/api/v1/letters/"+id+"/body", "/rules?letter="+id, "/letters/"+id+"/edit")
+		paths = append(
+			paths, "/letters/"+id+"/body", "/letters/compare?a="+id+"&b="+letters["json"],
+			"/letters/compare?a="+letters["header"]+"&b="+id, "/api/v1/letters/compare?a="+id+"&b="+letters["field"],
+			"/letters/"+id+"/copy", "/letters/"+id+"/copy?as=curl", "/letters/"+id+"/copy?as=rabbitmqadmin",
+			"/api/v1/letters/"+id, "/api/v1/letters/"+id+"/body", "/rules?letter="+id, "/letters/"+id+"/edit",
+		)
 	}
-	clean("the confirm page", h.post("/letters/confirm", url.Values{"id": {letters["field"], letters["json"]}, "action": {"discard"}}))
+	clean("the confirm page", h.post("/letters/confirm", url.Values{
+		"id":     {letters["field"], letters["json"]},
+		"action": {"discard"},
+	}))
 	clean("the start of an operation", h.postJSON("/api/v1/operations", `{"action":"hold","q":"","dry_run":true}`))
 	clean("an operation", h.postJSON("/api/v1/operations", `{"action":"hold","q":"type:shop.Order"}`))
 	for what, id := range letters {
 		page := h.get("/letters/" + id + "/edit").text
 		if m := regexp.MustCompile(`(?s)<textarea[^>]*>(.*?)</textarea>`).FindStringSubmatch(page); m != nil {
 			text := strings.NewReplacer("Ann", "Eve", "Bob", "Eve").Replace(html.UnescapeString(m[1]))
-			clean("an edit of "+what, h.post("/letters/"+id+"/edit", url.Values{"revision": {"0"}, "newest": {"0"}, "text": {text}, "do": {"check"}}))
-			clean("the same edit for others of "+what, h.post("/letters/"+id+"/edit", url.Values{"revision": {"0"}, "newest": {"0"}, "text": {text}, "do": {"group"}}))
-			clean("a mistake in an edit of "+what, h.post("/letters/"+id+"/edit", url.Values{"revision": {"0"}, "newest": {"0"}, "text": {strings.Replace(text, "{", "{,", 1)}, "do": {"check"}}))
+			clean("an edit of "+what, h.post("/letters/"+id+"/edit", url.Values{
+				"revision": {"0"},
+				"newest":   {"0"},
+				"text":     {text},
+				"do":       {"check"},
+			}))
+			clean("the same edit for others of "+what, h.post("/letters/"+id+"/edit", url.Values{
+				"revision": {"0"},
+				"newest":   {"0"},
+				"text":     {text},
+				"do":       {"group"},
+			}))
+			clean("a mistake in an edit of "+what, h.post("/letters/"+id+"/edit", url.Values{
+				"revision": {"0"},
+				"newest":   {"0"},
+				"text":     {strings.Replace(text, "{", "{,", 1)},
+				"do":       {"check"},
+			}))
 		}
-		for _, patch := range []string{`[{"op":"add","path":"/note","value":"x"}]`, `[{"op":"test","path":"/customer/email","value":"x"}]`, `[{"op":"replace","path":"/customer/name","value":"Eve"}]`, `[{"op":"remove","path":"/customer"}]`} {
-			clean("a patch of "+what, h.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"patch":`+patch+`}`))
+		for _, patch := range []string{
+			`[{"op":"add","path":"/note","value":"x"}]`, `[{"op":"test","path":"/customer/email","value":"x"}]`,
+			`[{"op":"replace","path":"/customer/name","value":"Eve"}]`, `[{"op":"remove","path":"/customer"}]`,
+		} {
+			clean(
+				"a patch of "+what,
+				h.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"patch":`+patch+`}`),
+			)
 		}
 		clean("another body of "+what, h.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"body":"eA=="}`))
-		clean("headers of "+what, h.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"headers":{"authorization":"y"}}`))
+		clean(
+			"headers of "+what,
+			h.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"headers":{"authorization":"y"}}`),
+		)
 	}
 	h.advance()
 	var edit struct{ ID string }
-	h.postJSON("/api/v1/operations", `{"action":"edit","q":"Bob","reason":"r","patch":[{"op":"replace","path":"/card/number","value":"`+canary+`2"}]}`).want(t, 202).json(t, &edit)
+	h.postJSON(
+		"/api/v1/operations",
+		`{"action":"edit","q":"Bob","reason":"r","patch":[{"op":"replace","path":"/card/number","value":"`+canary+
+			`2"}]}`,
+	).want(t, 202).json(t, &edit)
 	for _, path := range []string{"/operations/", "/api/v1/operations/"} {
 		clean("an edit of what is masked", h.get(path+edit.ID).want(t, 200))
 	}
@@ -216,19 +314,26 @@ func TestNobodySeesACanary(t *testing.T) {
 		t.Errorf("the log has a masked value: %s", h.log.String())
 	}
 	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") && !strings.HasSuffix(route, "/events") && route != "/api/v1/queues/drains" { // this dlo has no drains
+		// this dlo has no drains
+		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") &&
+			!strings.HasSuffix(route, "/events") && route != "/api/v1/queues/drains" {
 			t.Errorf("GET %s was not asked: add it to paths", route)
 		}
 		return nil
 	})
-	for q, want := range map[string]int{"kanarie": 0, canary: 0, "Ann": 1, "Bob": 1, "indeed": 1, `"` + canary + `@x"`: 0, "error:*kanarie*": 0, "body.id:o1": 1} {
+	for q, want := range map[string]int{
+		"kanarie": 0, canary: 0, "Ann": 1, "Bob": 1, "indeed": 1, `"` + canary + `@x"`: 0, "error:*kanarie*": 0,
+		"body.id:o1": 1,
+	} {
 		var out struct{ Count int }
 		h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 200).json(t, &out)
 		if out.Count != want {
 			t.Errorf("%s finds %d letters, want %d", q, out.Count, want)
 		}
 	}
-	for _, q := range []string{"body.customer.email:x*", "-body.card.number:*", "header.authorization:B*", "message_id:c*"} {
+	for _, q := range []string{
+		"body.customer.email:x*", "-body.card.number:*", "header.authorization:B*", "message_id:c*",
+	} {
 		h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 400, "is masked")
 		h.get("/api/v1/letters/facets?q="+url.QueryEscape(q)).want(t, 400, "is masked")
 		h.get("/api/v1/letters/export?q="+url.QueryEscape(q)).want(t, 400, "is masked")
@@ -248,7 +353,10 @@ func TestRevealIsARight(t *testing.T) {
 		{"pattern", `{"field":"note"}`, "it is " + canary + "-pattern indeed"},
 		{"header", `{"header":"Authorization"}`, "Bearer " + canary},
 		{"header", `{"header":"message-id"}`, canary},
-		{"header", `{"header":"table"}`, `{"t":"table","v":{"in":{"t":"array","v":[{"t":"longstr","v":"` + canary + `-pattern"}]}}}`},
+		{
+			"header", `{"header":"table"}`,
+			`{"t":"table","v":{"in":{"t":"array","v":[{"t":"longstr","v":"` + canary + `-pattern"}]}}}`,
+		},
 		{"unread", `{"field":"4"}`, "00" + hex.EncodeToString([]byte(canary))},
 	} {
 		var out struct{ Value string }
@@ -257,16 +365,31 @@ func TestRevealIsARight(t *testing.T) {
 			t.Errorf("%s %s: %q", c.letter, c.ask, out.Value)
 		}
 	}
-	h.get("/api/v1/audit?kind=revealed").want(t, 200, `"detail":"field customer.email","targets":[{"kind":"letter","name":"`+letters["field"]+`"}]`, "header authorization", `"actor":"local"`)
-	h.get("/api/v1/letters/"+letters["field"]).want(t, 200, `"kind":"revealed","actor":"local","detail":"field customer.email"`)
-	for _, wrong := range []string{`{"field":"id"}`, `{"field":"customer"}`, `{"field":"nothing"}`, `{"header":"x-death"}`, `{}`, `{"field":"customer.email","header":"x"}`} {
+	h.get("/api/v1/audit?kind=revealed").want(
+		t, 200, `"detail":"field customer.email","targets":[{"kind":"letter","name":"`+letters["field"]+`"}]`,
+		"header authorization", `"actor":"local"`,
+	)
+	h.get("/api/v1/letters/"+letters["field"]).want(
+		t, 200, `"kind":"revealed","actor":"local","detail":"field customer.email"`,
+	)
+	for _, wrong := range []string{
+		`{"field":"id"}`, `{"field":"customer"}`, `{"field":"nothing"}`, `{"header":"x-death"}`, `{}`,
+		`{"field":"customer.email","header":"x"}`,
+	} {
 		h.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", wrong).want(t, 400)
 	}
-	page := h.post("/letters/"+letters["field"]+"/reveal", url.Values{"node": {"1.0"}, "tab": {"decoded"}, "q": {"state:dead"}}).want(t, 200, canary+"@x", "revealed", "Hide")
+	page := h.post("/letters/"+letters["field"]+"/reveal", url.Values{
+		"node": {"1.0"},
+		"tab":  {"decoded"},
+		"q":    {"state:dead"},
+	}).want(t, 200, canary+"@x", "revealed", "Hide")
 	if page.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the page may be kept")
 	}
-	h.post("/letters/"+letters["header"]+"/reveal", url.Values{"header": {"authorization"}, "tab": {"headers"}}).want(t, 200, "Bearer "+canary)
+	h.post("/letters/"+letters["header"]+"/reveal", url.Values{
+		"header": {"authorization"},
+		"tab":    {"headers"},
+	}).want(t, 200, "Bearer "+canary)
 
 	for _, base := range []string{"/letters/", "/api/v1/letters/"} {
 		h.get(base+letters["field"]+"/body").want(t, 403)
@@ -287,7 +410,9 @@ func TestRevealIsARight(t *testing.T) {
 		}
 	}
 	h.get("/api/v1/letters/export?reveal=1&format=csv").want(t, 400, "ndjson")
-	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(t, 200, "export of 8 letters, query", "the whole body", "the whole letter")
+	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(
+		t, 200, "export of 8 letters, query", "the whole body", "the whole letter",
+	)
 	if betrayed(audit.text) || betrayed(h.log.String()) {
 		t.Errorf("the audit or the log has a revealed value: %s", audit.text)
 	}
@@ -295,10 +420,14 @@ func TestRevealIsARight(t *testing.T) {
 	foreign.Header.Set("Sec-Fetch-Site", "cross-site")
 	h.do(foreign).want(t, 403)
 
-	stranger, letters, _ := maskedHouse(t, deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}})
+	stranger, letters, _ := maskedHouse(t, deadletter.Principal{
+		Name:   "ann",
+		Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}},
+	})
 	for _, path := range []string{"/body?reveal=1", "?reveal=1"} {
 		stranger.get("/api/v1/letters/"+letters["field"]+path).want(t, 404)
 	}
-	stranger.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", `{"field":"customer.email"}`).want(t, 403) // dlo refuses a request that needs the right to reveal before it reads the letter
+	// dlo refuses a request that needs the right to reveal before it reads the letter
+	stranger.postJSON("/api/v1/letters/"+letters["field"]+"/reveal", `{"field":"customer.email"}`).want(t, 403)
 	stranger.get("/api/v1/letters/export?reveal=1").want(t, 403)
 }

@@ -38,8 +38,16 @@ func (w *Web) choice(r *http.Request) (choice, error) {
 	if err != nil {
 		return choice{}, err
 	}
-	c := choice{mistakes: map[string]string{}, options: view.Options{Typed: r.PostFormValue("count"), Reason: r.PostFormValue("reason")}}
-	c.request = operation.Request{Action: action, Selection: sel, Reason: strings.TrimSpace(c.options.Reason), Key: r.PostFormValue("key")}
+	c := choice{
+		mistakes: map[string]string{},
+		options:  view.Options{Typed: r.PostFormValue("count"), Reason: r.PostFormValue("reason")},
+	}
+	c.request = operation.Request{
+		Action:    action,
+		Selection: sel,
+		Reason:    strings.TrimSpace(c.options.Reason),
+		Key:       r.PostFormValue("key"),
+	}
 	c.options.Restored = r.PostFormValue("restored")
 	c.request.Restored = c.options.Restored != ""
 	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // optional; 0 = the number is not checked
@@ -99,7 +107,9 @@ func (c *choice) parseOrder(r *http.Request) {
 // parsePace parses the fields that say how fast and how carefully a requeue sends letters. A form
 // without these fields, such as the button on the page of a letter, gets the defaults.
 func (c *choice) parsePace(r *http.Request) {
-	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(operation.DefaultCanaryWait)
+	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(
+		operation.DefaultCanaryWait,
+	)
 	c.options.Rate, c.options.StopAt = decimal(operation.DefaultRate), decimal(operation.DefaultStopAt)
 	for name, into := range map[string]*string{
 		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt,

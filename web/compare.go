@@ -28,13 +28,19 @@ type compared struct {
 // the two ticked letters as two parameters with the name "id", and not as "a" and "b".
 func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
-	p := view.ComparePage{Shell: w.shell(r, "Compare letters", view.SectionLetters), Query: form.Get("q"), Typed: [2]string{form.Get("a"), form.Get("b")}}
+	p := view.ComparePage{
+		Shell: w.shell(r, "Compare letters", view.SectionLetters),
+		Query: form.Get("q"),
+		Typed: [2]string{form.Get("a"), form.Get("b")},
+	}
 	if _, err := query.Parse(p.Query, w.lookOptions()); err != nil {
 		p.Query = ""
 	}
 	if ticked := form["id"]; len(ticked) > 0 {
 		if len(ticked) != 2 {
-			return nil, invalid("tick exactly two letters to compare them; %s ticked", deadletter.Plural(len(ticked), "is", "are"))
+			return nil, invalid(
+				"tick exactly two letters to compare them; %s ticked", deadletter.Plural(len(ticked), "is", "are"),
+			)
 		}
 		p.Typed = [2]string(ticked)
 	}
@@ -47,7 +53,13 @@ func (w *Web) compare(r *http.Request) (templ.Component, error) {
 	}
 	p.A, p.B, p.Done, p.Edited = a, b, true, a.ID == b.ID
 	for _, c := range list {
-		p.Fields = append(p.Fields, view.ComparedField{Part: c.part, Path: c.Path, A: c.A, B: c.B, Sameness: view.Sameness(c.Sameness)})
+		p.Fields = append(p.Fields, view.ComparedField{
+			Part:     c.part,
+			Path:     c.Path,
+			A:        c.A,
+			B:        c.B,
+			Sameness: view.Sameness(c.Sameness),
+		})
 	}
 	return view.Compare(p), nil
 }
@@ -143,11 +155,25 @@ func (w *Web) texts(pairs ...string) (list []payload.Field) {
 func (w *Web) comparedFacts(l *deadletter.Letter, doc *payload.Document) []payload.Field {
 	list := w.texts("error", l.Error)
 	if f := l.Annotation; f != nil {
-		list = append(list, w.texts("reported type", f.Type, "reported message", f.Message, "reported stack", f.Stack, "service", f.Service, "version", f.Version)...)
+		list = append(
+			list,
+			w.texts(
+				"reported type", f.Type, "reported message", f.Message, "reported stack", f.Stack, "service", f.Service,
+				"version", f.Version,
+			)...,
+		)
 	}
 	o := l.Origin
 	for _, fact := range [][2]string{
-		{"reason", l.Reason}, {"queue", o.Queue}, {"broker", o.Broker}, {"vhost", o.VHost}, {"exchange", o.Exchange}, {"routing key", o.RoutingKey}, {"rule", l.Rule}, {"type", doc.Type}, {"body", string(doc.Kind)},
+		{"reason", l.Reason},
+		{"queue", o.Queue},
+		{"broker", o.Broker},
+		{"vhost", o.VHost},
+		{"exchange", o.Exchange},
+		{"routing key", o.RoutingKey},
+		{"rule", l.Rule},
+		{"type", doc.Type},
+		{"body", string(doc.Kind)},
 	} {
 		if fact[1] != "" { // lists can select letters by these values, so they need no mask
 			list = append(list, payload.Field{Path: fact[0], Shown: fact[1]})
@@ -181,7 +207,8 @@ func (w *Web) comparedProperties(l *deadletter.Letter) (list []payload.Field) {
 func (w *Web) comparedHeaders(l *deadletter.Letter) (list []payload.Field) {
 	p, _ := l.Current()
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		if deadletter.BrokerOwned(name) || name == deadletter.HeaderID || name == deadletter.HeaderToken || name == deadletter.HeaderAttempt {
+		if deadletter.BrokerOwned(name) || name == deadletter.HeaderID || name == deadletter.HeaderToken ||
+			name == deadletter.HeaderAttempt {
 			continue
 		}
 		whole := headerText(p.Headers[name])

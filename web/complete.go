@@ -107,7 +107,8 @@ func (w *Web) completeField(before, begun string, names map[string][]string) []v
 	plain := func(name string) string { return strings.ToLower(deadletter.JSONName(name)) }
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		head, _, _ := strings.Cut(name, ".")
-		if strings.HasPrefix(begun, head+".") && strings.HasPrefix(plain(name), plain(begun)) && len(out) < completions {
+		if strings.HasPrefix(begun, head+".") && strings.HasPrefix(plain(name), plain(begun)) &&
+			len(out) < completions {
 			out = append(out, view.Word{Text: before + fieldText(name), Label: "e.g. " + names[name][0]})
 		}
 	}
@@ -122,7 +123,9 @@ func fieldText(name string) string {
 
 // completeValue returns the values that complete what has been typed after "field:" in the search
 // box. The parameter "prefix" is the query up to and including the colon of that field.
-func (w *Web) completeValue(prefix, name, value string, counted deadletter.Facets, names map[string][]string) []view.Word {
+func (w *Web) completeValue(
+	prefix, name, value string, counted deadletter.Facets, names map[string][]string,
+) []view.Word {
 	words := newValues(prefix, value)
 	field := strings.ToLower(name)
 	if head, rest, dotted := strings.Cut(name, "."); dotted {
@@ -160,7 +163,12 @@ func newValues(prefix, value string) *valueWords {
 	if comma := strings.LastIndexByte(value, ','); comma >= 0 {
 		prefix, value = prefix+value[:comma+1], value[comma+1:]
 	}
-	return &valueWords{before: prefix, part: strings.ToLower(strings.Trim(value, `"`)), out: []view.Word{}, seen: map[string]bool{}}
+	return &valueWords{
+		before: prefix,
+		part:   strings.ToLower(strings.Trim(value, `"`)),
+		out:    []view.Word{},
+		seen:   map[string]bool{},
+	}
 }
 
 // offer adds v as a completion if v contains the text that was typed.

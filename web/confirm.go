@@ -74,8 +74,21 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		return view.ConfirmPage{}, err
 	}
 	p := view.ConfirmPage{
-		Shell: w.shell(r, view.VerbWord(plan.Action), view.SectionLetters), Action: plan.Action, IDs: sel.IDs, Except: sel.Except, Until: sel.Until, Total: plan.Total, Eligible: plan.Eligible, First: plan.First,
-		Warnings: plan.Warnings, Options: c.options, Mistakes: c.mistakes, Key: r.PostFormValue("key"), Return: backTo(r, "/letters"), Restore: restorableWords(w.Restore), Hold: plan.Pace.Hold,
+		Shell:    w.shell(r, view.VerbWord(plan.Action), view.SectionLetters),
+		Action:   plan.Action,
+		IDs:      sel.IDs,
+		Except:   sel.Except,
+		Until:    sel.Until,
+		Total:    plan.Total,
+		Eligible: plan.Eligible,
+		First:    plan.First,
+		Warnings: plan.Warnings,
+		Options:  c.options,
+		Mistakes: c.mistakes,
+		Key:      r.PostFormValue("key"),
+		Return:   backTo(r, "/letters"),
+		Restore:  restorableWords(w.Restore),
+		Hold:     plan.Pace.Hold,
 	}
 	p.Takes, p.Revision = c.request.TakesOver, revision
 	if sel.Query != nil {
@@ -91,8 +104,17 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	}
 	for _, q := range plan.Queues {
 		v := view.ConfirmQueue{
-			Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Letters: q.Letters, Known: q.Facts.Known, Exists: q.Facts.Exists, Consumers: q.Facts.Consumers, Depth: q.Facts.Ready,
-			Limits: limitWords(q.Facts), Warning: q.Warning, Away: q.Away != "",
+			Broker:    q.Broker,
+			VHost:     q.VHost,
+			Queue:     q.Queue,
+			Letters:   q.Letters,
+			Known:     q.Facts.Known,
+			Exists:    q.Facts.Exists,
+			Consumers: q.Facts.Consumers,
+			Depth:     q.Facts.Ready,
+			Limits:    limitWords(q.Facts),
+			Warning:   q.Warning,
+			Away:      q.Away != "",
 		}
 		if q.Target != q.Queue {
 			v.Target = q.Target
@@ -152,14 +174,16 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	if w.draining() {
 		return "", errStopping
 	}
-	if len(c.mistakes) == 0 && (view.MustType(c.request.Action, 1) || view.MustType(c.request.Action, view.TypedFrom+1)) {
+	if len(c.mistakes) == 0 && (view.MustType(c.request.Action, 1) ||
+		view.MustType(c.request.Action, view.TypedFrom+1)) {
 		plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
 		if err != nil {
 			return "", err
 		}
 		n := view.TakenOf(plan.Eligible, plan.First)
 		if view.MustType(c.request.Action, n) && !view.TypedCount(c.options.Typed, n) {
-			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(c.request.Action) + " " + view.LetterCount(n) + "."
+			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(c.request.Action) + " " +
+				view.LetterCount(n) + "."
 		}
 	}
 	if len(c.mistakes) > 0 {

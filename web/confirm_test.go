@@ -15,24 +15,59 @@ func TestAllThatMatch(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ids := h.receive("sms", 4, "x")
-	page := h.get("/letters?q=state:dead").want(t, 200, `name="until" value="2026-11-20T09:01:00Z"`, `name="q" value="state:dead"`, "dlo letters requeue -q &#39;state:dead before:2026-11-20T09:01:00.000Z&#39;")
+	page := h.get("/letters?q=state:dead").want(
+		t, 200, `name="until" value="2026-11-20T09:01:00Z"`, `name="q" value="state:dead"`,
+		"dlo letters requeue -q &#39;state:dead before:2026-11-20T09:01:00.000Z&#39;",
+	)
 	if strings.Contains(page.text, `name="scope"`) {
 		t.Error("all that match is offered where the page has them all")
 	}
-	form := url.Values{"action": {"discard"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}, "except": {string(ids[0]) + " " + string(ids[1])}, "id": {string(ids[0])}}
-	h.post("/letters/confirm", form).want(t, 200, "Discard 2 letters?", "2 letters matched at 09:01:00 UTC, 2 left out", `name="except" value="`+string(ids[0]))
+	form := url.Values{
+		"action": {"discard"},
+		"scope":  {"all"},
+		"q":      {"state:dead"},
+		"until":  {"2026-11-20T09:01:00Z"},
+		"except": {string(ids[0]) + " " + string(ids[1])},
+		"id":     {string(ids[0])},
+	}
+	h.post("/letters/confirm", form).want(
+		t, 200, "Discard 2 letters?", "2 letters matched at 09:01:00 UTC, 2 left out",
+		`name="except" value="`+string(ids[0]),
+	)
 	form.Set("key", "k")
 	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()
-	h.get("/operations/O-1").want(t, 200, "2 discarded", "state:dead", "Except 2 letters", "Undo: restore 2", `value="op:O-1/done"`, "dlo letters discard -q &#39;state:dead before:2026-11-20T09:00:00.000Z&#39;", "including the letters left out")
+	h.get("/operations/O-1").want(
+		t, 200, "2 discarded", "state:dead", "Except 2 letters", "Undo: restore 2", `value="op:O-1/done"`,
+		"dlo letters discard -q &#39;state:dead before:2026-11-20T09:00:00.000Z&#39;", "including the letters left out",
+	)
 	h.get("/letters?q=op:O-1/done").want(t, 200, "2 match")
-	more := url.Values{"action": {"hold"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}, "expect": {"1"}, "key": {"k2"}}
-	again := h.post("/operations", more).want(t, 409, "2 letters match now, but 1 were shown", "Hold 2 letters", `name="expect" value="2"`)
+	more := url.Values{
+		"action": {"hold"},
+		"scope":  {"all"},
+		"q":      {"state:dead"},
+		"until":  {"2026-11-20T09:01:00Z"},
+		"expect": {"1"},
+		"key":    {"k2"},
+	}
+	again := h.post("/operations", more).want(
+		t, 409, "2 letters match now, but 1 were shown", "Hold 2 letters", `name="expect" value="2"`,
+	)
 	if strings.Contains(again.text, `value="k2"`) {
 		t.Error("the refused key is used again")
 	}
-	for name, change := range map[string][2]string{"no instant": {"until", ""}, "an instant ahead": {"until", "2027-11-20T09:01:00Z"}, "a wrong query": {"q", "state:daed"}, "a wrong id": {"except", "x"}} {
-		wrong := url.Values{"action": {"discard"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}}
+	for name, change := range map[string][2]string{
+		"no instant":       {"until", ""},
+		"an instant ahead": {"until", "2027-11-20T09:01:00Z"},
+		"a wrong query":    {"q", "state:daed"},
+		"a wrong id":       {"except", "x"},
+	} {
+		wrong := url.Values{
+			"action": {"discard"},
+			"scope":  {"all"},
+			"q":      {"state:dead"},
+			"until":  {"2026-11-20T09:01:00Z"},
+		}
 		wrong.Set(change[0], change[1])
 		if a := h.post("/letters/confirm", wrong); a.StatusCode != 400 {
 			t.Errorf("%s: %d", name, a.StatusCode)
@@ -47,21 +82,50 @@ func TestMistakesInAPlan(t *testing.T) {
 	h := open(t)
 	id := string(h.receive("sms", 2, "x")[0])
 	form := url.Values{
-		"action": {"requeue"}, "id": {id}, "key": {"k"}, "canary": {"ten"}, "wait": {"2"}, "rate": {"0"}, "stop_at": {"101%"}, "first": {"-1"}, "max_depth": {"1,000"}, "to": {"other"}, "order": {"newest"}, "reason": {"because"},
+		"action":    {"requeue"},
+		"id":        {id},
+		"key":       {"k"},
+		"canary":    {"ten"},
+		"wait":      {"2"},
+		"rate":      {"0"},
+		"stop_at":   {"101%"},
+		"first":     {"-1"},
+		"max_depth": {"1,000"},
+		"to":        {"other"},
+		"order":     {"newest"},
+		"reason":    {"because"},
 	}
-	h.post("/operations", form).want(t, 400, "Nothing was requeued", `value="ten" inputmode="numeric" autocomplete="off" aria-describedby="confirm-canary-wrong" aria-invalid="true"`, "A rate is a number of letters per second above 0",
-		"A wait is written 30s", "from 0 to 100", "whole number of letters", `value="1,000"`, `value="other"`, `value="because"`, `<option value="newest" selected>`, `value="k"`)
-	for name, value := range map[string]string{"canary": "10", "wait": "2m", "rate": "20", "stop_at": "5%", "first": "", "to": "amq.gen-x"} {
+	h.post("/operations", form).want(
+		t, 400, "Nothing was requeued",
+		`value="ten" inputmode="numeric" autocomplete="off" aria-describedby="confirm-canary-wrong" aria-invalid="true"`,
+		"A rate is a number of letters per second above 0",
+		"A wait is written 30s", "from 0 to 100", "whole number of letters", `value="1,000"`, `value="other"`,
+		`value="because"`, `<option value="newest" selected>`, `value="k"`,
+	)
+	for name, value := range map[string]string{
+		"canary": "10", "wait": "2m", "rate": "20", "stop_at": "5%", "first": "", "to": "amq.gen-x",
+	} {
 		form.Set(name, value)
 	}
 	h.post("/operations", form).want(t, 400, `id="confirm-to-wrong"`, "belongs to the broker", `value="amq.gen-x"`)
 	form.Set("to", "")
 	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
-	h.get("/operations/O-1").want(t, 200, "20/s", "watched for 2 min", "5% that came back", "1,000 ready", "newest first")
+	h.get("/operations/O-1").want(
+		t, 200, "20/s", "watched for 2 min", "5% that came back", "1,000 ready", "newest first",
+	)
 
-	h.post("/operations", url.Values{"action": {"requeue"}, "id": {string(h.receive("sms", 1, "x")[0])}, "try": {"1"}, "key": {"t"}}).redirectsTo(t, "/operations/O-2")
+	h.post("/operations", url.Values{
+		"action": {"requeue"},
+		"id":     {string(h.receive("sms", 1, "x")[0])},
+		"try":    {"1"},
+		"key":    {"t"},
+	}).redirectsTo(t, "/operations/O-2")
 	h.get("/operations/O-2").want(t, 200, "Requeue 1 letter", "<dd>none</dd>")
-	h.post("/operations", url.Values{"action": {"purge"}, "id": {string(h.receive("sms", 1, "x")[0])}, "key": {"p"}}).want(t, 400, "Type 1 to purge 1 letter")
+	h.post("/operations", url.Values{
+		"action": {"purge"},
+		"id":     {string(h.receive("sms", 1, "x")[0])},
+		"key":    {"p"},
+	}).want(t, 400, "Type 1 to purge 1 letter")
 }
 
 func TestFromAChoiceToAnOperation(t *testing.T) {
@@ -69,8 +133,15 @@ func TestFromAChoiceToAnOperation(t *testing.T) {
 	h := open(t)
 	h.facts = deadletter.QueueFacts{Known: true, Exists: true, Consumers: 0, Ready: 7}
 	ids := h.receive("sms", 3, "x")
-	form := url.Values{"action": {"requeue"}, "id": {string(ids[0]), string(ids[1]), string(ids[0])}, "return": {"/letters?q=state%3Adead"}}
-	page := h.post("/letters/confirm", form).want(t, 200, "Requeue 2 letters to the tail", "7 ready", "nobody consumes it", `href="/letters?q=state%3Adead"`, "autofocus")
+	form := url.Values{
+		"action": {"requeue"},
+		"id":     {string(ids[0]), string(ids[1]), string(ids[0])},
+		"return": {"/letters?q=state%3Adead"},
+	}
+	page := h.post("/letters/confirm", form).want(
+		t, 200, "Requeue 2 letters to the tail", "7 ready", "nobody consumes it", `href="/letters?q=state%3Adead"`,
+		"autofocus",
+	)
 	if n, _ := h.store.Operations(t.Context(), 0, 10); len(n) != 0 {
 		t.Fatal("the confirm page started an operation")
 	}
@@ -79,7 +150,12 @@ func TestFromAChoiceToAnOperation(t *testing.T) {
 	if len(key) < 20 {
 		t.Fatalf("key %q", key)
 	}
-	go2 := url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {key}, "reason": {"fixed"}}
+	go2 := url.Values{
+		"action": {"requeue"},
+		"ids":    {string(ids[0]) + " " + string(ids[1])},
+		"key":    {key},
+		"reason": {"fixed"},
+	}
 	h.post("/operations", go2).redirectsTo(t, "/operations/O-1")
 	h.post("/operations", go2).redirectsTo(t, "/operations/O-1") // the button is pressed twice
 	h.get("/operations/O-1").want(t, 200, "Requeue 2 letters to the tail", "fixed", "Nothing is sent yet", "Undo", "0%")
@@ -105,7 +181,10 @@ func TestDiscardAndRestore(t *testing.T) {
 	}
 	form := url.Values{"action": {"discard"}, "ids": {strings.Join(all, " ")}, "key": {"k1"}}
 	h.post("/letters/confirm", form).want(t, 200, "Discard 101 letters?", "Type 101 to confirm", "restored for 7 d")
-	h.post("/operations", form).want(t, 400, "Nothing was discarded: see the marked field", "Type 101 to discard 101 letters", "Type 101 to confirm", `value="k1"`)
+	h.post("/operations", form).want(
+		t, 400, "Nothing was discarded: see the marked field", "Type 101 to discard 101 letters", "Type 101 to confirm",
+		`value="k1"`,
+	)
 	form.Set("count", "99")
 	h.post("/operations", form).want(t, 400, `value="99"`)
 	form.Set("count", "101")
@@ -114,13 +193,24 @@ func TestDiscardAndRestore(t *testing.T) {
 	h.get("/operations/O-1").want(t, 200, "101 discarded", "can be restored")
 	h.post("/letters/confirm", form).want(t, 200, "None of the selected letters can be acted on", "it is discarded")
 	h.get("/letters?q=state:discarded").want(t, 200, "101 match", `value="restore"`)
-	h.post("/operations", url.Values{"action": {"restore"}, "id": all[:1], "key": {"k2"}}).redirectsTo(t, "/operations/O-2")
+	h.post("/operations", url.Values{
+		"action": {"restore"},
+		"id":     all[:1],
+		"key":    {"k2"},
+	}).redirectsTo(t, "/operations/O-2")
 	h.advance()
 	h.get("/letters?q=state:dead").want(t, 200, "1 matches")
 
 	h.get("/operations/O-1").want(t, 200, "Of these, 100 can still be restored", "Undo: restore 100 ")
 	h.get("/audit").want(t, 200, "Restore what O-1 discarded")
-	h.post("/operations", url.Values{"action": {"restore"}, "scope": {"all"}, "q": {"op:O-1/done"}, "until": {"2026-11-20T09:01:00Z"}, "count": {"100"}, "key": {"k3"}}).redirectsTo(t, "/operations/O-3")
+	h.post("/operations", url.Values{
+		"action": {"restore"},
+		"scope":  {"all"},
+		"q":      {"op:O-1/done"},
+		"until":  {"2026-11-20T09:01:00Z"},
+		"count":  {"100"},
+		"key":    {"k3"},
+	}).redirectsTo(t, "/operations/O-3")
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "None of them is discarded any more").wantNot(t, "Undo: restore")
 	h.get("/audit").want(t, 200, "O-1").wantNot(t, "Restore what O-1 discarded")
@@ -135,10 +225,18 @@ func TestDiscardOfTheOldest(t *testing.T) {
 	h.receive("sms", 80, "x")
 	h.late.Add(int64(time.Second))
 	newest := h.receive("sms", 80, "x")
-	form := url.Values{"action": {"discard"}, "scope": {"all"}, "q": {"state:dead"}, "until": {"2026-11-20T09:01:00Z"}, "key": {"k"}}
+	form := url.Values{
+		"action": {"discard"},
+		"scope":  {"all"},
+		"q":      {"state:dead"},
+		"until":  {"2026-11-20T09:01:00Z"},
+		"key":    {"k"},
+	}
 	h.post("/letters/confirm", form).want(t, 200, "Discard 160 letters?", "Only some of them", "Type 160 to confirm")
 	form.Set("first", "120")
-	h.post("/letters/confirm", form).want(t, 200, "Discard 120 letters?", "Type 120 to confirm", `data-takes="160">120</span>`)
+	h.post("/letters/confirm", form).want(
+		t, 200, "Discard 120 letters?", "Type 120 to confirm", `data-takes="160">120</span>`,
+	)
 	h.post("/operations", form).want(t, 400, "Type 120 to discard 120 letters")
 	form.Set("first", "80")
 	h.post("/letters/confirm", form).want(t, 200, "Discard 80 letters?").wantNot(t, "to confirm")
@@ -165,7 +263,10 @@ func TestWrongForms(t *testing.T) {
 			t.Errorf("%s: %d", name, a.StatusCode)
 		}
 	}
-	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {"019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"}}).want(t, 404)
+	h.post("/letters/confirm", url.Values{
+		"action": {"requeue"},
+		"id":     {"019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"},
+	}).want(t, 404)
 	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "ids": {strings.Repeat(id+" ", 40_000)}}).want(t, 413)
 	if n, _ := h.store.Operations(t.Context(), 0, 10); len(n) != 0 {
 		t.Errorf("%d operations were started", len(n))

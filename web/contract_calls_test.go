@@ -39,8 +39,11 @@ var calls = map[string]call{
 	"POST /letters/{id}/type":      {takes: api.PickRequest{}, gives: api.Pick{}},
 	"POST /annotations":            {takes: either{api.Annotation{}, []api.Annotation{}}, gives: api.Annotated{}},
 
-	"GET /operations":              {gives: api.Operations{}},
-	"POST /operations":             {takes: api.OperationRequest{}, gives: byStatus{"200": api.Plan{}, "202": api.Operation{}}},
+	"GET /operations": {gives: api.Operations{}},
+	"POST /operations": {
+		takes: api.OperationRequest{},
+		gives: byStatus{"200": api.Plan{}, "202": api.Operation{}},
+	},
 	"GET /operations/{id}":         {gives: api.OperationLetters{}},
 	"PATCH /operations/{id}":       {takes: api.RateChange{}, gives: api.Operation{}},
 	"POST /operations/{id}/pause":  {gives: api.Operation{}},

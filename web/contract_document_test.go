@@ -73,7 +73,8 @@ func (d *document) resolve(v any) any {
 // known contains the JSON Schema keywords that the method "violations" understands. Any other
 // keyword in the document fails the test, so that the test ignores no keyword.
 var known = []string{
-	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern", "format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
+	"type", "enum", "const", "required", "properties", "additionalProperties", "items", "allOf", "anyOf", "pattern",
+	"format", "contentEncoding", "minLength", "maxLength", "minItems", "maxItems",
 	"minimum", "maximum", "exclusiveMinimum", "default", "description",
 }
 
@@ -153,7 +154,8 @@ func (d *document) check(schema, v any, at string) (wrong []string, named map[st
 			named[k] = true
 		}
 	}
-	if parts := list(s["anyOf"]); len(parts) > 0 && !slices.ContainsFunc(parts, func(part any) bool { return len(d.violations(part, v, at)) == 0 }) {
+	if parts := list(s["anyOf"]); len(parts) > 0 &&
+		!slices.ContainsFunc(parts, func(part any) bool { return len(d.violations(part, v, at)) == 0 }) {
 		say("is none of what it may be")
 	} else if len(parts) > 0 {
 		open = true

@@ -156,7 +156,10 @@ func (c *contract) holdKind(s map[string]any, at, kind string, format, encoding 
 		c.say(at, "is %v by the document, and not %s", types, kind)
 	}
 	if s["format"] != format || s["contentEncoding"] != encoding {
-		c.say(at, "has format %v and encoding %v by the document, and not %v and %v", s["format"], s["contentEncoding"], format, encoding)
+		c.say(
+			at, "has format %v and encoding %v by the document, and not %v and %v", s["format"], s["contentEncoding"],
+			format, encoding,
+		)
 	}
 }
 
@@ -230,7 +233,9 @@ func (c *contract) flatten(t reflect.Type, into map[string]jsonField, at string,
 // members returns the properties that a schema allows, and which of them are required. This
 // includes the schemas in its "allOf". If one of those is a component, the Go type must embed the
 // struct of the same name.
-func (c *contract) members(s map[string]any, t reflect.Type, at string) (properties map[string]any, required map[string]bool) {
+func (c *contract) members(
+	s map[string]any, t reflect.Type, at string,
+) (properties map[string]any, required map[string]bool) {
 	properties, required = map[string]any{}, map[string]bool{}
 	if s["allOf"] == nil {
 		c.holdKind(s, at, "object", nil, nil)

@@ -35,12 +35,22 @@ func sample(number int, queue string) string {
 // fakeDrains is the Drainer of the tests. It drains nothing, because there is no broker.
 type fakeDrains struct{}
 
-func (*fakeDrains) Start(_ context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
-	return deadletter.Drain{ID: "D-2", Broker: "main", VHost: "/", Queue: r.Queue, Origin: r.Origin, Asked: r.Count, State: deadletter.DrainRunning, By: by.Name, StartedAt: start}, nil
+func (*fakeDrains) Start(
+	_ context.Context, by deadletter.Principal, r deadletter.DrainRequest,
+) (deadletter.Drain, error) {
+	return deadletter.Drain{
+		ID: "D-2", Broker: "main", VHost: "/", Queue: r.Queue, Origin: r.Origin, Asked: r.Count,
+		State: deadletter.DrainRunning, By: by.Name, StartedAt: start,
+	}, nil
 }
 func (*fakeDrains) Stop(context.Context, deadletter.Principal, string) error { return nil }
 func (*fakeDrains) List() []deadletter.Drain {
-	return []deadletter.Drain{{ID: "D-1", Broker: "main", VHost: "/", Queue: "old", State: deadletter.DrainStopped, Why: "stopped by local", By: "local", StartedAt: start, EndedAt: start}}
+	return []deadletter.Drain{
+		{
+			ID: "D-1", Broker: "main", VHost: "/", Queue: "old", State: deadletter.DrainStopped,
+			Why: "stopped by local", By: "local", StartedAt: start, EndedAt: start,
+		},
+	}
 }
 
 // someFacts returns facts only for the queue "sms".
@@ -67,14 +77,23 @@ func prepare(h *house, method, path string) {
 	case strings.HasPrefix(path, "/bindings") && method != "POST":
 		h.postJSON("/api/v1/bindings", `{"queue":"sms","key":"k","type":"acme.notify.v1.SmsRequested"}`).want(h.t, 201)
 	case path == "/letters/{id}": // the letter has an attempt
-		h.postJSON("/api/v1/operations", `{"action":"requeue","q":"state:dead queue:sms","hold":"0s","canary":0}`).want(h.t, 202)
+		h.postJSON(
+			"/api/v1/operations", `{"action":"requeue","q":"state:dead queue:sms","hold":"0s","canary":0}`,
+		).want(h.t, 202)
 		h.advance()
-		due, err := h.store.ClaimDue(h.t.Context(), "main", start, 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+		due, err := h.store.ClaimDue(h.t.Context(), "main", start, 10, deadletter.Allowance{
+			Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+		})
 		if err != nil || len(due) == 0 {
 			h.t.Fatal(due, err)
 		}
 		for _, l := range due {
-			if err := h.store.Mark(h.t.Context(), []deadletter.Mark{{Letter: l.Letter.ID, Token: l.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: start.Add(time.Hour)}}, deadletter.Noted{}); err != nil {
+			if err := h.store.Mark(h.t.Context(), []deadletter.Mark{
+				{
+					Letter: l.Letter.ID, Token: l.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+					DueAt: start.Add(time.Hour),
+				},
+			}, deadletter.Noted{}); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -94,18 +113,28 @@ func prepare(h *house, method, path string) {
 	case strings.HasPrefix(path, "/tokens") && method != "POST":
 		h.postJSON("/api/v1/tokens", `{"name":"ci","role":"reader"}`).want(h.t, 201)
 	case path == "/trial" && method == "GET":
-		h.Trials.(*staged).newest = &deadletter.Trial{Broker: "main", VHost: "/", State: deadletter.TrialDone, Letter: h.storeTrial(), StartedAt: start, RejectedAt: start, ArrivedAt: start, DecodedAt: start, RequeuedAt: start, AcceptedAt: start, SettledAt: start}
+		h.Trials.(*staged).newest = &deadletter.Trial{
+			Broker: "main", VHost: "/", State: deadletter.TrialDone, Letter: h.storeTrial(), StartedAt: start,
+			RejectedAt: start, ArrivedAt: start, DecodedAt: start, RequeuedAt: start, AcceptedAt: start,
+			SettledAt: start,
+		}
 	case strings.HasPrefix(path, "/brokers"):
 		h.brokers[0].NextTry = start
 	case strings.HasPrefix(path, "/topology"):
-		h.Topology = looked{report(topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Sure: topology.Certain, Since: start})}
+		h.Topology = looked{
+			report(topology.Finding{
+				Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/",
+				Queue: "sms", Sure: topology.Certain, Since: start,
+			}),
+		}
 		h.Adoption = &adopted{}
 	case path == "/queues":
 		h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(h.t, 200)
 		h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(h.t, 200)
 	case path == "/queues/resume":
 		h.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(h.t, 200)
-	case path == "/groups/decisions" && method == "GET", path == "/groups/decisions/{id}/undo", path == "/groups" || path == "/groups/{id}" && method == "GET":
+	case path == "/groups/decisions" && method == "GET", path == "/groups/decisions/{id}/undo", path == "/groups" ||
+		path == "/groups/{id}" && method == "GET":
 		h.postJSON("/api/v1/deploys", `{"service":"s"}`).want(h.t, 201)
 		h.patchJSON("/api/v1/groups/G-1", `{"owner":"ana","note":"n"}`).want(h.t, 200)
 		h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-1"]}`).want(h.t, 200)
@@ -149,7 +178,9 @@ func TestTheDocumentIsTrue(t *testing.T) {
 						if text, ok := plain.(string); ok && kind == "application/octet-stream" {
 							value = []byte(text)
 						}
-						for _, wrong := range d.violations(d.valueAt(body, "content", kind, "schema"), plain, "request") {
+						for _, wrong := range d.violations(
+							d.valueAt(body, "content", kind, "schema"), plain, "request",
+						) {
 							t.Errorf("%s %s, example %s: %s", method, path, name, wrong)
 						}
 						d.example(t, method, path, name, operation, kind, value)
@@ -186,7 +217,9 @@ func withoutOptional(operation map[string]any) map[string]any {
 	}
 	var needed []any
 	for _, p := range list(operation["parameters"]) {
-		if m, _ := p.(map[string]any); m["required"] == true || m["$ref"] != nil && !slices.Contains([]any{"#/components/parameters/q", "#/components/parameters/limit", "#/components/parameters/after"}, m["$ref"]) {
+		if m, _ := p.(map[string]any); m["required"] == true || m["$ref"] != nil && !slices.Contains([]any{
+			"#/components/parameters/q", "#/components/parameters/limit", "#/components/parameters/after",
+		}, m["$ref"]) {
 			needed = append(needed, p)
 		}
 	}
@@ -195,10 +228,14 @@ func withoutOptional(operation map[string]any) map[string]any {
 }
 
 // example sends one request and checks its response against the document.
-func (d *document) example(t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte) {
+func (d *document) example(
+	t *testing.T, method, path, name string, operation map[string]any, kind string, body []byte,
+) {
 	t.Helper()
 	h := open(t, withRetries, withTypes, withLibrary, func(o *web.Options) {
-		o.Hosts, o.Drains, o.Trials, o.Facts, o.Digests = nil, &fakeDrains{}, &staged{}, someFacts, digests{o.Store.(*store.Store)}
+		o.Hosts, o.Drains, o.Trials, o.Facts, o.Digests = nil, &fakeDrains{}, &staged{}, someFacts, digests{
+			o.Store.(*store.Store),
+		}
 		if path == "/letters/{id}/reveal" {
 			o.Header = payload.Masks{Headers: []string{"message-id"}}.Header
 		}
@@ -250,7 +287,9 @@ func (d *document) example(t *testing.T, method, path, name string, operation ma
 func (d *document) answer(operation map[string]any, answer *http.Response) []string {
 	response, ok := d.valueAt(operation, "responses", fmt.Sprint(answer.StatusCode)).(map[string]any)
 	if !ok {
-		if response, ok = d.valueAt(operation, "responses", "default").(map[string]any); !ok || answer.StatusCode < 400 {
+		if response, ok = d.valueAt(
+			operation, "responses", "default",
+		).(map[string]any); !ok || answer.StatusCode < 400 {
 			return []string{fmt.Sprintf("status %d is not described", answer.StatusCode)}
 		}
 	}
@@ -295,7 +334,10 @@ func (d *document) answer(operation map[string]any, answer *http.Response) []str
 // in the form that openapi.yaml describes.
 func (d *document) refused(t *testing.T, method, path string, operation map[string]any) {
 	t.Helper()
-	if slices.Contains([]string{"/openapi.yaml", "/events", "/letters/{id}/body"}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {
+	if slices.Contains([]string{
+		"/openapi.yaml", "/events", "/letters/{id}/body",
+	}, path) || method == "DELETE" || strings.HasSuffix(path, "/cancel") || strings.HasSuffix(path, "/pause") ||
+		strings.HasSuffix(path, "/resume") || strings.HasSuffix(path, "/stop") {
 		return // these operations ignore parameters
 	}
 	h := open(t, withRetries, func(o *web.Options) { o.Drains, o.Trials = &fakeDrains{}, &staged{} })

@@ -25,7 +25,12 @@ func TestTheDocumentHasTheTypesOfTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := contract{document: document{used: map[string]bool{}}, exported: exportedTypes(t), reached: map[string]bool{}, once: map[held]bool{}}
+	c := contract{
+		document: document{used: map[string]bool{}},
+		exported: exportedTypes(t),
+		reached:  map[string]bool{},
+		once:     map[held]bool{},
+	}
 	if err := yaml.Unmarshal(text, &c.root); err != nil {
 		t.Fatal(err)
 	}

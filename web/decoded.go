@@ -38,7 +38,10 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Deco
 		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. Its bytes are below; the Raw tab says what was tried."
 	}
 	if d.ShapeOnly {
-		v.Notes = append(slices.Clip(v.Notes), "Matched by shape only: nothing in the letter or on its queue names this type. A type that is not registered may have the same shape.")
+		v.Notes = append(
+			slices.Clip(v.Notes),
+			"Matched by shape only: nothing in the letter or on its queue names this type. A type that is not registered may have the same shape.",
+		)
 	}
 	var marked *payload.Node
 	v.Nodes, marked = nodes(d.Fields, l.Error, nil)
@@ -107,12 +110,23 @@ func candidates(d *payload.Document) []view.Candidate {
 // nodes converts the fields of a body to the tree that the page shows. It marks those fields whose
 // values occur in the error text. The result "marked" is the first of the given fields that is
 // marked itself, or that has a marked field below it.
-func nodes(fields []payload.Node, errorText string, above payload.Position) (out []view.TreeNode, marked *payload.Node) {
+func nodes(
+	fields []payload.Node, errorText string, above payload.Position,
+) (out []view.TreeNode, marked *payload.Node) {
 	for i := range fields {
 		n := &fields[i]
 		here := append(slices.Clip(above), i)
 		v := view.TreeNode{
-			Number: int(n.Number), Name: n.Name, Value: n.Value, Kind: kind(n.Kind), Note: n.Note, Type: n.Type, Unknown: n.Unknown, InError: n.QuotedBy(errorText), Masked: n.Masked, At: here.String(),
+			Number:  int(n.Number),
+			Name:    n.Name,
+			Value:   n.Value,
+			Kind:    kind(n.Kind),
+			Note:    n.Note,
+			Type:    n.Type,
+			Unknown: n.Unknown,
+			InError: n.QuotedBy(errorText),
+			Masked:  n.Masked,
+			At:      here.String(),
 		}
 		v.Bytes = each(n.Ranges, func(r payload.Range) view.Bytes { return view.Bytes(r) })
 		var below *payload.Node
@@ -138,7 +152,11 @@ func kind(k payload.Kind) view.Kind {
 }
 
 func hex(h payload.Hex, total int) *view.Hex {
-	return &view.Hex{Total: total, Note: h.Note, Rows: each(h.Rows, func(r payload.HexRow) view.HexRow { return view.HexRow(r) })}
+	return &view.Hex{
+		Total: total,
+		Note:  h.Note,
+		Rows:  each(h.Rows, func(r payload.HexRow) view.HexRow { return view.HexRow(r) }),
+	}
 }
 
 func jsonOf(d *payload.Document) view.JSON {
@@ -195,7 +213,12 @@ func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) 
 			v.Layers[0].On = false
 			v.Hex = *hex((&payload.Document{Body: a.body}).Hexdump(view.HexBytes), len(a.body))
 		}
-		v.Layers = append(v.Layers, view.RawLayer{Name: a.name, Size: len(a.body), Link: link + "&layer=" + a.key, On: on})
+		v.Layers = append(v.Layers, view.RawLayer{
+			Name: a.name,
+			Size: len(a.body),
+			Link: link + "&layer=" + a.key,
+			On:   on,
+		})
 	}
 	return v
 }
@@ -245,7 +268,8 @@ func errorFrom(l *deadletter.Letter) []view.Span {
 		// same length, the header whose name comes first in the alphabet counts, so that the page
 		// always shows the same one.
 		if ok && len(text) >= 4 && strings.Contains(l.Error, deadletter.Visible(text)) {
-			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) || len(text) == len(was) && name < best {
+			if was, _ := l.Arrived.Headers[best].(string); len(text) > len(was) ||
+				len(text) == len(was) && name < best {
 				best = name
 			}
 		}

@@ -12,17 +12,31 @@ import (
 
 func TestTheValueInTheErrorIsMarked(t *testing.T) {
 	t.Parallel()
-	d := &payload.Document{Kind: payload.Protobuf, Type: "acme.T", Chosen: "the type property", Body: make([]byte, 40), Fields: []payload.Node{
-		{Number: 1, Name: "id", Value: "4821", Kind: payload.Number, Ranges: []payload.Range{{From: 0, To: 3}}},
-		{Number: 4, Name: "template", Kind: payload.Message, Ranges: []payload.Range{{From: 10, To: 30}}, Children: []payload.Node{
-			{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: payload.String}, {Number: 2, Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
-		}},
-	}}
+	d := &payload.Document{
+		Kind:   payload.Protobuf,
+		Type:   "acme.T",
+		Chosen: "the type property",
+		Body:   make([]byte, 40),
+		Fields: []payload.Node{
+			{Number: 1, Name: "id", Value: "4821", Kind: payload.Number, Ranges: []payload.Range{{From: 0, To: 3}}},
+			{
+				Number: 4,
+				Name:   "template",
+				Kind:   payload.Message,
+				Ranges: []payload.Range{{From: 10, To: 30}},
+				Children: []payload.Node{
+					{Number: 1, Name: "name", Value: `"welcome_v3"`, Kind: payload.String},
+					{Number: 2, Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
+				},
+			},
+		},
+	}
 	v := decodedView(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
 	if v.Nodes[0].InError || !v.Nodes[1].Children[0].InError || v.Nodes[1].Children[1].InError {
 		t.Errorf("%+v", v.Nodes)
 	}
-	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.From != 10 || v.Bytes.To != 30 || v.From != "by the type property" {
+	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.From != 10 || v.Bytes.To != 30 ||
+		v.From != "by the type property" {
 		t.Errorf("%+v", v)
 	}
 }
@@ -31,25 +45,35 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	t.Parallel()
 	d := &payload.Document{Kind: payload.Binary, Body: []byte{8, 1}, Ranking: payload.Ranking{
 		Verdict: payload.Ambiguous, Why: "ambiguous: a.A, a.B", Types: 2, Tied: 2,
-		Matches: []payload.Match{{Type: "a.A", Score: 0.98, Why: []string{"whole body used", "2 of 3 fields present"}}, {Type: "a.B", Score: 0.97}},
+		Matches: []payload.Match{
+			{Type: "a.A", Score: 0.98, Why: []string{"whole body used", "2 of 3 fields present"}},
+			{Type: "a.B", Score: 0.97},
+		},
 	}}
 	all := candidates(d)
-	if len(all) != 2 || all[0] != (view.Candidate{Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present"}) {
+	if len(all) != 2 || all[0] != (view.Candidate{
+		Type: "a.A", Score: 0.98, Why: "whole body used, 2 of 3 fields present",
+	}) {
 		t.Errorf("%+v", all)
 	}
-	if v := decodedView(d, &deadletter.Letter{}, window{}); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
+	if v := decodedView(
+		d, &deadletter.Letter{}, window{},
+	); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
 	for title, r := range map[string]payload.Ranking{
 		"A message, or a text.":        {Verdict: payload.Ambiguous, Why: "ambiguous: a.A, or text", Tied: 1},
 		"Not compared with all types.": {Verdict: payload.Ambiguous, Why: "too large", Tied: 1, Left: 3},
 	} {
-		if v := decodedView(&payload.Document{Kind: payload.Binary, Ranking: r}, &deadletter.Letter{}, window{}); v.Title != title {
+		if v := decodedView(&payload.Document{
+			Kind: payload.Binary, Ranking: r,
+		}, &deadletter.Letter{}, window{}); v.Title != title {
 			t.Errorf("%q for %+v", v.Title, r)
 		}
 	}
 	d.Kind, d.Type, d.Ranking.Verdict, d.ShapeOnly = payload.Protobuf, "a.A", payload.Matched, true
-	if v := decodedView(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
+	if v := decodedView(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 ||
+		!strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
 		t.Errorf("%+v", v)
 	}
 	if all = candidates(d); !all[0].Chosen || all[1].Chosen {
@@ -62,9 +86,13 @@ func TestTypesThatFitAreListed(t *testing.T) {
 
 func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 	t.Parallel()
-	l := &deadletter.Letter{Error: `TemplateMissing: template "welcome_v3" not found`, Arrived: deadletter.Properties{Headers: deadletter.Table{
-		"x-error-class": "TemplateMissing", "x-error-message": `template "welcome_v3" not found`, "short": "v3", "other": "something else", "n": int32(3),
-	}}}
+	l := &deadletter.Letter{
+		Error: `TemplateMissing: template "welcome_v3" not found`,
+		Arrived: deadletter.Properties{Headers: deadletter.Table{
+			"x-error-class": "TemplateMissing", "x-error-message": `template "welcome_v3" not found`, "short": "v3",
+			"other": "something else", "n": int32(3),
+		}},
+	}
 	if from := errorFrom(l); len(from) != 2 || from[1] != (view.Span{Text: "x-error-message", Code: true}) {
 		t.Errorf("%+v", from)
 	}
@@ -77,22 +105,35 @@ func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	t.Parallel()
 	// The body is the base64 of the base64 of JSON.
-	l := &deadletter.Letter{ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`)))))}
+	l := &deadletter.Letter{
+		ID:   "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
+		Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`))))),
+	}
 	d := (&payload.Decoder{}).Letter(l)
-	for layer, want := range map[string]string{"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`, "received": `{"card": "4111"}`} {
+	for layer, want := range map[string]string{
+		"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`,
+		"received": `{"card": "4111"}`,
+	} {
 		v := raw(d, l, "", layer, window{})
 		if len(v.Layers) != 3 || v.Hex.Rows[0].ASCII != want {
 			t.Errorf("layer %q shows %s: %+v", layer, v.Hex.Rows[0].ASCII, v.Layers)
 		}
 	}
 	d.Masked = true
-	if v := raw(d, l, "", "0", window{}); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII != `{"card": "4111"}` {
+	if v := raw(
+		d, l, "", "0", window{},
+	); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII != `{"card": "4111"}` {
 		t.Errorf("%+v", v)
 	}
 	edited := *l
-	edited.Revised = &deadletter.Revision{Number: 1, Body: []byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "none"}`)))}
+	edited.Revised = &deadletter.Revision{
+		Number: 1, Body: []byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "none"}`))),
+	}
 	d = (&payload.Decoder{}).Letter(&edited)
-	if v := raw(d, &edited, "", "received", window{}); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" || v.Layers[1].Name != "As sent, base64" {
+	if v := raw(
+		d, &edited, "", "received", window{},
+	); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" ||
+		v.Layers[1].Name != "As sent, base64" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -53,7 +53,8 @@ func (w *Web) auditDenied(r *http.Request, err error) {
 // entry contains the address of the client, but no part of the request, because anybody can send
 // such requests. A request that contains neither a token nor a name is not recorded.
 func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
-	if name == "" && !errors.Is(err, deadletter.ErrCredentials) || name != "" && !errors.Is(err, deadletter.ErrForbidden) {
+	if name == "" && !errors.Is(err, deadletter.ErrCredentials) ||
+		name != "" && !errors.Is(err, deadletter.ErrForbidden) {
 		return
 	}
 	name = cmp.Or(name, deadletter.Unknown)
@@ -66,7 +67,13 @@ func (w *Web) deniedUnknown(r *http.Request, name string, err error) {
 func (w *Web) recordDenied(ctx context.Context, name string, err error, targets ...deadletter.Target) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	act := deadletter.Act{Kind: deadletter.ActDenied, Actor: name, Detail: deadletter.Cut(sentence(err, http.StatusForbidden), 300), Targets: targets, Asked: 1}
+	act := deadletter.Act{
+		Kind:    deadletter.ActDenied,
+		Actor:   name,
+		Detail:  deadletter.Cut(sentence(err, http.StatusForbidden), 300),
+		Targets: targets,
+		Asked:   1,
+	}
 	if err := w.Store.Record(ctx, act); err != nil {
 		w.Log.Warn("a denied request was not recorded", "who", deadletter.Visible(name), "targets", targets, "err", err)
 	}

@@ -19,7 +19,8 @@ func TestDeniedRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
 		who := identity.New(identity.Options{
-			Proxy: identity.Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, User: "X-User"}, Tokens: o.Store.(*store.Store),
+			Proxy:  identity.Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, User: "X-User"},
+			Tokens: o.Store.(*store.Store),
 			Grants: []identity.Grant{
 				{To: []string{"user:root"}, Grant: deadletter.Grant{Role: deadletter.RoleAdmin}},
 				{To: []string{"user:rita"}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true}},
@@ -40,7 +41,8 @@ func TestDeniedRequestsAreRecorded(t *testing.T) {
 	const proxy, stranger = "10.0.0.1", "203.0.113.7"
 	rows := func() int {
 		text := ask(proxy, "GET", "/api/v1/audit?kind=denied", "X-User", "root").want(t, 200).text
-		if strings.Contains(text, "mallory") || strings.Contains(text, "dlo_abc") || strings.Contains(text, "secret-path") {
+		if strings.Contains(text, "mallory") || strings.Contains(text, "dlo_abc") ||
+			strings.Contains(text, "secret-path") {
 			t.Errorf("the audit has words of somebody unknown: %s", text)
 		}
 		return strings.Count(text, `"kind":"denied"`)
@@ -51,14 +53,56 @@ func TestDeniedRequestsAreRecorded(t *testing.T) {
 		status             int
 		recorded           string // the actor; "" = nothing is recorded
 	}{
-		"a token that is not valid":       {stranger, "GET", "/api/v1/letters?q=secret-path", []string{"Authorization", "Bearer " + deadletter.TokenPrefix + "abc"}, 401, `"actor":"unknown"`},
-		"a name from somebody else":       {"203.0.113.8", "GET", "/api/v1/letters", []string{"X-User", "mallory"}, 401, `"actor":"unknown"`},
-		"a name that the proxy may not":   {proxy, "GET", "/api/v1/letters", []string{"X-User", deadletter.TokenName + "x"}, 401, `"actor":"unknown"`},
-		"a person without a grant":        {proxy, "GET", "/api/v1/letters", []string{"X-User", "bob"}, 403, `"actor":"bob"`},
-		"a role that is too low":          {proxy, "GET", "/api/v1/tokens", []string{"X-User", "rita"}, 403, `"actor":"rita"`},
-		"a password that nobody can give": {proxy, "POST", "/api/v1/letters/" + id + "/reveal", []string{"X-User", "rita"}, 403, "without_step_up"},
-		"nobody, through the proxy":       {proxy, "GET", "/api/v1/letters", nil, 401, ""},
-		"nobody":                          {"203.0.113.9", "GET", "/api/v1/letters", nil, 401, ""},
+		"a token that is not valid": {
+			stranger,
+			"GET",
+			"/api/v1/letters?q=secret-path",
+			[]string{"Authorization", "Bearer " + deadletter.TokenPrefix + "abc"},
+			401,
+			`"actor":"unknown"`,
+		},
+		"a name from somebody else": {
+			"203.0.113.8",
+			"GET",
+			"/api/v1/letters",
+			[]string{"X-User", "mallory"},
+			401,
+			`"actor":"unknown"`,
+		},
+		"a name that the proxy may not": {
+			proxy,
+			"GET",
+			"/api/v1/letters",
+			[]string{"X-User", deadletter.TokenName + "x"},
+			401,
+			`"actor":"unknown"`,
+		},
+		"a person without a grant": {
+			proxy,
+			"GET",
+			"/api/v1/letters",
+			[]string{"X-User", "bob"},
+			403,
+			`"actor":"bob"`,
+		},
+		"a role that is too low": {
+			proxy,
+			"GET",
+			"/api/v1/tokens",
+			[]string{"X-User", "rita"},
+			403,
+			`"actor":"rita"`,
+		},
+		"a password that nobody can give": {
+			proxy,
+			"POST",
+			"/api/v1/letters/" + id + "/reveal",
+			[]string{"X-User", "rita"},
+			403,
+			"without_step_up",
+		},
+		"nobody, through the proxy": {proxy, "GET", "/api/v1/letters", nil, 401, ""},
+		"nobody":                    {"203.0.113.9", "GET", "/api/v1/letters", nil, 401, ""},
 	} {
 		h.late.Add(int64(2 * time.Minute))
 		before := rows()

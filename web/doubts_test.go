@@ -16,9 +16,17 @@ func TestDoubtfulTwinsAreSettledInTwoClicks(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	window := func(session int64, again bool) deadletter.Window {
-		w := deadletter.Window{Session: session, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000, Restarted: again}
+		w := deadletter.Window{
+			Session: session, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+			Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000, Restarted: again,
+		}
 		for i, body := range []string{"a", "b", "c"} {
-			a := deadletter.Arrival{Tag: uint64(i + 1), Redelivered: again, Body: []byte(body), Properties: deadletter.Properties{Headers: deadletter.Table{}}}
+			a := deadletter.Arrival{
+				Tag:         uint64(i + 1),
+				Redelivered: again,
+				Body:        []byte(body),
+				Properties:  deadletter.Properties{Headers: deadletter.Table{}},
+			}
 			var err error
 			if a.Fingerprint, err = a.Print(); err != nil {
 				t.Fatal(err)
@@ -41,22 +49,41 @@ func TestDoubtfulTwinsAreSettledInTwoClicks(t *testing.T) {
 		ids = r.New
 		var verdicts []deadletter.Classified
 		for _, id := range r.New {
-			verdicts = append(verdicts, deadletter.Classified{Letter: id, To: to, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+			verdicts = append(verdicts, deadletter.Classified{
+				Letter:       id,
+				To:           to,
+				Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+				GroupKey:     [32]byte{1},
+				GroupTitle:   "g",
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
+			})
 		}
 		if err := h.store.Classify(t.Context(), verdicts); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.get("/letters/"+string(ids[0])).want(t, 200, "It may be a copy of", `href="/letters?q=doubt%3Arestart"`)
-	h.get("/letters?q=doubt:restart").want(t, 200, "3 match", "may be copies of letters that are stored already", "Discard all 3 that match", "Release all 3 that match")
+	h.get("/letters?q=doubt:restart").want(
+		t, 200, "3 match", "may be copies of letters that are stored already", "Discard all 3 that match",
+		"Release all 3 that match",
+	)
 	page := h.get("/").want(t, 200, "3 letters may be copies of stored letters.", "Discard all 3", "Release all 3",
 		`href="/letters?q=doubt%3Arestart%2Ccut-off"`).text
 	_, page, _ = strings.Cut(page, `id="copies"`)
-	form := url.Values{"scope": {field(t, page, "scope")}, "q": {field(t, page, "q")}, "until": {field(t, page, "until")}}
+	form := url.Values{
+		"scope": {field(t, page, "scope")},
+		"q":     {field(t, page, "q")},
+		"until": {field(t, page, "until")},
+	}
 	form.Set("action", "release")
-	h.post("/letters/confirm", form).want(t, 200, "Release 3 letters", "retries that are due are sent. Sent letters cannot be recalled.")
+	h.post("/letters/confirm", form).want(
+		t, 200, "Release 3 letters", "retries that are due are sent. Sent letters cannot be recalled.",
+	)
 	form.Set("action", "discard")
-	h.post("/letters/confirm", form).want(t, 200, "Discard 3 letters?", "They will not be retried. They can be restored")
+	h.post("/letters/confirm", form).want(
+		t, 200, "Discard 3 letters?", "They will not be retried. They can be restored",
+	)
 	form.Set("key", "k")
 	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	h.advance()

@@ -28,7 +28,9 @@ type Reviser interface {
 	// requeues the letter at once. If an earlier call had the same idempotency key, Edit returns
 	// the revision and the operation of that call. If the revision was stored but the letter could
 	// not be requeued, Edit returns an error, the revision, and no operation.
-	Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error)
+	Edit(
+		ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool,
+	) (deadletter.Revision, deadletter.OperationID, error)
 }
 
 // Revisions returns the edited versions of a letter.
@@ -42,7 +44,8 @@ const maxEdit = 24 << 20
 
 // editURL reports whether a path is the URL at which a letter is edited.
 func editURL(path string) bool {
-	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") || strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
+	return strings.HasPrefix(path, "/letters/") && strings.HasSuffix(path, "/edit") ||
+		strings.HasPrefix(path, "/api/v1/letters/") && strings.HasSuffix(path, "/revisions")
 }
 
 // editBasis returns the letter in a request, and the version on which the edit is based. This is
@@ -83,7 +86,9 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(made deadletter.Revision) bool { return made.Key == key && made.By == principal(r).Name })
+	i := slices.IndexFunc(
+		list, func(made deadletter.Revision) bool { return made.Key == key && made.By == principal(r).Name },
+	)
 	if i < 0 {
 		return nil
 	}
@@ -94,7 +99,9 @@ func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
 	return nil
 }
 
-var errEdited = fmt.Errorf("%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict)
+var errEdited = fmt.Errorf(
+	"%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict,
+)
 
 // mayReveal returns an error if the parameter "masked" is true and the principal has no right to
 // reveal. Without this check, a person could edit values without seeing them, and so find out what
@@ -136,7 +143,13 @@ func (w *Web) edit(r *http.Request) (templ.Component, error) {
 func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditPage, error) {
 	ctx := r.Context()
 	p := view.EditPage{
-		Shell: w.shell(r, "Edit "+l.ID.Short(), view.SectionLetters), Letter: l.ID, Query: r.URL.Query().Get("q"), Group: l.Group, Queue: l.Origin.Queue, Revision: basis.Revision, Newest: l.Revision,
+		Shell:    w.shell(r, "Edit "+l.ID.Short(), view.SectionLetters),
+		Letter:   l.ID,
+		Query:    r.URL.Query().Get("q"),
+		Group:    l.Group,
+		Queue:    l.Origin.Queue,
+		Revision: basis.Revision,
+		Newest:   l.Revision,
 		Mistakes: map[string]string{},
 	}
 	if !deadletter.VerbEdit.May(l.State) || l.InBroker(w.Now()) {
@@ -151,7 +164,9 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	properties, body := basis.Current()
 	var e payload.Editable
 	var refused error
-	if err := w.runHeavy(ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) }); err != nil {
+	if err := w.runHeavy(
+		ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) },
+	); err != nil {
 		return p, err
 	}
 	masked := w.editFields(&p, properties)
@@ -216,7 +231,9 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err != nil || p.Refusal != "" {
 		return view.Edit(p), err
 	}
-	p.Text, p.Reason, p.Key = strings.ReplaceAll(r.PostFormValue("text"), "\r\n", "\n"), strings.TrimSpace(r.PostFormValue("reason")), r.PostFormValue("key")
+	p.Text, p.Reason, p.Key = strings.ReplaceAll(
+		r.PostFormValue("text"), "\r\n", "\n",
+	), strings.TrimSpace(r.PostFormValue("reason")), r.PostFormValue("key")
 	properties, body := basis.Current()
 	change, kept := w.typedFields(r, &p, properties)
 	var e *payload.Edited
@@ -224,7 +241,10 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	var mistake error
 	if err := w.runHeavy(r.Context(), func() {
 		if p.Bytes != "" {
-			e = &payload.Edited{Body: body, Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent unchanged"}}}
+			e = &payload.Edited{
+				Body:   body,
+				Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent unchanged"}},
+			}
 			return
 		}
 		d := w.Decoder()
@@ -274,7 +294,10 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 
 // storeEdit handles an edit that has no mistakes. It stores the edit, requeues the letter, and
 // redirects the reader to the operation.
-func (w *Web) storeEdit(r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties, changed []string, wrong bool) (templ.Component, error) {
+func (w *Web) storeEdit(
+	r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties,
+	changed []string, wrong bool,
+) (templ.Component, error) {
 	if p.Reason == "" {
 		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
 		wrong = true
@@ -289,7 +312,14 @@ func (w *Web) storeEdit(r *http.Request, l *deadletter.Letter, p view.EditPage, 
 	case err != nil || newest != l.Revision:
 		return nil, errEdited
 	}
-	revision := deadletter.Revision{Number: l.Revision + 1, Properties: properties, Body: e.Body, Changes: strings.Join(changed, "; "), Reason: p.Reason, Key: p.Key}
+	revision := deadletter.Revision{
+		Number:     l.Revision + 1,
+		Properties: properties,
+		Body:       e.Body,
+		Changes:    strings.Join(changed, "; "),
+		Reason:     p.Reason,
+		Key:        p.Key,
+	}
 	_, op, err := w.Desk.Edit(r.Context(), principal(r), l, revision, true)
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
 		p.Problem = "Nothing was sent: " + sentence(err, statusOf(err)) + "."
@@ -302,9 +332,16 @@ func (w *Web) storeEdit(r *http.Request, l *deadletter.Letter, p view.EditPage, 
 }
 
 // sameChange shows what the same change would do to the other letters of the group.
-func (w *Web) sameChange(r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte) (templ.Component, error) {
+func (w *Web) sameChange(
+	r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte,
+) (templ.Component, error) {
 	r.PostForm = url.Values{
-		"action": {string(deadletter.VerbEdit)}, "scope": {"all"}, "q": {othersOf(l)}, "until": {w.Now().UTC().Format(time.RFC3339Nano)}, "patch": {string(patch)}, "reason": {p.Reason},
+		"action": {string(deadletter.VerbEdit)},
+		"scope":  {"all"},
+		"q":      {othersOf(l)},
+		"until":  {w.Now().UTC().Format(time.RFC3339Nano)},
+		"patch":  {string(patch)},
+		"reason": {p.Reason},
 		"return": {view.EditURL(l.ID, p.Query, false)},
 	}
 	return w.confirm(r)

@@ -36,14 +36,20 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	shown := sent
 	masked := w.hideProperties(&shown)
 	values := map[string]string{
-		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID, "correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
+		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID,
+		"correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
 		"expiration": shown.Expiration,
 	}
 	if sent.Priority > 0 {
 		values["priority"] = strconv.Itoa(int(sent.Priority))
 	}
 	for _, f := range editedProperties {
-		p.Properties = append(p.Properties, view.EditField{Name: f.name, Label: f.label, Value: values[f.name], Was: values[f.name]})
+		p.Properties = append(p.Properties, view.EditField{
+			Name:  f.name,
+			Label: f.label,
+			Value: values[f.name],
+			Was:   values[f.name],
+		})
 	}
 	for _, name := range sent.EditableHeaders() {
 		if _, hidden := w.Header("", name); hidden {
@@ -56,7 +62,12 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 			continue
 		}
 		text, _ = w.Header(name, text)
-		p.Headers = append(p.Headers, view.EditField{Name: name, Value: text, Was: text, Kind: deadletter.HeaderKind(sent.Headers[name])})
+		p.Headers = append(p.Headers, view.EditField{
+			Name:  name,
+			Value: text,
+			Was:   text,
+			Kind:  deadletter.HeaderKind(sent.Headers[name]),
+		})
 	}
 	shortenHeaders(p)
 	if err := deadletter.Publishable(sent); err != nil {
@@ -70,8 +81,14 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 
 // typedFields copies the properties and headers of a form to the page, and returns them as a change
 // of properties. The second result is false if a value cannot be parsed.
-func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadletter.Properties) (e deadletter.PropertyEdit, valid bool) {
-	e, valid = deadletter.PropertyEdit{Properties: map[string]string{}, Headers: map[string]any{}, Revised: p.Revision > 0}, true
+func (w *Web) typedFields(
+	r *http.Request, p *view.EditPage, properties deadletter.Properties,
+) (e deadletter.PropertyEdit, valid bool) {
+	e, valid = deadletter.PropertyEdit{
+		Properties: map[string]string{},
+		Headers:    map[string]any{},
+		Revised:    p.Revision > 0,
+	}, true
 	typed := map[string]string{}
 	for i, name := range r.PostForm["property"] {
 		if values := r.PostForm["property_value"]; i < len(values) {
@@ -85,7 +102,8 @@ func (w *Web) typedFields(r *http.Request, p *view.EditPage, properties deadlett
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}
-	delete(p.Mistakes, "headers") // this mistake was about the headers as received; the edit reports mistakes that remain
+	// this mistake was about the headers as received; the edit reports mistakes that remain
+	delete(p.Mistakes, "headers")
 	typedWhole(r, p, properties, &e)
 	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
 	known := map[string]*view.EditField{}
@@ -142,7 +160,8 @@ func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
 		placed := false
 		for _, list := range [][]view.EditField{p.Properties, p.Headers} {
 			for i := range list {
-				if f := &list[i]; f.Name == m.Field && f.Label != "" || isHeader && f.Label == "" && deadletter.Visible(f.Name) == header {
+				if f := &list[i]; f.Name == m.Field && f.Label != "" ||
+					isHeader && f.Label == "" && deadletter.Visible(f.Name) == header {
 					f.Mistake, placed = text, true
 				}
 			}

@@ -19,16 +19,24 @@ func checkPatch(patch []byte) error {
 		Value json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(patch, &ops); err != nil || len(ops) == 0 {
-		return invalid(`a patch is a list of changes, for example [{"op":"replace","path":"/template/name","value":"welcome_v2"}]`)
+		return invalid(
+			`a patch is a list of changes, for example [{"op":"replace","path":"/template/name","value":"welcome_v2"}]`,
+		)
 	}
 	for i, op := range ops {
 		moves := op.Op == "move" || op.Op == "copy"
 		valued := op.Op == "add" || op.Op == "replace" || op.Op == "test"
 		switch {
 		case !moves && !valued && op.Op != "remove":
-			return invalid("change %d of the patch: op is add, remove, replace, move, copy or test, not %q", i+1, deadletter.Visible(deadletter.Cut(op.Op, 40)))
+			return invalid(
+				"change %d of the patch: op is add, remove, replace, move, copy or test, not %q", i+1,
+				deadletter.Visible(deadletter.Cut(op.Op, 40)),
+			)
 		case op.Path == nil, moves && op.From == nil, valued && op.Value == nil:
-			return invalid("change %d of the patch: %s wants path%s", i+1, op.Op, map[bool]string{moves: " and from", valued: " and value"}[true])
+			return invalid("change %d of the patch: %s wants path%s", i+1, op.Op, map[bool]string{
+				moves:  " and from",
+				valued: " and value",
+			}[true])
 		}
 	}
 	return nil
@@ -60,7 +68,9 @@ func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selecti
 		_, body := l.Current()
 		s := view.ConfirmSample{Letter: id}
 		var e *payload.Edited
-		if waited := w.runHeavy(ctx, func() { e, err = w.Decoder().Patch(body, w.Decoder().HintsOf(&l), patch, nil) }); waited != nil {
+		if waited := w.runHeavy(
+			ctx, func() { e, err = w.Decoder().Patch(body, w.Decoder().HintsOf(&l), patch, nil) },
+		); waited != nil {
 			return waited
 		}
 		if err == nil {

@@ -28,7 +28,9 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
 		types := descriptor.NewRegistry()
-		if _, err := types.AddSource("stamped", fstest.MapFS{"stamped.proto": {Data: []byte(stampedSource)}}); err != nil {
+		if _, err := types.AddSource("stamped", fstest.MapFS{
+			"stamped.proto": {Data: []byte(stampedSource)},
+		}); err != nil {
 			panic(err)
 		}
 		decoder := &payload.Decoder{Types: types}
@@ -49,19 +51,33 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	const problem = `the JSON marks values that have no JSON form with "@wire": at`
-	if text := strings.Join(strings.Fields(string(letter.Decoded.JSON)), ""); !strings.Contains(text, marked) || letter.Decoded.Problem != problem {
+	if text := strings.Join(
+		strings.Fields(string(letter.Decoded.JSON)), "",
+	); !strings.Contains(text, marked) || letter.Decoded.Problem != problem {
 		t.Fatalf("json %s, problem %q", text, letter.Decoded.Problem)
 	}
-	if page := h.get("/letters/"+id+"?tab=json").want(t, 200, "&#34;1700000000000&#34;", "The JSON marks values").text; strings.Contains(page, "no type can decode it") {
+	if page := h.get("/letters/"+id+"?tab=json").want(
+		t, 200, "&#34;1700000000000&#34;", "The JSON marks values",
+	).text; strings.Contains(page, "no type can decode it") {
 		t.Error("a type decodes it")
 	}
 	path := "/api/v1/letters/" + id + "/revisions"
-	h.postJSON(path, `{"patch":[{"op":"replace","path":"/name","value":"b"}],"dry_run":true}`).want(t, 200, `"changed":["name"]`)
-	h.postJSON(path, `{"patch":[{"op":"replace","path":"/at","value":"2023-11-14T22:13:20Z"}],"dry_run":true}`).want(t, 200, `"changed":["at"]`, `"ok":true`)
+	h.postJSON(
+		path, `{"patch":[{"op":"replace","path":"/name","value":"b"}],"dry_run":true}`,
+	).want(t, 200, `"changed":["name"]`)
+	h.postJSON(
+		path, `{"patch":[{"op":"replace","path":"/at","value":"2023-11-14T22:13:20Z"}],"dry_run":true}`,
+	).want(t, 200, `"changed":["at"]`, `"ok":true`)
 	h.postJSON(path, `{"json":{"name":"b",`+marked+`},"dry_run":true}`).want(t, 200, `"changed":["name"]`)
 
 	page := h.get("/letters/"+id+"/edit").want(t, 200, "&#34;@wire&#34;").text
-	form := url.Values{"revision": {"0"}, "newest": {"0"}, "key": {field(t, page, "key")}, "text": {`{"name": "a", "at": "2023-11-14T22:13:20Z"}`}, "do": {"check"}}
+	form := url.Values{
+		"revision": {"0"},
+		"newest":   {"0"},
+		"key":      {field(t, page, "key")},
+		"text":     {`{"name": "a", "at": "2023-11-14T22:13:20Z"}`},
+		"do":       {"check"},
+	}
 	h.post("/letters/"+id+"/edit", form).want(t, 200, "Valid JSON, valid for the type", "1 field")
 }
 

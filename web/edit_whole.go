@@ -14,7 +14,9 @@ import (
 const (
 	headerLine    = 500 // bytes; a header with a longer value has no field in the form
 	headersEdited = 50  // maximum number of headers that have a field in the form
-	headersWhole  = 30  // maximum number of headers without a field that are shown, the largest first; the page gives the number of the others
+	// maximum number of headers without a field that are shown, the largest first; the page gives
+	// the number of the others
+	headersWhole = 30
 )
 
 // oneLine returns the value of a header as a field of a form shows it. It returns false if the
@@ -22,7 +24,8 @@ const (
 // change the name of the header.
 func oneLine(name string, v any) (string, bool) {
 	text, ok := deadletter.HeaderText(v)
-	return text, ok && len(text) <= headerLine && !strings.ContainsAny(text+name, "\r\n") && utf8.ValidString(name) && !strings.Contains(name, "\x00")
+	return text, ok && len(text) <= headerLine && !strings.ContainsAny(text+name, "\r\n") && utf8.ValidString(name) &&
+		!strings.Contains(name, "\x00")
 }
 
 // wholeHeader returns a header that has no field in the form. A person can keep or remove such a
@@ -33,7 +36,12 @@ func wholeHeader(name string, v any) view.WholeHeader {
 	if b, err := deadletter.AppendTable(nil, deadletter.Table{"": v}); !isText && err == nil {
 		size = len(b)
 	}
-	return view.WholeHeader{Name: name, Kind: deadletter.HeaderKind(v), Size: size, Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut}
+	return view.WholeHeader{
+		Name: name,
+		Kind: deadletter.HeaderKind(v),
+		Size: size,
+		Cuts: isText && utf8.ValidString(text) && size > view.HeaderCut,
+	}
 }
 
 // shortenHeaders shortens the lists of headers, because a page shows only a limited number. It

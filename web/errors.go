@@ -68,7 +68,8 @@ func sentence(err error, code int) string {
 	}
 	text := err.Error()
 	for _, s := range statuses {
-		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok { // the text before it is only for the log
+		// the text before it is only for the log
+		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok {
 			text = said
 		}
 		text = strings.TrimSuffix(text, ": "+s.err.Error())
@@ -97,12 +98,18 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		return // nobody reads the response
 	}
 	if code >= 500 && code != http.StatusServiceUnavailable {
-		w.Log.Error("request failed", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "err", err)
+		w.Log.Error(
+			"request failed", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "err", err,
+		)
 	} else {
-		w.Log.Debug("request refused", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code, "err", err)
+		w.Log.Debug(
+			"request refused", "request", name, "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status",
+			code, "err", err,
+		)
 		name = ""
 	}
-	asksAgain := errors.Is(err, deadletter.ErrAgain) && w.Users != nil && identity.Secret(r, w.Secure) != "" && r.Header.Get("Sec-Fetch-Dest") != "empty"
+	asksAgain := errors.Is(err, deadletter.ErrAgain) && w.Users != nil && identity.Secret(r, w.Secure) != "" &&
+		r.Header.Get("Sec-Fetch-Dest") != "empty"
 	if errors.Is(err, deadletter.ErrDenied) || errors.Is(err, deadletter.ErrAgain) && !asksAgain {
 		w.auditDenied(r, err)
 	}
@@ -122,7 +129,12 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	shell := w.shell(r, view.ErrorTitle(code), "")
-	w.writePage(rw, r, code, view.Error(view.ErrorPage{Shell: shell, Status: code, Detail: sentence(err, code), Name: name}))
+	w.writePage(rw, r, code, view.Error(view.ErrorPage{
+		Shell:  shell,
+		Status: code,
+		Detail: sentence(err, code),
+		Name:   name,
+	}))
 }
 
 // cameFrom returns the path of the page from which a person sent a form. If that page was itself

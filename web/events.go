@@ -13,9 +13,11 @@ import (
 
 const (
 	eventTick = 500 * time.Millisecond // how often a stream checks whether something has changed
-	scopeTick = 2 * time.Second        // how often it does so if the reader may see only some queues, because those changes have to be computed
-	askAgain  = 10 * time.Second       // how often a stream checks the rights of its reader and the latest findings
-	keepAlive = 15 * time.Second       // to keep the stream open, a comment is sent after half of this time
+	// how often it does so if the reader may see only some queues, because those changes have to be
+	// computed
+	scopeTick = 2 * time.Second
+	askAgain  = 10 * time.Second // how often a stream checks the rights of its reader and the latest findings
+	keepAlive = 15 * time.Second // to keep the stream open, a comment is sent after half of this time
 )
 
 // eventsPath is the path of the event stream for pages. It is also its path under the API. Only
@@ -54,7 +56,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 	stream := http.NewResponseController(rw)
 	stream.SetReadDeadline(time.Time{}) // the request was read, and a read deadline would end the stream
 	send := func(format string, args ...any) bool {
-		stream.SetWriteDeadline(time.Now().Add(keepAlive)) // if the writer does not support deadlines, the server's own deadline applies
+		// if the writer does not support deadlines, the server's own deadline applies
+		stream.SetWriteDeadline(time.Now().Add(keepAlive))
 		_, err := fmt.Fprintf(rw, format, args...)
 		return err == nil && stream.Flush() == nil
 	}
@@ -77,7 +80,8 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 		found := false // dlo has found a difference in the dead-letter paths
 		if now := w.Now(); now.Sub(asked) >= askAgain {
 			asked = now
-			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() || !p.May(deadletter.VerbView) {
+			if p, err := w.Actor(r); err != nil || w.viewedAs(r, p).Sees().Key() != scope.Key() ||
+				!p.May(deadletter.VerbView) {
 				return // the reader connects again, and is then refused or gets the new scope
 			}
 			latest := w.reports(r.Context())
@@ -85,11 +89,14 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 		}
 		if now, err := w.Store.Position(r.Context()); err == nil && now != seen {
 			seen, quiet = now, time.Now()
-			if !send("id: %d\nevent: letters\ndata: %d\n\nid: %d\nevent: operation\ndata: %d\n\n", seen, seen, seen, seen) {
+			if !send(
+				"id: %d\nevent: letters\ndata: %d\n\nid: %d\nevent: operation\ndata: %d\n\n", seen, seen, seen, seen,
+			) {
 				return
 			}
 		}
-		if now, newest := w.brokers(r.Context()), trialNow(); found || !slices.EqualFunc(now, status, sameStatus) || newest != trial {
+		if now, newest := w.brokers(r.Context()), trialNow(); found || !slices.EqualFunc(now, status, sameStatus) ||
+			newest != trial {
 			status, trial, quiet = now, newest, time.Now()
 			if !send("event: status\ndata: 1\n\n") {
 				return
@@ -115,12 +122,20 @@ func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
 // time of the next attempt to connect. This time changes again and again, and the banner should not
 // change each time.
 func sameStatus(a, b deadletter.BrokerStatus) bool {
-	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked && a.Reason == b.Reason && a.Note == b.Note && slices.Equal(a.Inboxes, b.Inboxes) &&
-		slices.EqualFunc(a.Problems(), b.Problems(), func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text })
+	return a.Name == b.Name && a.VHost == b.VHost && a.Connected == b.Connected && a.Blocked == b.Blocked &&
+		a.Reason == b.Reason && a.Note == b.Note && slices.Equal(
+		a.Inboxes, b.Inboxes,
+	) &&
+		slices.EqualFunc(
+			a.Problems(), b.Problems(),
+			func(p, q deadletter.Problem) bool { return p.Key() == q.Key() && p.Text == q.Text },
+		)
 }
 
 // sameLook reports whether two reports on a vhost have the same result. It ignores the times at
 // which the vhost was read.
 func sameLook(a, b topology.Report) bool {
-	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed && (a.ReadAt.Equal(b.ReadAt) || slices.EqualFunc(a.Findings, b.Findings, topology.Finding.Same) && slices.Equal(a.Gaps, b.Gaps))
+	return a.Broker == b.Broker && a.VHost == b.VHost && a.Failed == b.Failed &&
+		(a.ReadAt.Equal(b.ReadAt) || slices.EqualFunc(a.Findings, b.Findings, topology.Finding.Same) &&
+			slices.Equal(a.Gaps, b.Gaps))
 }

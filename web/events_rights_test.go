@@ -17,9 +17,18 @@ import (
 // it. It must also end when the queues that its reader may see have changed.
 func TestAStreamEndsWithTheRights(t *testing.T) {
 	t.Parallel()
-	for _, then := range []deadletter.Principal{{}, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"b"}}}}}} {
+	for _, then := range []deadletter.Principal{
+		{},
+		{
+			Name:   "ana",
+			Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"b"}}}},
+		},
+	} {
 		var who atomic.Pointer[deadletter.Principal]
-		who.Store(&deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"a"}}}}})
+		who.Store(&deadletter.Principal{
+			Name:   "ana",
+			Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"a"}}}},
+		})
 		h := open(t, func(o *web.Options) {
 			o.Hosts = nil
 			o.Actor = func(*http.Request) (deadletter.Principal, error) {

@@ -27,7 +27,10 @@ import (
 func (h *house) take(arrivals ...deadletter.Arrival) []deadletter.ID {
 	h.t.Helper()
 	h.window++
-	w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
+	w := deadletter.Window{
+		Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+		Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
+	}
 	for i, a := range arrivals {
 		var err error
 		if a.Fingerprint, err = a.Print(); err != nil {
@@ -57,19 +60,46 @@ func (h *house) importLines(lines string) answer {
 // oddArrivals returns deliveries that are difficult to represent in JSON.
 func oddArrivals() []deadletter.Arrival {
 	all := deadletter.Table{
-		"nil": nil, "bool": true, "int8": int8(-8), "uint8": uint8(200), "int16": int16(-16), "uint16": uint16(60000), "int32": int32(-32), "uint32": uint32(4e9), "int64": int64(math.MaxInt64),
-		"float32": float32(0.1), "float64": math.Inf(-1), "nan": math.NaN(), "decimal": deadletter.Decimal{Scale: 2, Value: 314}, "text": "a<b>&\u2028\u202e", "bytes": []byte{0, 255}, "empty": "",
-		"time": time.Unix(1763625600, 0).UTC(), "far": time.Unix(1<<40, 0).UTC(), "not UTF-8": "\xff\xfe", "table": deadletter.Table{"in": []any{int32(1), "x", deadletter.Table{}}}, "list": []any{},
+		"nil":       nil,
+		"bool":      true,
+		"int8":      int8(-8),
+		"uint8":     uint8(200),
+		"int16":     int16(-16),
+		"uint16":    uint16(60000),
+		"int32":     int32(-32),
+		"uint32":    uint32(4e9),
+		"int64":     int64(math.MaxInt64),
+		"float32":   float32(0.1),
+		"float64":   math.Inf(-1),
+		"nan":       math.NaN(),
+		"decimal":   deadletter.Decimal{Scale: 2, Value: 314},
+		"text":      "a<b>&\u2028\u202e",
+		"bytes":     []byte{0, 255},
+		"empty":     "",
+		"time":      time.Unix(1763625600, 0).UTC(),
+		"far":       time.Unix(1<<40, 0).UTC(),
+		"not UTF-8": "\xff\xfe",
+		"table":     deadletter.Table{"in": []any{int32(1), "x", deadletter.Table{}}},
+		"list":      []any{},
 	}
 	return []deadletter.Arrival{
 		{Exchange: "dlo.dlx", RoutingKey: "sms", Body: []byte("plain"), Properties: deadletter.Properties{
-			ContentType: "text/plain", ContentEncoding: "identity", Headers: all, DeliveryMode: 2, Priority: 9, CorrelationID: "c", ReplyTo: "r", Expiration: "60000", MessageID: "m",
+			ContentType: "text/plain", ContentEncoding: "identity", Headers: all, DeliveryMode: 2, Priority: 9,
+			CorrelationID: "c", ReplyTo: "r", Expiration: "60000", MessageID: "m",
 			Timestamp: time.Unix(1763625600, 0).UTC(), Type: "t", UserID: "guest", AppID: "shop",
 		}},
-		{RoutingKey: "\xffkey\x00", Body: []byte{0, 1, 2, 0xff}, Properties: deadletter.Properties{MessageID: "\xfe", Headers: deadletter.Table{"name \xff": "v"}}},
+		{
+			RoutingKey: "\xffkey\x00",
+			Body:       []byte{0, 1, 2, 0xff},
+			Properties: deadletter.Properties{MessageID: "\xfe", Headers: deadletter.Table{"name \xff": "v"}},
+		},
 		{RoutingKey: "sms", Body: nil, Properties: deadletter.Properties{Timestamp: time.Unix(1<<50, 0).UTC()}},
 		{RoutingKey: "sms", Body: bytes.Repeat([]byte("large "), 500_000)},
-		{RoutingKey: strings.Repeat("k", 255), Body: []byte("{\"a\": 1}\n"), Properties: deadletter.Properties{Headers: deadletter.Table{}}},
+		{
+			RoutingKey: strings.Repeat("k", 255),
+			Body:       []byte("{\"a\": 1}\n"),
+			Properties: deadletter.Properties{Headers: deadletter.Table{}},
+		},
 	}
 }
 
@@ -78,7 +108,8 @@ func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 	from, to := open(t), open(t)
 	ids := append(from.take(oddArrivals()...), from.receive("sms", 700, "more than a page")...)
 	export := from.get("/api/v1/letters/export").want(t, 200)
-	if kind := export.Header.Get("Content-Type"); kind != "application/x-ndjson" || strings.Count(export.text, "\n") != len(ids) {
+	if kind := export.Header.Get("Content-Type"); kind != "application/x-ndjson" ||
+		strings.Count(export.text, "\n") != len(ids) {
 		t.Fatalf("%s, %d lines of %d letters", kind, strings.Count(export.text, "\n"), len(ids))
 	}
 	to.importLines(export.text).want(t, 200, `"imported":705`, `"already_there":0`, `"skipped_count":0`, `"skipped":[]`)
@@ -93,18 +124,22 @@ func TestWhatIsExportedIsImportedToTheByte(t *testing.T) {
 		}
 		before, _ := was.Properties.Encode()
 		after, _ := is.Properties.Encode()
-		if !bytes.Equal(was.Body, is.Body) || !bytes.Equal(before, after) || was.ArrivedBy != is.ArrivedBy || was.Origin != is.Origin || was.Inbox != is.Inbox || !was.ReceivedAt.Equal(is.ReceivedAt) ||
+		if !bytes.Equal(was.Body, is.Body) || !bytes.Equal(before, after) || was.ArrivedBy != is.ArrivedBy ||
+			was.Origin != is.Origin || was.Inbox != is.Inbox || !was.ReceivedAt.Equal(is.ReceivedAt) ||
 			!was.DiedAt.Equal(is.DiedAt) || was.Reason != is.Reason || was.Size != is.Size {
 			t.Errorf("letter %s is not what it was: %s", id, cmp.Diff(was, is))
 		}
 	}
 	to.importLines(export.text+"\n\n").want(t, 200, `"imported":0`, `"already_there":705`)
-	to.get("/api/v1/audit?kind=import").want(t, 200, `"detail":"705 letters, 0 were already there, 0 lines were left out"`)
+	to.get("/api/v1/audit?kind=import").want(
+		t, 200, `"detail":"705 letters, 0 were already there, 0 lines were left out"`,
+	)
 	// The letters are exported again. The lines must be identical, except for the state.
 	var first, again struct{ Headers, Properties, Body, Encoded json.RawMessage }
 	lines := strings.Split(to.get("/api/v1/letters/export").text, "\n")
 	for i, line := range strings.Split(export.text, "\n")[:len(ids)] {
-		if json.Unmarshal([]byte(line), &first) != nil || json.Unmarshal([]byte(lines[i]), &again) != nil || !cmp.Equal(first, again) {
+		if json.Unmarshal([]byte(line), &first) != nil || json.Unmarshal([]byte(lines[i]), &again) != nil ||
+			!cmp.Equal(first, again) {
 			t.Errorf("line %d: %.300s\nwas %.300s", i+1, lines[i], line)
 		}
 	}
@@ -151,10 +186,22 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 		{"with a broken body", change("body", "%%%"), "it cannot be read"},
 		{"never received", change("received_at", nil), "when it was received"},
 		{"received tomorrow", change("received_at", "2026-11-21T09:00:00Z"), "impossible"},
-		{"id of tomorrow", change("id", string(deadletter.NewID(deadletter.SerialAt(start.Add(24*time.Hour)), 7))), "yet to come"},
-		{"an unknown header type", change("headers", map[string]any{"a": map[string]any{"t": "int128", "v": 1}}), "unknown AMQP type"},
-		{"a header that does not fit", change("headers", map[string]any{"a": map[string]any{"t": "int8", "v": 1000}}), "int8"},
-		{"a property that is too long", change("properties", map[string]any{"message_id": strings.Repeat("x", 256)}), "message_id is longer"},
+		{
+			"id of tomorrow", change("id", string(deadletter.NewID(deadletter.SerialAt(start.Add(24*time.Hour)), 7))),
+			"yet to come",
+		},
+		{
+			"an unknown header type", change("headers", map[string]any{"a": map[string]any{"t": "int128", "v": 1}}),
+			"unknown AMQP type",
+		},
+		{
+			"a header that does not fit",
+			change("headers", map[string]any{"a": map[string]any{"t": "int8", "v": 1000}}), "int8",
+		},
+		{
+			"a property that is too long", change("properties", map[string]any{"message_id": strings.Repeat("x", 256)}),
+			"message_id is longer",
+		},
 		{"a name that is too long", change("inbox", strings.Repeat("x", 256)), "longer than 255"},
 		{"broken encoded properties", change("encoded", "AAAAAA=="), "properties cannot be read"},
 		{"too long", `{"id":"` + strings.Repeat("x", 24<<20), "longer than"},
@@ -169,12 +216,15 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 			}
 		}
 		h.importLines(good[1]+"\n"+c.line+"\n"+good[2]).want(t, 200).json(t, &out)
-		if out.Imported != 2 || out.Count != 1 || len(out.Skipped) != 1 || out.Skipped[0].Line != 2 || !strings.Contains(out.Skipped[0].Reason, c.reason) {
+		if out.Imported != 2 || out.Count != 1 || len(out.Skipped) != 1 || out.Skipped[0].Line != 2 ||
+			!strings.Contains(out.Skipped[0].Reason, c.reason) {
 			t.Errorf("%s: %+v", c.name, out)
 		}
 	}
 	h := open(t)
-	a := h.importLines(strings.Repeat("nonsense\n", 1500)+good[0]).want(t, 200, `"imported":1`, `"skipped_count":1500`, `"line":1000,`)
+	a := h.importLines(strings.Repeat("nonsense\n", 1500)+good[0]).want(
+		t, 200, `"imported":1`, `"skipped_count":1500`, `"line":1000,`,
+	)
 	if strings.Contains(a.text, `"line":1001,`) {
 		t.Error("more than 1,000 lines are named")
 	}
@@ -190,7 +240,9 @@ func TestAnImportThatBreaksOff(t *testing.T) {
 	from, h := open(t), open(t)
 	from.receive("sms", 300, "x")
 	lines := strings.SplitAfter(from.get("/api/v1/letters/export").text, "\n")
-	r := httptest.NewRequest("POST", "/api/v1/letters/import", &cutOff{strings.NewReader(strings.Join(lines[:250], "") + lines[250][:20])})
+	r := httptest.NewRequest("POST", "/api/v1/letters/import", &cutOff{
+		strings.NewReader(strings.Join(lines[:250], "") + lines[250][:20]),
+	})
 	r.Header.Set("Content-Type", "application/x-ndjson")
 	h.do(r).want(t, 400, "were cut off at line 251; 250 were imported")
 	h.get("/api/v1/letters/count?exact=1").want(t, 200, `"count":250`)
@@ -208,14 +260,21 @@ func (c *cutOff) Read(b []byte) (int, error) {
 
 func TestAnExportShowsNothingThatIsMasked(t *testing.T) {
 	t.Parallel()
-	masks := payload.Masks{Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
+	masks := payload.Masks{
+		Headers:  []string{"authorization"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)},
+	}
 	h := open(t, func(o *web.Options) {
 		decoder := &payload.Decoder{Mask: masks.Body()}
 		o.Header, o.Decoder = masks.Header, func() *payload.Decoder { return decoder }
 	})
 	h.take(
 		deadletter.Arrival{RoutingKey: "sms", Body: []byte(`{"card": "1234567890123456"}`)},
-		deadletter.Arrival{RoutingKey: "sms", Body: []byte(`{"card": "none"}`), Properties: deadletter.Properties{Headers: deadletter.Table{"authorization": "Bearer s3cret"}}},
+		deadletter.Arrival{
+			RoutingKey: "sms",
+			Body:       []byte(`{"card": "none"}`),
+			Properties: deadletter.Properties{Headers: deadletter.Table{"authorization": "Bearer s3cret"}},
+		},
 		deadletter.Arrival{RoutingKey: "sms", Body: []byte(`{"harmless": 1}`)},
 	)
 	export := h.get("/api/v1/letters/export").want(t, 200)
@@ -224,12 +283,15 @@ func TestAnExportShowsNothingThatIsMasked(t *testing.T) {
 			t.Errorf("%q is exported: %s", secret, export.text)
 		}
 	}
-	if strings.Count(export.text, `"masked":true`) != 2 || strings.Count(export.text, `"body":null`) != 2 || strings.Count(export.text, `"body":"eyJoYXJtbGVzc`) != 1 {
+	if strings.Count(export.text, `"masked":true`) != 2 || strings.Count(export.text, `"body":null`) != 2 ||
+		strings.Count(export.text, `"body":"eyJoYXJtbGVzc`) != 1 {
 		t.Error(export.text)
 	}
 	open(t).importLines(export.text).want(t, 200, `"imported":1`, `"skipped_count":2`, "it is masked")
 	damaged := strings.Replace(export.text, `"v":1`, `"v":1,"damaged":"its body"`, 3)
-	open(t).importLines(damaged).want(t, 200, `"imported":0`, `"skipped_count":3`, "it is damaged where it was exported")
+	open(t).importLines(damaged).want(
+		t, 200, `"imported":0`, `"skipped_count":3`, "it is damaged where it was exported",
+	)
 }
 
 func TestCSVHasNoFormulas(t *testing.T) {
@@ -241,8 +303,12 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	ids = append(ids, h.receive("\t=1", 1, "x")...)
 	ids = append(ids, h.receive("+1", 1, "x")...)
 	ids = append(ids, h.receive("a \"quoted\", name\n\x1b[31m", 1, "x")...)
-	a := h.get("/api/v1/letters/export?format=csv").want(t, 200, `,"'=cmd|' /C calc'!A0",`, `,"'-2+3",`, `,"'@SUM(1)",`, `,"'\t=1",`, `,"'+1",`, `,"a ""quoted"", name\n\x1b[31m",`)
-	if strings.Count(a.text, "\r\n") != len(ids)+1 || !strings.HasPrefix(a.text, "id,state,received_at,") || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/csv") {
+	a := h.get("/api/v1/letters/export?format=csv").want(
+		t, 200, `,"'=cmd|' /C calc'!A0",`, `,"'-2+3",`, `,"'@SUM(1)",`, `,"'\t=1",`, `,"'+1",`,
+		`,"a ""quoted"", name\n\x1b[31m",`,
+	)
+	if strings.Count(a.text, "\r\n") != len(ids)+1 || !strings.HasPrefix(a.text, "id,state,received_at,") ||
+		!strings.HasPrefix(a.Header.Get("Content-Type"), "text/csv") {
 		t.Error(a.text)
 	}
 	for _, line := range strings.Split(a.text, "\r\n") {
@@ -253,7 +319,10 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		}
 	}
 	h.postJSON("/api/v1/operations", `{"action":"discard","q":"","reason":"=1+1"}`).want(t, 202)
-	h.get("/api/v1/audit?format=csv").want(t, 200, "time,what,who,through,address,operation,letters,query,detail,targets,asked,done\r\n", `discard,local,api,192.0.2.1,O-1,6,,"'=1+1"`)
+	h.get("/api/v1/audit?format=csv").want(
+		t, 200, "time,what,who,through,address,operation,letters,query,detail,targets,asked,done\r\n",
+		`discard,local,api,192.0.2.1,O-1,6,,"'=1+1"`,
+	)
 	h.get("/api/v1/audit?format=xml").want(t, 400, "json or csv")
 }
 
@@ -385,7 +454,10 @@ func TestWhoMayNot(t *testing.T) {
 	local := open(t)
 	local.receive("sms", 1, "s3cret")
 	line := local.get("/api/v1/letters/export").want(t, 200, `"body":"czNjcmV0"`).text
-	who := deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}
+	who := deadletter.Principal{
+		Name:   "ann",
+		Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}},
+	}
 	h := open(t, knownAs(&who))
 	h.receive("sms", 1, "s3cret")
 	if a := h.get("/api/v1/letters/export").want(t, 200); a.text != "" {

@@ -56,17 +56,23 @@ func facetsOf(q query.Query, counted deadletter.Facets) []view.Facet {
 		facet := view.Facet{Title: f.title, Closed: f.closed && !asked, Sampled: sampled[f.field]}
 		add := func(v deadletter.FacetValue) {
 			facet.Values = append(facet.Values, view.FacetValue{
-				Label: facetLabel(f.field, v.Value), Term: (query.Query{}).With(f.field, v.Value).String(), Count: v.Count, On: slices.Contains(chosen, v.Value), Not: slices.Contains(excluded, v.Value),
+				Label: facetLabel(f.field, v.Value),
+				Term:  (query.Query{}).With(f.field, v.Value).String(),
+				Count: v.Count,
+				On:    slices.Contains(chosen, v.Value),
+				Not:   slices.Contains(excluded, v.Value),
 			})
 		}
 		for _, v := range values {
-			if len(facet.Values) >= facetTaken && !slices.Contains(chosen, v.Value) && !slices.Contains(excluded, v.Value) {
+			if len(facet.Values) >= facetTaken && !slices.Contains(chosen, v.Value) &&
+				!slices.Contains(excluded, v.Value) {
 				facet.More++
 				continue
 			}
 			add(v)
 		}
-		for _, c := range append(slices.Clone(chosen), excluded...) { // values that the query contains or excludes, but that no counted letter has
+		// values that the query contains or excludes, but that no counted letter has
+		for _, c := range append(slices.Clone(chosen), excluded...) {
 			if !slices.ContainsFunc(values, func(v deadletter.FacetValue) bool { return v.Value == c }) {
 				add(deadletter.FacetValue{Value: c})
 			}
@@ -111,7 +117,9 @@ func facetLabel(f query.Field, value string) string {
 func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
 	values = slices.Clone(values)
 	slices.SortStableFunc(values, func(a, b deadletter.FacetValue) int {
-		return slices.Index(deadletter.States, deadletter.State(a.Value)) - slices.Index(deadletter.States, deadletter.State(b.Value))
+		return slices.Index(
+			deadletter.States, deadletter.State(a.Value),
+		) - slices.Index(deadletter.States, deadletter.State(b.Value))
 	})
 	return values
 }

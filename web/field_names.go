@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	namedLetters = 20               // maximum number of newest letters, and of types, that are read for the names of fields
+	// maximum number of newest letters, and of types, that are read for the names of fields
+	namedLetters = 20
 	namedBytes   = 1 << 20          // maximum size of the bodies of these letters together, in bytes
 	namesHold    = 30 * time.Second // how long a result is used again; requests repeat while a person types
 	namedValues  = 20               // maximum number of values for each field

@@ -21,10 +21,17 @@ func guardedWeb(t *testing.T) *web.Web {
 	t.Helper()
 	touched := func(what string) { t.Errorf("%s was asked", what) }
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "touched", Help: "-"}, func() float64 { touched("a metric"); return 0 }))
+	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "touched", Help: "-",
+	}, func() float64 { touched("a metric"); return 0 }))
 	return web.New(web.Options{
-		Store: struct{ web.Store }{}, Desk: struct{ web.Actions }{}, Schemas: struct{ web.Schemas }{}, Drains: struct{ web.Drainer }{},
-		Reports: struct{ web.Annotator }{}, Digests: struct{ web.Digester }{}, Picker: struct{ web.Picker }{},
+		Store:    struct{ web.Store }{},
+		Desk:     struct{ web.Actions }{},
+		Schemas:  struct{ web.Schemas }{},
+		Drains:   struct{ web.Drainer }{},
+		Reports:  struct{ web.Annotator }{},
+		Digests:  struct{ web.Digester }{},
+		Picker:   struct{ web.Picker }{},
 		Brokers:  func() []deadletter.BrokerStatus { touched("the state of the brokers"); return nil },
 		Problems: func() []deadletter.Problem { touched("the list of problems"); return nil },
 		Actor: func(*http.Request) (deadletter.Principal, error) {

@@ -57,24 +57,35 @@ func TestReadOnly(t *testing.T) {
 	})
 	id := string(h.receive("sms", 1, "x")[0])
 	own := map[string]bool{
-		"POST /signin": true, "POST /signout": true, "POST /welcome": true, "POST /signin/again": true, "POST /account/password": true, "POST /account/sessions/{id}/end": true,
+		"POST /signin": true, "POST /signout": true, "POST /welcome": true, "POST /signin/again": true,
+		"POST /account/password": true, "POST /account/sessions/{id}/end": true,
 		"POST /theme": true, "POST /view-as/stop": true,
-		"POST /letters/{id}/reveal": true, "POST /api/v1/letters/{id}/reveal": true, "POST /api/v1/rules/test": true, "POST /rules/try": true, "POST /api/v1/types/match": true, "POST /api/v1/topology/plan": true, // these only show something
+		// these only show something
+		"POST /letters/{id}/reveal": true, "POST /api/v1/letters/{id}/reveal": true, "POST /api/v1/rules/test": true,
+		"POST /rules/try": true, "POST /api/v1/types/match": true, "POST /api/v1/topology/plan": true,
 	}
 	refused := 0
-	if err := chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if method == http.MethodGet || method == http.MethodHead || own[method+" "+route] || strings.HasPrefix(route, "/static/") {
+	if err := chi.Walk(
+		h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			if method == http.MethodGet || method == http.MethodHead || own[method+" "+route] ||
+				strings.HasPrefix(route, "/static/") {
+				return nil
+			}
+			r := httptest.NewRequestWithContext(
+				context.Background(), method,
+				"https://dlo.example"+strings.NewReplacer("{id}", id, "{set}", "shop", "{name}", "main").Replace(route),
+				strings.NewReader("{}"),
+			)
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+			r.Header.Set("Content-Type", "application/json")
+			if answer := h.do(r); answer.StatusCode != 403 ||
+				!strings.Contains(answer.text, "because read_only is set") {
+				t.Errorf("%s %s: %d %s", method, route, answer.StatusCode, answer.text)
+			}
+			refused++
 			return nil
-		}
-		r := httptest.NewRequestWithContext(context.Background(), method, "https://dlo.example"+strings.NewReplacer("{id}", id, "{set}", "shop", "{name}", "main").Replace(route), strings.NewReader("{}"))
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		r.Header.Set("Content-Type", "application/json")
-		if answer := h.do(r); answer.StatusCode != 403 || !strings.Contains(answer.text, "because read_only is set") {
-			t.Errorf("%s %s: %d %s", method, route, answer.StatusCode, answer.text)
-		}
-		refused++
-		return nil
-	}); err != nil {
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if refused < 60 {

@@ -20,7 +20,10 @@ func TestAnEncodedSlashIsGated(t *testing.T) {
 	h := open(t, knownAs(&who), withUsers)
 	who = teamB
 	h.postJSON("/api/v1/users", `{"name":"ops/root","role":"admin"}`).want(t, 201)
-	who = deadletter.Principal{Name: "token:low", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"a"}}}}}
+	who = deadletter.Principal{
+		Name:   "token:low",
+		Grants: []deadletter.Grant{{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"a"}}}},
+	}
 	for _, c := range [][2]string{
 		{"POST", "/api/v1/users/ops%2Froot/reset"},
 		{"DELETE", "/api/v1/users/ops%2Froot"},
@@ -70,8 +73,15 @@ func TestAPurgeOfAnyQueueAsksAgain(t *testing.T) {
 	who = teamB
 	id := string(h.receive("sms", 1, `{"x":1}`)[0])
 	for _, places := range []deadletter.Places{{}, {Queues: []string{"sms"}}} {
-		who = deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Purge: true, Again: "give your password again", Places: places}}}
-		h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`).want(t, 403, "give your password again")
+		who = deadletter.Principal{
+			Name: "ana",
+			Grants: []deadletter.Grant{
+				{Role: deadletter.RoleAdmin, Purge: true, Again: "give your password again", Places: places},
+			},
+		}
+		h.postJSON(
+			"/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`,
+		).want(t, 403, "give your password again")
 	}
 	who.Grants[0].Again = ""
 	h.postJSON("/api/v1/operations", `{"action":"purge","ids":["`+id+`"],"hold":"0s"}`).want(t, 202)
@@ -90,7 +100,11 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	decoder := &payload.Decoder{Mask: masks.Body()}
 	editor := deadletter.Grant{Role: deadletter.RoleEditor}
 	at := func(queue string) deadletter.Grant {
-		return deadletter.Grant{Role: deadletter.RoleReader, Reveal: true, Places: deadletter.Places{Queues: []string{queue}}}
+		return deadletter.Grant{
+			Role:   deadletter.RoleReader,
+			Reveal: true,
+			Places: deadletter.Places{Queues: []string{queue}},
+		}
 	}
 	for name, c := range map[string]struct {
 		grants   []deadletter.Grant
@@ -98,8 +112,11 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 	}{
 		"nowhere":   {[]deadletter.Grant{editor}, false},
 		"elsewhere": {[]deadletter.Grant{editor, at("other")}, false},
-		"again":     {[]deadletter.Grant{{Role: deadletter.RoleEditor, Reveal: true, Again: "give your password again"}}, false},
-		"there":     {[]deadletter.Grant{editor, at("json.plain")}, true},
+		"again": {
+			[]deadletter.Grant{{Role: deadletter.RoleEditor, Reveal: true, Again: "give your password again"}},
+			false,
+		},
+		"there": {[]deadletter.Grant{editor, at("json.plain")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +127,11 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 			who = teamB
 			id := string(h.receive("json.plain", 1, `{"pin":"s3cret"}`)[0])
 			who = deadletter.Principal{Name: "ana", Grants: c.grants}
-			h.postJSON("/api/v1/operations", `{"action":"edit","ids":["`+id+`"],"patch":[{"op":"replace","path":"/pin","value":"mine"}],"reason":"x","hold":"0s"}`).want(t, 202)
+			h.postJSON(
+				"/api/v1/operations",
+				`{"action":"edit","ids":["`+id+
+					`"],"patch":[{"op":"replace","path":"/pin","value":"mine"}],"reason":"x","hold":"0s"}`,
+			).want(t, 202)
 			for range 5 {
 				h.advance()
 			}
@@ -128,7 +149,10 @@ func TestAnEditReplacesNoMaskedValueOfOthers(t *testing.T) {
 // even if it has the cookie of this function.
 func TestViewAsAsksAgain(t *testing.T) {
 	t.Parallel()
-	who := deadletter.Principal{Name: "root", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}}}
+	who := deadletter.Principal{
+		Name:   "root",
+		Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Again: "give your password again"}},
+	}
 	h := open(t, knownAs(&who), withUsers)
 	for _, cookie := range []string{"", "eyJyb2xlIjoiYWRtaW4ifQ"} { // {"role":"admin"}
 		r := httptest.NewRequest("POST", "https://dlo.example/view-as", strings.NewReader("role=reader"))
@@ -149,7 +173,12 @@ func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
 	other := string(h.receive("sms", 1, `{"x":1}`)[0])
 	ids := h.receive("", 2, `{"x":2}`)
 	operator := func(queue string) deadletter.Principal {
-		return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleOperator, Places: deadletter.Places{Queues: []string{queue}}}}}
+		return deadletter.Principal{
+			Name: "ana",
+			Grants: []deadletter.Grant{
+				{Role: deadletter.RoleOperator, Places: deadletter.Places{Queues: []string{queue}}},
+			},
+		}
 	}
 	who = operator("dlo.letters")
 	h.get("/letters/"+string(ids[0])).want(t, 200)
@@ -157,10 +186,14 @@ func TestLettersOfUnknownOriginAreActedOn(t *testing.T) {
 	h.get("/groups/G-2").want(t, 200)
 	h.get("/groups/G-1").want(t, 404)
 	h.sendJSON("PATCH", "/api/v1/groups/G-2", `{"note":"ours"}`).want(t, 200)
-	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(ids[0])+`"],"reason":"x","hold":"0s"}`).want(t, 202)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"discard","ids":["`+string(ids[0])+`"],"reason":"x","hold":"0s"}`,
+	).want(t, 202)
 	h.advance()
 	h.get("/api/v1/letters/"+string(ids[0])).want(t, 200, `"state":"discarded"`)
-	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(ids[1])+`"],"reason":"x","hold":"1h"}`).want(t, 202)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"discard","ids":["`+string(ids[1])+`"],"reason":"x","hold":"1h"}`,
+	).want(t, 202)
 	who = operator("sms")
 	h.get("/api/v1/letters/"+string(ids[0])).want(t, 404)
 	h.get("/api/v1/groups/G-2").want(t, 404)

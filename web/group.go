@@ -59,9 +59,16 @@ func (w *Web) assignees(r *http.Request) ([]string, error) {
 // again.
 func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (view.GroupView, error) {
 	w.hideGroup(&g.GroupRow)
-	v := view.GroupView{Group: g, Whole: withDetails, Now: w.Now(), QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", "")}
+	v := view.GroupView{
+		Group:     g,
+		Whole:     withDetails,
+		Now:       w.Now(),
+		QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", ""),
+	}
 	var err error
-	if v.Latest, _, _, err = w.Store.Letters(r.Context(), inGroup(g.ID), deadletter.Page{Limit: latestShown}); err != nil {
+	if v.Latest, _, _, err = w.Store.Letters(
+		r.Context(), inGroup(g.ID), deadletter.Page{Limit: latestShown},
+	); err != nil {
 		return v, err
 	}
 	w.hideRows(v.Latest)

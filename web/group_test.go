@@ -19,7 +19,11 @@ import (
 func (h *house) requeueQuietly(queue string, ids []deadletter.ID) {
 	h.t.Helper()
 	confirmed := h.requeued(ids)
-	if n, err := h.store.SettleQuiet(h.t.Context(), deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, confirmed.Add(time.Hour), len(ids), deadletter.QueueFacts{Exists: true, Consumers: 1, Ready: 0}); n != len(ids) || err != nil {
+	if n, err := h.store.SettleQuiet(h.t.Context(), deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: queue,
+	}, confirmed.Add(time.Hour), len(ids), deadletter.QueueFacts{
+		Exists: true, Consumers: 1, Ready: 0,
+	}); n != len(ids) || err != nil {
 		h.t.Fatalf("%d of %d letters are quiet: %v", n, len(ids), err)
 	}
 }
@@ -32,16 +36,25 @@ func (h *house) requeued(ids []deadletter.ID) time.Time {
 	for _, id := range ids {
 		list = append(list, string(id))
 	}
-	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {strings.Join(list, " ")}, "key": {string(ids[0])}}).want(h.t, 303)
+	h.post("/operations", url.Values{
+		"action": {"requeue"},
+		"ids":    {strings.Join(list, " ")},
+		"key":    {string(ids[0])},
+	}).want(h.t, 303)
 	h.advance()
 	now := start.Add(time.Duration(h.late.Load())).Add(time.Minute)
-	due, err := h.store.ClaimDue(ctx, "main", now, len(ids), deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return len(ids), false }})
+	due, err := h.store.ClaimDue(ctx, "main", now, len(ids), deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return len(ids), false },
+	})
 	if err != nil || len(due) != len(ids) {
 		h.t.Fatalf("%d of %d letters are due: %v", len(due), len(ids), err)
 	}
 	var marks []deadletter.Mark
 	for _, d := range due {
-		marks = append(marks, deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: now.Add(time.Minute)})
+		marks = append(marks, deadletter.Mark{
+			Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			DueAt: now.Add(time.Minute),
+		})
 	}
 	if err := h.store.Mark(ctx, marks, deadletter.Noted{}); err != nil {
 		h.t.Fatal(err)
@@ -73,14 +86,21 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 	var g api.GroupDetail
 	h.get("/api/v1/groups/G-2").want(t, 200).json(t, &g)
-	if want := (api.Different{Field: "tenant", Value: "acme", Here: 10}); g.Sampled != 10 || g.Quiet != 20 || len(g.Different) != 1 || g.Different[0] != want {
+	if want := (api.Different{
+		Field: "tenant", Value: "acme", Here: 10,
+	}); g.Sampled != 10 || g.Quiet != 20 || len(g.Different) != 1 || g.Different[0] != want {
 		t.Errorf("%d and %d letters: %+v", g.Sampled, g.Quiet, g.Different)
 	}
-	page := h.get("/groups/G-2").want(t, 200, "What is different", "The newest 10 letters here, compared with the newest 20 letters of this queue that did not come back")
-	if peek := h.get("/groups/G-2?peek=1").want(t, 200); strings.Contains(peek.text, "What is different") || strings.Contains(peek.text, "Newest letter") {
+	page := h.get("/groups/G-2").want(
+		t, 200, "What is different",
+		"The newest 10 letters here, compared with the newest 20 letters of this queue that did not come back",
+	)
+	if peek := h.get("/groups/G-2?peek=1").want(t, 200); strings.Contains(peek.text, "What is different") ||
+		strings.Contains(peek.text, "Newest letter") {
 		t.Error("a look beside the list has the whole page")
 	}
-	if !strings.Contains(page.text, "&#34;acme&#34;") || !strings.Contains(page.text, "••••") || strings.Contains(page.text, "secret-") {
+	if !strings.Contains(page.text, "&#34;acme&#34;") || !strings.Contains(page.text, "••••") ||
+		strings.Contains(page.text, "secret-") {
 		t.Error("the newest letter is not decoded under its masks")
 	}
 	if none := h.get("/groups/G-1").want(t, 200); strings.Contains(none.text, "What is different") {
@@ -100,7 +120,11 @@ func TestOneLetterIsTried(t *testing.T) {
 	h.post("/letters/confirm", url.Values{"id": {newest}, "action": {"requeue"}}).want(t, 200, "1 letter")
 	h.requeueQuietly("mail", ids[2:])
 	h.get("/operations/O-1").want(t, 200, "This letter", "Requested", "Confirmed", "Quiet")
-	h.post("/operations", url.Values{"action": {"requeue"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {"k"}}).want(t, 303)
+	h.post("/operations", url.Values{
+		"action": {"requeue"},
+		"ids":    {string(ids[0]) + " " + string(ids[1])},
+		"key":    {"k"},
+	}).want(t, 303)
 	if two := h.get("/operations/O-2").want(t, 200); strings.Contains(two.text, "This letter") {
 		t.Error("an operation of two letters has a letter of its own")
 	}

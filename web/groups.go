@@ -15,18 +15,24 @@ import (
 type Groups interface {
 	// Groups returns a page of groups. It also returns the cursor of the next page, or "" if this is
 	// the last page.
-	Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error)
+	Groups(
+		ctx context.Context, q query.Query, p deadletter.GroupPage,
+	) (list []deadletter.GroupRow, next string, err error)
 	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
 	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // queues in which letters of the groups died, including queues that the caller may not see
+	// queues in which letters of the groups died, including queues that the caller may not see
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error)
 	Standing(ctx context.Context) (deadletter.Standing, error)
-	ScheduleLag(ctx context.Context) (time.Duration, error)                   // how late the oldest overdue retry is; 0 = none is late
-	LastNotice(ctx context.Context) (at time.Time, channel string, err error) // when and where the last notice was sent; zero = none was sent
+	// how late the oldest overdue retry is; 0 = none is late
+	ScheduleLag(ctx context.Context) (time.Duration, error)
+	// when and where the last notice was sent; zero = none was sent
+	LastNotice(ctx context.Context) (at time.Time, channel string, err error)
 	// SettledByPeople counts letters that a person requeued and that have not come back since. They
 	// were received between the times "from" and "to".
 	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
-	Decision(ctx context.Context, id int64) (deadletter.Decided, error)                  // ErrNotFound if there is no such decision
+	// ErrNotFound if there is no such decision
+	Decision(ctx context.Context, id int64) (deadletter.Decided, error)
 	// Decide records a decision about groups. Undo reverts a decision for those groups that have not
 	// changed since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
@@ -38,16 +44,22 @@ type Deploys interface {
 	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
 	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
 	DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error)
-	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) // the first deploy after that time; nil = none
+	// the first deploy after that time; nil = none
+	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error)
 }
 
 // Digester makes digests, and sends them when a person requests it.
 type Digester interface {
-	Now(ctx context.Context) (deadletter.Digest, error)                               // the digest for the time since the last one was due
-	Size(ctx context.Context) (groups int, err error)                                 // number of groups in that digest; may be slightly out of date
-	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error) // sends the digest, even if it is not due
-	Next() (at time.Time, channels []string)                                          // time and channels of the next digest; zero = there is none
-	Last(ctx context.Context) (day string, d deadletter.Digest, err error)            // the last digest that was sent; ErrNotFound before the first one
+	// the digest for the time since the last one was due
+	Now(ctx context.Context) (deadletter.Digest, error)
+	// number of groups in that digest; may be slightly out of date
+	Size(ctx context.Context) (groups int, err error)
+	// sends the digest, even if it is not due
+	Send(ctx context.Context, by deadletter.Principal) (channels []string, err error)
+	// time and channels of the next digest; zero = there is none
+	Next() (at time.Time, channels []string)
+	// the last digest that was sent; ErrNotFound before the first one
+	Last(ctx context.Context) (day string, d deadletter.Digest, err error)
 }
 
 // hideGroup masks the texts about a group.
@@ -69,7 +81,9 @@ func (w *Web) decisions(ctx context.Context, since time.Time, n int) ([]deadlett
 }
 
 // groups returns a page of groups, masked.
-func (w *Web) groups(ctx context.Context, q query.Query, p deadletter.GroupPage) ([]deadletter.GroupRow, string, error) {
+func (w *Web) groups(
+	ctx context.Context, q query.Query, p deadletter.GroupPage,
+) ([]deadletter.GroupRow, string, error) {
 	list, next, err := w.Store.Groups(ctx, q, p)
 	for i := range list {
 		w.hideGroup(&list[i])
@@ -83,8 +97,13 @@ func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, e
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list, _, err := w.groups(ctx, (query.Query{}).With(query.Group, ids...), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: triageRows})
-	return each(list, func(g deadletter.GroupRow) view.GroupName { return view.GroupName{ID: g.ID, Title: g.Title} }), err
+	list, _, err := w.groups(ctx, (query.Query{}).With(query.Group, ids...), deadletter.GroupPage{
+		Tab:   deadletter.TabAll,
+		Limit: triageRows,
+	})
+	return each(
+		list, func(g deadletter.GroupRow) view.GroupName { return view.GroupName{ID: g.ID, Title: g.Title} },
+	), err
 }
 
 // group returns a group without its masked values. The id of the group is in the path of the

@@ -89,7 +89,15 @@ type readyProblem struct {
 
 func readyProblemOf(p deadletter.Problem) readyProblem {
 	v := readyProblem{
-		Kind: string(p.Kind), Severity: string(p.Severity), Title: p.Title, Text: p.Text, Cure: p.Cure, Broker: p.Broker, VHost: p.VHost, Inbox: p.Inbox, Queue: p.Queue,
+		Kind:     string(p.Kind),
+		Severity: string(p.Severity),
+		Title:    p.Title,
+		Text:     p.Text,
+		Cure:     p.Cure,
+		Broker:   p.Broker,
+		VHost:    p.VHost,
+		Inbox:    p.Inbox,
+		Queue:    p.Queue,
 	}
 	if !p.Since.IsZero() {
 		v.Since = p.Since.UTC().Format(time.RFC3339)

@@ -24,10 +24,14 @@ type Details interface {
 	// Neighbours returns the letters before and after a letter in the list that q selects, in the
 	// given order. The parameter "id" names the letter. If there is no letter before or after it,
 	// that result is "".
-	Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error)
+	Neighbours(
+		ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order,
+	) (before, after deadletter.ID, err error)
 	// Ahead returns how many letters come before the letter "id" in the list that q selects. It
 	// stops counting at "limit". It also reports whether the list contains the letter.
-	Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error)
+	Ahead(
+		ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int,
+	) (n int, listed bool, err error)
 	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
 	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
 	// Siblings returns copies of the same message that died in other queues.
@@ -86,7 +90,9 @@ func (w *Web) letter(r *http.Request) (templ.Component, error) {
 
 // letterPage returns the page of a letter. If the parameter "unmasked" contains a value, the page
 // shows this value without its mask.
-func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, unmasked revealed) (templ.Component, error) {
+func (w *Web) letterPage(
+	r *http.Request, l deadletter.Letter, form url.Values, unmasked revealed,
+) (templ.Component, error) {
 	p, err := w.letterView(r, l, form, unmasked)
 	if err != nil {
 		return nil, err
@@ -94,9 +100,15 @@ func (w *Web) letterPage(r *http.Request, l deadletter.Letter, form url.Values, 
 	return view.Letter(p), nil
 }
 
-func (w *Web) letterView(r *http.Request, l deadletter.Letter, form url.Values, shown revealed) (view.LetterPage, error) {
+func (w *Web) letterView(
+	r *http.Request, l deadletter.Letter, form url.Values, shown revealed,
+) (view.LetterPage, error) {
 	ctx := r.Context()
-	p := view.LetterPage{Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters), Query: form.Get("q"), Tab: view.ParseTab(form.Get("tab"))}
+	p := view.LetterPage{
+		Shell: w.shell(r, "Letter "+l.ID.Short(), view.SectionLetters),
+		Query: form.Get("q"),
+		Tab:   view.ParseTab(form.Get("tab")),
+	}
 	q, err := query.Parse(p.Query, w.lookOptions())
 	if err != nil {
 		q, p.Query = query.Query{}, ""
@@ -177,7 +189,10 @@ func (w *Web) addPosition(ctx context.Context, q query.Query, p *view.LetterPage
 
 // errMaskedBody is the error for a request for the bytes of a letter in which values are masked, or
 // may be masked. The request then needs the parameter "reveal".
-var errMaskedBody = fmt.Errorf("%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited", deadletter.ErrForbidden)
+var errMaskedBody = fmt.Errorf(
+	"%w: the body has masked values, or it is unknown whether it does; reveal=1 gives its bytes to people who may reveal, and is audited",
+	deadletter.ErrForbidden,
+)
 
 // body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
 // browsers do not display.

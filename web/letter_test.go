@@ -14,7 +14,10 @@ func TestTheLetterPage(t *testing.T) {
 	h := open(t)
 	ids := h.receive("sms", 3, `{"to": "+44 7700", "answer": "410 Gone"}`)
 	path := "/letters/" + string(ids[1])
-	page := h.get(path+"?q=state:dead").want(t, 200, ids[1].Short(), "endpoint answered 410 Gone", "x-error-message", "Facts", `rel="next"`, `rel="prev"`, "in the error text", "410 Gone")
+	page := h.get(path+"?q=state:dead").want(
+		t, 200, ids[1].Short(), "endpoint answered 410 Gone", "x-error-message", "Facts", `rel="next"`, `rel="prev"`,
+		"in the error text", "410 Gone",
+	)
 	if page.Header.Get("Cache-Control") != "no-store" {
 		t.Error("a page with a body may be cached")
 	}
@@ -25,7 +28,10 @@ func TestTheLetterPage(t *testing.T) {
 	h.get(path+"?tab=history").want(t, 200, "History")
 	h.get(path+"?tab=nonsense&q=wrong:x").want(t, 200, "Decoded")
 
-	for _, id := range []string{"-1", "9223372036854775808", "..%2f..%2fetc", "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", "%00", strings.ToUpper(string(ids[1]))[:35]} {
+	for _, id := range []string{
+		"-1", "9223372036854775808", "..%2f..%2fetc", "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae", "%00",
+		strings.ToUpper(string(ids[1]))[:35],
+	} {
 		h.get("/letters/"+id).want(t, 404, "Not found", "There is no letter ")
 	}
 }
@@ -41,7 +47,9 @@ func TestTheBodyIsAFileThatNoBrowserShows(t *testing.T) {
 			t.Errorf("body %q", a.text)
 		}
 		for header, want := range map[string]string{
-			"Content-Type": "application/octet-stream", "Content-Disposition": `attachment; filename="letter-` + id.Short() + `.bin"`, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+			"Content-Type":           "application/octet-stream",
+			"Content-Disposition":    `attachment; filename="letter-` + id.Short() + `.bin"`,
+			"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
 		} {
 			if got := a.Header.Get(header); got != want {
 				t.Errorf("%s: %q", header, got)
@@ -86,7 +94,9 @@ func TestPurgeIsNotBesideDiscard(t *testing.T) {
 			tab.Do(chromedp.KeyEvent("x"))
 		}
 		for verb, want := range map[string]bool{"requeue": true, "discard": true, "hold": false, "purge": false} {
-			if got := tab.Is(`document.querySelector('main button[data-verb="` + verb + `"]').checkVisibility()`); got != want {
+			if got := tab.Is(
+				`document.querySelector('main button[data-verb="` + verb + `"]').checkVisibility()`,
+			); got != want {
 				t.Errorf("%s: %s is seen: %v, want %v", path, verb, got, want)
 			}
 		}

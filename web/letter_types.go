@@ -45,7 +45,9 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 			if p.Group == l.Group {
 				group = append(group, p)
 			}
-		case len(binding) == 0 && (payload.Binding{Queue: p.Queue, Key: p.Key}).Fits(l.Origin.Queue, l.Origin.RoutingKey):
+		case len(binding) == 0 && (payload.Binding{Queue: p.Queue, Key: p.Key}).Fits(
+			l.Origin.Queue, l.Origin.RoutingKey,
+		):
 			binding = append(binding, p)
 		}
 	}
@@ -78,7 +80,9 @@ func (w *Web) pickType(r *http.Request) (string, error) {
 		if broken != nil {
 			return "", err
 		}
-		page.Types.Typed, page.Types.For, page.Types.Reason, page.Types.Problem = typ, whom, reason, sentence(err, statusOf(err))
+		page.Types.Typed, page.Types.For, page.Types.Reason, page.Types.Problem = typ, whom, reason, sentence(
+			err, statusOf(err),
+		)
 		return "", againError{view.Letter(page), err}
 	}
 	return back, err

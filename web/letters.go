@@ -18,7 +18,9 @@ import (
 type Lists interface {
 	// Letters returns a page of letters without bodies. It also returns the cursors of the previous
 	// and the next page, or "" if there is no such page.
-	Letters(ctx context.Context, q query.Query, p deadletter.Page) (rows []deadletter.Row, newer, older string, err error)
+	Letters(
+		ctx context.Context, q query.Query, p deadletter.Page,
+	) (rows []deadletter.Row, newer, older string, err error)
 	// CursorAfter returns the cursor of the page that begins after the given letter.
 	CursorAfter(r deadletter.Row, order deadletter.Order) string
 	// Count returns the number of letters that q selects. It stops counting at "limit"; 0 = it
@@ -28,7 +30,8 @@ type Lists interface {
 	// letters that q would select without its terms about that field.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
 	Unindexed(ctx context.Context) (int, error) // number of letters that text search cannot find yet
-	AsOf(now time.Time) time.Time               // the time of the newest change that a selection can contain if it is made at the time now
+	// the time of the newest change that a selection can contain if it is made at the time now
+	AsOf(now time.Time) time.Time
 }
 
 const (
@@ -53,7 +56,12 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	}
 	now := w.Now()
 	until := w.Store.AsOf(now)
-	p := view.LettersPage{Shell: w.shell(r, "Letters", view.SectionLetters), Query: form.Get("q"), InStore: -1, Exact: true}
+	p := view.LettersPage{
+		Shell:   w.shell(r, "Letters", view.SectionLetters),
+		Query:   form.Get("q"),
+		InStore: -1,
+		Exact:   true,
+	}
 	ctx := r.Context()
 	var err error
 	if p.Views, err = w.Store.Views(ctx, principal(r).Name); err != nil {
@@ -78,7 +86,12 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Total, p.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
 		return nil, err
 	}
-	p.Rows, p.Newer, p.Older, err = w.Store.Letters(ctx, q, deadletter.Page{After: form.Get("after"), Before: form.Get("before"), Limit: pageRows, Order: orderOf(q)})
+	p.Rows, p.Newer, p.Older, err = w.Store.Letters(ctx, q, deadletter.Page{
+		After:  form.Get("after"),
+		Before: form.Get("before"),
+		Limit:  pageRows,
+		Order:  orderOf(q),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +127,13 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) firstRun() *view.FirstRun {
-	f := view.FirstRun{Broker: w.Setup.Broker, Exchange: w.Setup.Exchange, Inbox: w.Setup.Inbox, VHost: w.Setup.VHost, Types: len(w.Decoder().Types.Types())}
+	f := view.FirstRun{
+		Broker:   w.Setup.Broker,
+		Exchange: w.Setup.Exchange,
+		Inbox:    w.Setup.Inbox,
+		VHost:    w.Setup.VHost,
+		Types:    len(w.Decoder().Types.Types()),
+	}
 	if w.Trials != nil {
 		f.Trial, f.Unable = w.Trials.Newest(), w.Trials.Unable(w.Setup.Broker)
 	} else {
@@ -127,7 +146,11 @@ func (w *Web) firstRun() *view.FirstRun {
 func tokens(q query.Query) []view.Token {
 	var out []view.Token
 	for i, t := range q.Terms {
-		out = append(out, view.Token{Text: t.String(), Not: t.Not, Remove: view.LettersURL(q.Without(i).String(), "", "")})
+		out = append(out, view.Token{
+			Text:   t.String(),
+			Not:    t.Not,
+			Remove: view.LettersURL(q.Without(i).String(), "", ""),
+		})
 	}
 	return out
 }

@@ -13,7 +13,9 @@ func TestTheListIsWhatNeedsAPerson(t *testing.T) {
 	h := open(t)
 	h.get("/").want(t, 200, "Three steps to the first letter", "set_policy")
 	h.get("/letters").redirectsTo(t, "/letters?q=state%3Adead")
-	h.get("/letters?q=state:dead").want(t, 200, "Three steps to the first letter", "RabbitMQ 4.3.6", "set_policy", "dlo.dlx")
+	h.get("/letters?q=state:dead").want(
+		t, 200, "Three steps to the first letter", "RabbitMQ 4.3.6", "set_policy", "dlo.dlx",
+	)
 	h.receive("sms", 1, "x")
 	h.get("/letters?q=state:dead").want(t, 200, "WebhookDelivery", "endpoint answered 410 Gone", "Newest 1 of 1")
 }
@@ -65,7 +67,8 @@ func TestFiltersAreButtonsOfOneForm(t *testing.T) {
 	h.receive("a b", 1, "x")
 	h.get("/letters?q=state:dead+queue:sms").want(t, 200, "3 match",
 		`href="/letters?q=queue%3Asms" aria-label="Remove state:dead"`, // the link to the query without this token
-		`name="toggle" value="queue:sms" aria-pressed="true"`, `name="exclude" value="queue:email" aria-pressed="false"`,
+		`name="toggle" value="queue:sms" aria-pressed="true"`,
+		`name="exclude" value="queue:email" aria-pressed="false"`,
 		`value="queue:&#34;a b&#34;"`, // a name that must be in quotes
 	)
 	h.get("/letters?q=state:discarded").want(t, 200, "No letters match", "Clear filters")
@@ -90,16 +93,25 @@ func TestNarrowing(t *testing.T) {
 		{"-queue:sms", "exclude=queue:sms", ""},
 		{"timeout", "toggle=state:dead", "state:dead timeout"},
 		{"queue:s*", "toggle=queue:sms", "queue:s*,sms"},
-		{"state:dead", "toggle=queue:a+b:c", "state:dead"}, // the term does not have exactly one value, so nothing happens
+		// the term does not have exactly one value, so nothing happens
+		{"state:dead", "toggle=queue:a+b:c", "state:dead"},
 		{"state:daed", "toggle=queue:sms", "state:daed"},
 		{"state:dead", "add=queue:sms", "state:dead queue:sms"},
 		{"state:dead since:7d", "range=1h", "state:dead since:1h"},
 		{"state:dead since:7d before:1d age:>1h", "range=all", "state:dead"},
-		{"state:dead", "from=2026-11-20T06:00&to=2026-11-20T07:30", "state:dead since:2026-11-20T06:00:00.000Z before:2026-11-20T07:30:00.000Z"},
+		{
+			"state:dead", "from=2026-11-20T06:00&to=2026-11-20T07:30",
+			"state:dead since:2026-11-20T06:00:00.000Z before:2026-11-20T07:30:00.000Z",
+		},
 		{"state:dead since:1h", "from=&to=", "state:dead"},
-		{"since:1h", "between=2026-11-20T06:00:00Z/2026-11-20T07:00:00.5Z", "since:2026-11-20T06:00:00.000Z before:2026-11-20T07:00:00.500Z"},
+		{
+			"since:1h", "between=2026-11-20T06:00:00Z/2026-11-20T07:00:00.5Z",
+			"since:2026-11-20T06:00:00.000Z before:2026-11-20T07:00:00.500Z",
+		},
 	} {
-		h.get("/letters?q="+url.QueryEscape(c.q)+"&"+strings.NewReplacer(":", "%3A", "/", "%2F").Replace(c.press)).redirectsTo(t, "/letters?q="+url.QueryEscape(c.want))
+		h.get(
+			"/letters?q="+url.QueryEscape(c.q)+"&"+strings.NewReplacer(":", "%3A", "/", "%2F").Replace(c.press),
+		).redirectsTo(t, "/letters?q="+url.QueryEscape(c.want))
 	}
 }
 
@@ -125,7 +137,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: %s, want %s", q, got, want)
 		}
 	}
-	if got := h.get("/letters/complete?q=que+state:dead&at=3").want(t, 200).text; !strings.HasPrefix(got, `[{"text":"queue:"`) {
+	if got := h.get(
+		"/letters/complete?q=que+state:dead&at=3",
+	).want(t, 200).text; !strings.HasPrefix(got, `[{"text":"queue:"`) {
 		t.Errorf("at the third byte: %s", got)
 	}
 }
@@ -134,8 +148,13 @@ func TestSavedViews(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 1, "x")
-	h.post("/views", url.Values{"q": {"state:dead since:1d"}, "name": {"Needs <b>me</b>"}}).redirectsTo(t, "/letters?q=state%3Adead+since%3A1d")
-	h.get("/letters?q=state:held").want(t, 200, "Needs &lt;b&gt;me&lt;/b&gt;", `href="/letters?q=state%3Adead+since%3A1d"`)
+	h.post("/views", url.Values{
+		"q":    {"state:dead since:1d"},
+		"name": {"Needs <b>me</b>"},
+	}).redirectsTo(t, "/letters?q=state%3Adead+since%3A1d")
+	h.get("/letters?q=state:held").want(
+		t, 200, "Needs &lt;b&gt;me&lt;/b&gt;", `href="/letters?q=state%3Adead+since%3A1d"`,
+	)
 	h.post("/views", url.Values{"q": {"state:held"}, "name": {"Needs <b>me</b>"}}).want(t, 409)
 	h.post("/views", url.Values{"q": {"state:daed"}, "name": {"x"}}).want(t, 400)
 	h.post("/views", url.Values{"q": {"state:held"}}).redirectsTo(t, "/letters?q=state%3Aheld")
@@ -149,7 +168,9 @@ func TestAWrongQueryIsShownWithItsPlace(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 1, "x")
-	h.get("/letters?q=state:daed+queue:sms").want(t, 400, "error at character 7", "<mark>daed</mark>", `value="state:daed queue:sms"`)
+	h.get("/letters?q=state:daed+queue:sms").want(
+		t, 400, "error at character 7", "<mark>daed</mark>", `value="state:daed queue:sms"`,
+	)
 	h.get("/letters?q="+url.QueryEscape("state:dead' OR 1=1 --")).want(t, 400)
 	h.get("/letters?q=state:dead&after=nonsense").want(t, 400)
 	h.get("/letters?q="+strings.Repeat("x", 5000)).want(t, 400)
@@ -177,9 +198,14 @@ func TestAnIDJumps(t *testing.T) {
 	h := open(t)
 	id := h.receive("sms", 1, "x")[0]
 	h.indexed()
-	h.post("/operations", url.Values{"action": {"hold"}, "id": {string(id)}, "key": {"k"}}).redirectsTo(t, "/operations/O-1")
+	h.post("/operations", url.Values{
+		"action": {"hold"},
+		"id":     {string(id)},
+		"key":    {"k"},
+	}).redirectsTo(t, "/operations/O-1")
 	for text, want := range map[string]string{
-		string(id): "/letters/" + string(id), strings.ToUpper(string(id)): "/letters/" + string(id), id.Short(): "/letters/" + string(id), " " + id.Short() + " ": "/letters/" + string(id),
+		string(id): "/letters/" + string(id), strings.ToUpper(string(id)): "/letters/" + string(id),
+		id.Short(): "/letters/" + string(id), " " + id.Short() + " ": "/letters/" + string(id),
 		"g-1": "/groups/G-1", "O-1": "/operations/O-1",
 	} {
 		h.get("/jump?to="+url.QueryEscape(text)).redirectsTo(t, want)
@@ -188,7 +214,10 @@ func TestAnIDJumps(t *testing.T) {
 	for _, text := range []string{"G-9", "O-9"} {
 		h.get("/letters?q=&add="+text).redirectsTo(t, "/letters?q="+text)
 	}
-	for text, words := range map[string]string{"deadbeef": "deadbeef", "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20": "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20", "1": "1", "x y": "x+y"} {
+	for text, words := range map[string]string{
+		"deadbeef": "deadbeef", "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20": "0199aaaa-5b1e-7ac0-9d3f-44e2a6b18c20",
+		"1": "1", "x y": "x+y",
+	} {
 		h.get("/jump?to="+url.QueryEscape(text)).redirectsTo(t, "/letters?q="+words)
 		h.get("/letters?q=state:dead&add="+url.QueryEscape(text)).redirectsTo(t, "/letters?q=state%3Adead+"+words)
 	}
@@ -203,8 +232,13 @@ func TestAListHasAnOrder(t *testing.T) {
 	large := h.receive("sms", 1, strings.Repeat("x", 1000))[0]
 	last := h.receive("sms", 1, "xx")[0]
 	for q, want := range map[string][]deadletter.ID{
-		"state:dead": {last, large, small}, "state:dead sort:received": {last, large, small}, "state:dead sort:oldest": {small, large, last}, "state:dead sort:size": {large, last, small},
-		"state:dead sort:attempts": {last, large, small}, "sort:died": {last, large, small}, "sort:due": {},
+		"state:dead":               {last, large, small},
+		"state:dead sort:received": {last, large, small},
+		"state:dead sort:oldest":   {small, large, last},
+		"state:dead sort:size":     {large, last, small},
+		"state:dead sort:attempts": {last, large, small},
+		"sort:died":                {last, large, small},
+		"sort:due":                 {},
 	} {
 		page := h.get("/letters?q="+url.QueryEscape(q)).want(t, 200, "Newest first", "Largest first")
 		at := 0
@@ -217,8 +251,13 @@ func TestAListHasAnOrder(t *testing.T) {
 			at += i
 		}
 	}
-	h.get("/letters?q=state:dead").want(t, 200, `aria-sort="descending"`, `href="/letters?q=state%3Adead+sort%3Aoldest"`, `href="/letters?q=state%3Adead+sort%3Asize"`)
-	h.get("/letters?q=state:dead+sort:size").want(t, 200, `<caption class="sr">Letters, largest first</caption>`, `href="/letters?q=state%3Adead"`)
+	h.get("/letters?q=state:dead").want(
+		t, 200, `aria-sort="descending"`, `href="/letters?q=state%3Adead+sort%3Aoldest"`,
+		`href="/letters?q=state%3Adead+sort%3Asize"`,
+	)
+	h.get("/letters?q=state:dead+sort:size").want(
+		t, 200, `<caption class="sr">Letters, largest first</caption>`, `href="/letters?q=state%3Adead"`,
+	)
 	h.get("/letters/"+string(large)+"?q=sort:size").want(t, 200, "/letters/"+string(last)+"?q=sort%3Asize")
 	h.get("/api/v1/letters?order=size&limit=1").want(t, 200, string(large))
 	h.get("/api/v1/letters?q=sort:oldest&limit=1").want(t, 200, string(small))
@@ -235,12 +274,20 @@ func TestThePaletteOffersWhatHasTheText(t *testing.T) {
 	h.indexed()
 	h.post("/views", url.Values{"name": {"Gone letters"}, "q": {"error:*Gone*"}})
 	for text, want := range map[string][]string{
-		"":         {`{"kind":"Page","text":"Overview","link":"/","key":"g h"}`, `{"kind":"View","text":"Gone letters"`},
-		id.Short(): {`[{"kind":"Open","text":"` + id.Short() + `","link":"/letters/` + string(id) + `"}`, `{"kind":"Search"`},
-		"gone":     {`{"kind":"View","text":"Gone letters"`, `{"kind":"Group","text":"G-1 endpoint answered 410 Gone","label":"sms","link":"/groups/G-1"}`, `{"kind":"Search","text":"gone","label":"in all letters","link":"/letters?q=gone"}`},
-		"SM":       {`{"kind":"Queue","text":"sms","label":"1 letter","link":"/letters?q=queue%3Asms"}`},
-		"webhook":  {`{"kind":"Type","text":"acme.hooks.v1.WebhookDelivery"`},
-		"O-1":      {`{"kind":"Search"`},
+		"": {
+			`{"kind":"Page","text":"Overview","link":"/","key":"g h"}`, `{"kind":"View","text":"Gone letters"`,
+		},
+		id.Short(): {
+			`[{"kind":"Open","text":"` + id.Short() + `","link":"/letters/` + string(id) + `"}`, `{"kind":"Search"`,
+		},
+		"gone": {
+			`{"kind":"View","text":"Gone letters"`,
+			`{"kind":"Group","text":"G-1 endpoint answered 410 Gone","label":"sms","link":"/groups/G-1"}`,
+			`{"kind":"Search","text":"gone","label":"in all letters","link":"/letters?q=gone"}`,
+		},
+		"SM":      {`{"kind":"Queue","text":"sms","label":"1 letter","link":"/letters?q=queue%3Asms"}`},
+		"webhook": {`{"kind":"Type","text":"acme.hooks.v1.WebhookDelivery"`},
+		"O-1":     {`{"kind":"Search"`},
 	} {
 		h.get("/palette?q="+url.QueryEscape(text)).want(t, 200, want...)
 	}

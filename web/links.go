@@ -54,7 +54,8 @@ func fillURL(parts []config.LinkPart, value func(name string) string) (string, b
 		return "", false
 	}
 	for _, step := range strings.Split(u.EscapedPath(), "/") {
-		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." { // browsers resolve "." and "..", even if they are escaped
+		// browsers resolve "." and "..", even if they are escaped
+		if name, err := url.PathUnescape(step); err != nil || name == "." || name == ".." {
 			return "", false
 		}
 	}

@@ -71,11 +71,18 @@ links:
 		h.headers = headers
 		return linksTo(t, h.get("/letters/"+string(h.receive("sms queue/ü", 1, "x")[0])).want(t, 200).text)
 	}
-	got := show(deadletter.Table{"Traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "b3": []byte("80f198ee56343ba864fe8b2a57d3eff7-e457b5a2e4d86bd1-1"), "x-tenant": "a b", "dot": "x"})
+	got := show(deadletter.Table{
+		"Traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		"b3":          []byte("80f198ee56343ba864fe8b2a57d3eff7-e457b5a2e4d86bd1-1"), "x-tenant": "a b", "dot": "x",
+	})
 	for name, want := range map[string]string{
-		"trace": "https://tempo.example/trace/4bf92f3577b34da6a3ce929d0e0e4736", "b3": "https://zipkin.example/zipkin/traces/80f198ee56343ba864fe8b2a57d3eff7", "header": "https://a.example/p/a%20b/q?x=a%20b&y=1#a%20b",
-		"place": "https://a.example/?q=sms%20queue%2F%C3%BC&v=%2F&b=main&g=G-1&m=m-1-0&n=3", "joined": "https://a.example/.x/x", "none": "",
-		"time": "https://a.example/?from=" + url.QueryEscape(start.Add(-5*time.Minute).Format(time.RFC3339)) + "&to=" + url.QueryEscape(start.Add(5*time.Minute).Format(time.RFC3339)) + "&f=1795164900000&t=1795165500000",
+		"trace":  "https://tempo.example/trace/4bf92f3577b34da6a3ce929d0e0e4736",
+		"b3":     "https://zipkin.example/zipkin/traces/80f198ee56343ba864fe8b2a57d3eff7",
+		"header": "https://a.example/p/a%20b/q?x=a%20b&y=1#a%20b",
+		"place":  "https://a.example/?q=sms%20queue%2F%C3%BC&v=%2F&b=main&g=G-1&m=m-1-0&n=3",
+		"joined": "https://a.example/.x/x", "none": "",
+		"time": "https://a.example/?from=" + url.QueryEscape(start.Add(-5*time.Minute).Format(time.RFC3339)) + "&to=" +
+			url.QueryEscape(start.Add(5*time.Minute).Format(time.RFC3339)) + "&f=1795164900000&t=1795165500000",
 	} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
@@ -94,12 +101,18 @@ links:
 	if got := show(deadletter.Table{"dot": "."})["joined"]; got != "" {
 		t.Errorf("a way up: %s", got)
 	}
-	for _, wrong := range []string{"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "nonsense", "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", "x00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"} {
+	for _, wrong := range []string{
+		"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "nonsense",
+		"00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+		"x00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+	} {
 		if got := show(deadletter.Table{"traceparent": wrong, "b3": "0"}); got["trace"] != "" || got["b3"] != "" {
 			t.Errorf("%s: %v", wrong, got)
 		}
 	}
-	if got := show(deadletter.Table{"X-B3-TraceId": "463AC35C9F6413AD"})["b3"]; got != "https://zipkin.example/zipkin/traces/463ac35c9f6413ad" {
+	if got := show(deadletter.Table{
+		"X-B3-TraceId": "463AC35C9F6413AD",
+	})["b3"]; got != "https://zipkin.example/zipkin/traces/463ac35c9f6413ad" {
 		t.Errorf("b3 in several headers: %s", got)
 	}
 }
@@ -107,7 +120,10 @@ links:
 // TestWhatIsMaskedLeadsNowhere checks that links do not give masked values to other tools.
 func TestWhatIsMaskedLeadsNowhere(t *testing.T) {
 	t.Parallel()
-	links := configuredLinks(t, `links: [{name: whole, url: "https://a.example/{header.authorization}"}, {name: part, url: "https://a.example/{header.x-error-message}"}, {name: id, url: "https://a.example/{message_id}"}, {name: queue, url: "https://a.example/{queue}"}]`)
+	links := configuredLinks(
+		t,
+		`links: [{name: whole, url: "https://a.example/{header.authorization}"}, {name: part, url: "https://a.example/{header.x-error-message}"}, {name: id, url: "https://a.example/{message_id}"}, {name: queue, url: "https://a.example/{queue}"}]`,
+	)
 	h, letters, _ := maskedHouse(t)
 	h.Links = links
 	for _, id := range letters {

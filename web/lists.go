@@ -22,8 +22,9 @@ const (
 // queries.
 type lists struct {
 	places
-	mu  sync.Mutex
-	own map[string]*ownLists // by principal; an entry is removed when its principal has no place and does not wait for one
+	mu sync.Mutex
+	// by principal; an entry is removed when its principal has no place and does not wait for one
+	own map[string]*ownLists
 }
 
 type ownLists struct {
@@ -74,7 +75,10 @@ func (l *lists) leave(name string) {
 }
 
 // errSlow is the error of a list that has taken too long.
-var errSlow = fmt.Errorf("%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -", deadletter.ErrInvalid, listTime/time.Second)
+var errSlow = fmt.Errorf(
+	"%w: the search was stopped after %d s; narrow it, for example with queue: or since:, or use fewer words with * or -",
+	deadletter.ErrInvalid, listTime/time.Second,
+)
 
 // list reads lists of letters with the function "read". Before that, it waits until the principal
 // may do so, because the number of lists that run at the same time is limited. If the reading takes

@@ -25,7 +25,8 @@ func TestASlowListEnds(t *testing.T) {
 			return 0, r.Context().Err()
 		})
 		for range maxLists + 1 {
-			if _, err := slow(r); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), "stopped after 20 s; narrow it") {
+			if _, err := slow(r); !errors.Is(err, deadletter.ErrInvalid) ||
+				!strings.Contains(err.Error(), "stopped after 20 s; narrow it") {
 				t.Error(err)
 			}
 		}

@@ -29,7 +29,9 @@ func (s *slowLists) wait() {
 	s.asked.Add(-1)
 }
 
-func (s *slowLists) Letters(ctx context.Context, q query.Query, p deadletter.Page) ([]deadletter.Row, string, string, error) {
+func (s *slowLists) Letters(
+	ctx context.Context, q query.Query, p deadletter.Page,
+) ([]deadletter.Row, string, string, error) {
 	s.wait()
 	return s.Store.Letters(ctx, q, p)
 }
@@ -49,7 +51,9 @@ func TestListsLeaveReadersToOthers(t *testing.T) {
 	id := h.receive("sms", 1, "x")[0]
 	var lists sync.WaitGroup
 	gone, leave := context.WithCancel(t.Context())
-	for _, path := range []string{"/letters?q=a*", "/api/v1/letters?q=b*", "/api/v1/letters/facets?q=c*", "/letters?q=d*", "/api/v1/letters?q=e*"} {
+	for _, path := range []string{
+		"/letters?q=a*", "/api/v1/letters?q=b*", "/api/v1/letters/facets?q=c*", "/letters?q=d*", "/api/v1/letters?q=e*",
+	} {
 		lists.Go(func() { h.get(path).want(t, 200) })
 	}
 	for s.asked.Load() < 2 {

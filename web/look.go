@@ -19,10 +19,15 @@ const (
 	lookTime    = 2 * time.Second
 )
 
-var errLooking = fmt.Errorf("%w: another search is looking through letters; try again in a few seconds", deadletter.ErrUnavailable)
+var errLooking = fmt.Errorf(
+	"%w: another search is looking through letters; try again in a few seconds", deadletter.ErrUnavailable,
+)
 
 func errLookOrder(t query.Term) error {
-	return invalid("body.%s is not indexed, so dlo searches from the newest letter on: leave out the order", deadletter.Visible(deadletter.Cut(t.Name, 100)))
+	return invalid(
+		"body.%s is not indexed, so dlo searches from the newest letter on: leave out the order",
+		deadletter.Visible(deadletter.Cut(t.Name, 100)),
+	)
 }
 
 // look searches the letters that a query selects, newest first, from the given cursor on. It
@@ -32,7 +37,9 @@ func errLookOrder(t query.Term) error {
 //
 // Only one look runs at a time. Between two batches, look pauses for as long as the last batch has
 // taken, but at most 50 ms.
-func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, cursor string, limit int) (rows []deadletter.Row, how view.Looked, next string, err error) {
+func (w *Web) look(
+	ctx context.Context, q query.Query, terms []query.Term, cursor string, limit int,
+) (rows []deadletter.Row, how view.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])
 	}
@@ -44,7 +51,11 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, curso
 	}
 	for begun := time.Now(); ; {
 		started := time.Now()
-		batch, _, older, err := w.Store.Letters(ctx, q, deadletter.Page{After: cursor, Limit: lookBatch, Order: deadletter.OrderReceived})
+		batch, _, older, err := w.Store.Letters(ctx, q, deadletter.Page{
+			After: cursor,
+			Limit: lookBatch,
+			Order: deadletter.OrderReceived,
+		})
 		if err != nil {
 			return nil, how, "", err
 		}
@@ -63,7 +74,8 @@ func (w *Web) look(ctx context.Context, q query.Query, terms []query.Term, curso
 			how.Back = batch[len(batch)-1].ReceivedAt
 		}
 		how.All = older == ""
-		if cursor = older; how.All || len(rows) >= limit || how.Letters >= lookLetters || time.Since(begun) >= lookTime {
+		if cursor = older; how.All || len(rows) >= limit || how.Letters >= lookLetters ||
+			time.Since(begun) >= lookTime {
 			return rows, how, cursor, nil
 		}
 		select {
@@ -100,7 +112,9 @@ func (w *Web) matchingRows(ctx context.Context, rows []deadletter.Row, terms []q
 // lookedFor returns the page with the results of a query that searches fields without an index. The
 // page offers no action that could affect more letters than it shows. It also has no facets and no
 // histogram, because these would have to count all matching letters.
-func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string) (templ.Component, error) {
+func (w *Web) lookedFor(
+	ctx context.Context, p view.LettersPage, q query.Query, terms []query.Term, after string,
+) (templ.Component, error) {
 	rows, how, next, err := w.look(ctx, q, terms, after, pageRows)
 	if err != nil {
 		return nil, err
@@ -108,7 +122,9 @@ func (w *Web) lookedFor(ctx context.Context, p view.LettersPage, q query.Query, 
 	for _, t := range terms {
 		how.Paths = append(how.Paths, t.Name)
 	}
-	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(rows), next, &how, len(rows), how.All && after == "", states(q)
+	p.Rows, p.Older, p.Looked, p.Total, p.Exact, p.States = w.hideRows(
+		rows,
+	), next, &how, len(rows), how.All && after == "", states(q)
 	p.Order = deadletter.OrderReceived
 	p.Live = false // a live page would repeat this search for each new letter, and the search takes seconds
 	return view.Letters(p), nil

@@ -28,7 +28,10 @@ func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 		h.receive("sms", 1, fmt.Sprintf(`{"id": "%d", "customer": {"tenant": "t%d"}, "card": "4111"}`, i, i%each))
 	}
 	q := "state:dead body.customer.tenant:t1"
-	page := h.get("/letters?q="+url.QueryEscape(q)).want(t, 200, "found so far", "Looked through ", " letters, back to ", "body.customer.tenant is not indexed; add it to search.fields", ">Look further</a>")
+	page := h.get("/letters?q="+url.QueryEscape(q)).want(
+		t, 200, "found so far", "Looked through ", " letters, back to ",
+		"body.customer.tenant is not indexed; add it to search.fields", ">Look further</a>",
+	)
 	if strings.Contains(page.text, `value="all" data-all`) || strings.Contains(page.text, `name="toggle"`) {
 		t.Error("all that match can be acted on, or facets are shown")
 	}
@@ -45,7 +48,8 @@ func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 		}
 		h.get("/api/v1/letters?limit=7&after="+next+"&q="+url.QueryEscape(q)).json(t, &out)
 		looked += out.Looked.Letters
-		if back, n := out.Looked.Back, len(out.Letters); n > 7 || back.IsZero() || n > 0 && back.After(out.Letters[n-1].ReceivedAt.Time) {
+		if back, n := out.Looked.Back, len(out.Letters); n > 7 || back.IsZero() ||
+			n > 0 && back.After(out.Letters[n-1].ReceivedAt.Time) {
 			t.Fatalf("%d letters of 7, and dlo looked back to %s", n, back)
 		}
 		for _, l := range out.Letters {
@@ -60,9 +64,14 @@ func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 	}
 	once := slices.Compact(slices.Sorted(slices.Values(found)))
 	if len(found) != letters/each || len(once) != len(found) || looked != letters {
-		t.Errorf("%d letters found, %d different ones, in %d, want %d in %d", len(found), len(once), looked, letters/each, letters)
+		t.Errorf(
+			"%d letters found, %d different ones, in %d, want %d in %d", len(found), len(once), looked, letters/each,
+			letters,
+		)
 	}
-	h.get("/api/v1/letters?limit=500&q="+url.QueryEscape("-body.customer.tenant:t* state:dead")).want(t, 200, `"letters":[]`, `"all":true`)
+	h.get(
+		"/api/v1/letters?limit=500&q="+url.QueryEscape("-body.customer.tenant:t* state:dead"),
+	).want(t, 200, `"letters":[]`, `"all":true`)
 	h.get("/letters?q="+url.QueryEscape(q+" sort:size")).want(t, 400, "leave out the order")
 	h.get("/letters/"+string(found[0])+"?q="+url.QueryEscape(q)).want(t, 200)
 

@@ -63,7 +63,9 @@ func (w *Web) maskedField(field string) bool {
 		return w.Masked != nil && w.Masked(path)
 	}
 	name, header := strings.CutPrefix(field, "header.")
-	property, ok := map[string]string{"message_id": "message-id", "correlation_id": "correlation-id", "app": "app-id"}[field]
+	property, ok := map[string]string{
+		"message_id": "message-id", "correlation_id": "correlation-id", "app": "app-id",
+	}[field]
 	if ok {
 		name = property
 	}
@@ -132,7 +134,8 @@ func (w *Web) hideTable(t deadletter.Table, inside string) (deadletter.Table, bo
 		if inside != "" {
 			shown, hidden = w.hideField(inside, value)
 		}
-		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) { // the fields queue, exchange and time stay, because lists select letters by them
+		// the fields queue, exchange and time stay, because lists select letters by them
+		if !hidden && !(deadletter.BrokerOwned(inside) && (key == "queue" || key == "exchange" || key == "time")) {
 			shown, hidden = w.hideField(key, value)
 		}
 		if !hidden {

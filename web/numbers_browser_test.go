@@ -40,19 +40,36 @@ func TestEveryNumberLeadsToThatMany(t *testing.T) {
 	h.receive("sms", 3, `{"a":1}`)
 	h.receive("email", 2, "x")
 	ids := h.receive("billing", 5, "x")
-	h.post("/operations", map[string][]string{"action": {"discard"}, "ids": {string(ids[0]) + " " + string(ids[1])}, "key": {"k"}}).want(t, 303)
+	h.post("/operations", map[string][]string{
+		"action": {"discard"},
+		"ids":    {string(ids[0]) + " " + string(ids[1])},
+		"key":    {"k"},
+	}).want(t, 303)
 	h.advance()
 	h.post("/operations", map[string][]string{"action": {"hold"}, "ids": {string(ids[2])}, "key": {"l"}}).want(t, 303)
 	h.advance()
 	h.patchJSON("/api/v1/groups/G-1", `{"snooze":{"for":"4h"}}`).want(t, 200)
-	if err := h.store.SetBreaker(t.Context(), deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Since: start, Until: start.Add(time.Minute), Wait: time.Minute, Why: "w"}, nil); err != nil {
+	if err := h.store.SetBreaker(t.Context(), deadletter.Breaker{
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+		State:  deadletter.GuardTripped,
+		Since:  start,
+		Until:  start.Add(time.Minute),
+		Wait:   time.Minute,
+		Why:    "w",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	followed := 0
-	for _, path := range []string{"/", "/?range=1h", "/?range=30d", "/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/groups/G-2", "/groups/G-4", "/letters", "/letters?q=", "/operations", "/operations/O-1", "/operations/O-2", "/queues", "/schemas", "/rules", "/audit", "/letters/" + string(ids[3])} {
+	for _, path := range []string{
+		"/", "/?range=1h", "/?range=30d", "/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/groups/G-2",
+		"/groups/G-4", "/letters", "/letters?q=", "/operations", "/operations/O-1", "/operations/O-2", "/queues",
+		"/schemas", "/rules", "/audit", "/letters/" + string(ids[3]),
+	} {
 		tab.Open(url + path)
 		tab.Act(numbered)
-		for until := time.Now().Add(2 * time.Minute); !tab.Is("window.numbers !== undefined"); time.Sleep(100 * time.Millisecond) {
+		for until := time.Now().Add(2 * time.Minute); !tab.Is(
+			"window.numbers !== undefined",
+		); time.Sleep(100 * time.Millisecond) {
 			if time.Now().After(until) {
 				t.Fatalf("%s: the numbers are not followed in time", path)
 			}

@@ -19,7 +19,12 @@ func TestPagesSayThatDloOnlyObserves(t *testing.T) {
 	for _, path := range []string{"/", "/triage"} {
 		who = deadletter.Local
 		h.get(path).want(t, 200, "dlo only observes secret.* of broker main")
-		who = deadletter.Principal{Name: "b", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"orders"}}}}}
+		who = deadletter.Principal{
+			Name: "b",
+			Grants: []deadletter.Grant{
+				{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"orders"}}},
+			},
+		}
 		if page := h.get(path).want(t, 200, "dlo only observes some queues"); strings.Contains(page.text, "secret") {
 			t.Errorf("%s names queues that the person may not see", path)
 		}

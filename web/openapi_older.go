@@ -60,5 +60,6 @@ func rewriteFor30(n *yaml.Node) {
 }
 
 func isNullType(n *yaml.Node) bool {
-	return n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "type" && n.Content[1].Value == "null"
+	return n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "type" &&
+		n.Content[1].Value == "null"
 }

@@ -33,7 +33,8 @@ func TestTheOlderDocument(t *testing.T) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i].Value, n.Content[i+1]
 			at := path + "/" + key
-			if strings.HasSuffix(path, "/properties") || strings.HasSuffix(path, "/value") || strings.HasSuffix(path, "/example") {
+			if strings.HasSuffix(path, "/properties") || strings.HasSuffix(path, "/value") ||
+				strings.HasSuffix(path, "/example") {
 				key = "" // the key is a name or a value
 			}
 			switch {

@@ -16,18 +16,24 @@ import (
 // Operations contains the methods of the store that the pages about operations need.
 type Operations interface {
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
-	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) // newest first; before = 0 starts with the newest
+	// newest first; before = 0 starts with the newest
+	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error)
 	// OperationLetters returns the letters of an operation that have one of the given results. It also
 	// returns the cursor of the next page, or "" after the last page.
-	OperationLetters(ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error)
+	OperationLetters(
+		ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int,
+	) ([]deadletter.OperationLetter, string, error)
 	// BackGroups returns the groups of the letters that came back after an operation. The group with
 	// the most letters comes first. OperationGroups returns the groups of all letters of an operation.
 	// If groups were merged, both methods return the group into which they were merged.
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
-	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) // the newest unfinished operation of each group
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)           // operations that still process letters, without those that are finished or only watch
-	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)              // operations that wait for a person, oldest first
+	// the newest unfinished operation of each group
+	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error)
+	// operations that still process letters, without those that are finished or only watch
+	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)
+	// operations that wait for a person, oldest first
+	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 }
 
 const (
@@ -66,7 +72,13 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if len(op.Patch) > 0 && w.Decoder().HidesAny() { // the patch may contain masked values
 		op.Patch = nil
 	}
-	p := view.OperationPage{Shell: w.shell(r, "Operation "+id.String(), view.SectionOperations), Operation: op, After: after, Watch: w.Watch, Result: shownResult(op, result)}
+	p := view.OperationPage{
+		Shell:     w.shell(r, "Operation "+id.String(), view.SectionOperations),
+		Operation: op,
+		After:     after,
+		Watch:     w.Watch,
+		Result:    shownResult(op, result),
+	}
 	p.Away = w.awayOf(r.Context(), op)
 	if from := r.URL.Query().Get("from"); from != "" && len(from) <= view.MaxFrom {
 		p.From = localPath(from)
@@ -104,13 +116,19 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 // undoable returns the number of letters that are still in the state that an operation gave them.
 // It stops counting at the given limit. If there are more letters, the result "exact" is false. If
 // the action of the operation cannot be undone, undoable returns 0.
-func (w *Web) undoable(ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int) (n int, exact bool, err error) {
-	left := map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld}
+func (w *Web) undoable(
+	ctx context.Context, id deadletter.OperationID, action deadletter.Verb, limit int,
+) (n int, exact bool, err error) {
+	left := map[deadletter.Verb]deadletter.State{
+		deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbHold: deadletter.StateHeld,
+	}
 	state, ok := left[action]
 	if !ok {
 		return 0, true, nil
 	}
-	q := (query.Query{}).With(query.Op, id.String()+"/"+view.ResultWord(deadletter.ResultChanged)).With(query.State, string(state))
+	q := (query.Query{}).With(
+		query.Op, id.String()+"/"+view.ResultWord(deadletter.ResultChanged),
+	).With(query.State, string(state))
 	return w.Store.Count(ctx, q, limit)
 }
 
@@ -146,7 +164,12 @@ func (w *Web) addOutcome(ctx context.Context, p *view.OperationPage) error {
 	if err != nil || len(groups) == 0 {
 		return err
 	}
-	p.Groups, _, err = w.groups(ctx, (query.Query{}).With(query.Group, each(groups, deadletter.GroupID.String)...), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: view.NextGroups})
+	p.Groups, _, err = w.groups(
+		ctx, (query.Query{}).With(query.Group, each(groups, deadletter.GroupID.String)...), deadletter.GroupPage{
+			Tab:   deadletter.TabAll,
+			Limit: view.NextGroups,
+		},
+	)
 	return err
 }
 
@@ -167,7 +190,9 @@ func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 }
 
 // resultLetters returns one page of the letters of an operation that have the result r.
-func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string) ([]deadletter.OperationLetter, string, error) {
+func (w *Web) resultLetters(
+	ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string,
+) ([]deadletter.OperationLetter, string, error) {
 	switch r {
 	case "":
 		return nil, "", nil
@@ -178,7 +203,9 @@ func (w *Web) resultLetters(ctx context.Context, id deadletter.OperationID, r de
 }
 
 // operationLetters masks the values in a list of letters and returns the list.
-func (w *Web) operationLetters(list []deadletter.OperationLetter, next string, err error) ([]deadletter.OperationLetter, string, error) {
+func (w *Web) operationLetters(
+	list []deadletter.OperationLetter, next string, err error,
+) ([]deadletter.OperationLetter, string, error) {
 	for i := range list {
 		list[i].Error, _ = w.Header("", list[i].Error)
 	}
@@ -198,7 +225,11 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := view.OperationsPage{Shell: w.shell(r, "Operations", view.SectionOperations), Operations: all, First: before == 0}
+	p := view.OperationsPage{
+		Shell:      w.shell(r, "Operations", view.SectionOperations),
+		Operations: all,
+		First:      before == 0,
+	}
 	if len(all) > pageRows {
 		p.Operations = all[:pageRows]
 		p.Older = all[pageRows-1].ID

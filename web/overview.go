@@ -25,7 +25,11 @@ var spans = map[string]struct {
 	span time.Duration
 	bars int
 }{
-	"1h": {time.Hour, 60}, "6h": {6 * time.Hour, 72}, "24h": {24 * time.Hour, 96}, "7d": {7 * 24 * time.Hour, 84}, "30d": {30 * 24 * time.Hour, 90},
+	"1h":  {time.Hour, 60},
+	"6h":  {6 * time.Hour, 72},
+	"24h": {24 * time.Hour, 96},
+	"7d":  {7 * 24 * time.Hour, 84},
+	"30d": {30 * 24 * time.Hour, 90},
 }
 
 // The default range is a day. If all letters arrived within the last hour, the default is an hour.
@@ -68,19 +72,25 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		}
 		return view.Overview(p), nil
 	}
-	for state, into := range map[deadletter.State]*int{deadletter.StateDead: &p.Dead, deadletter.StateHeld: &p.Held, deadletter.StateScheduled: &p.Scheduled} {
+	for state, into := range map[deadletter.State]*int{
+		deadletter.StateDead: &p.Dead, deadletter.StateHeld: &p.Held, deadletter.StateScheduled: &p.Scheduled,
+	} {
 		if *into, _, err = w.Store.Count(ctx, (query.Query{}).With(query.State, string(state)), 0); err != nil {
 			return nil, err
 		}
 	}
-	if p.Aside, _, err = w.Store.Count(ctx, (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).
-		With(query.Status, string(deadletter.GroupSnoozed), string(deadletter.GroupResolved)), 0); err != nil {
+	if p.Aside, _, err = w.Store.Count(
+		ctx, (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).
+			With(query.Status, string(deadletter.GroupSnoozed), string(deadletter.GroupResolved)), 0,
+	); err != nil {
 		return nil, err
 	}
 	chosen := spans[p.Range]
 	// The code requests one bar more than the page needs, because the first and the last bar of a
 	// chart usually cover less time than the other bars.
-	if p.Arrivals, err = w.Store.Histogram(ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1); err != nil {
+	if p.Arrivals, err = w.Store.Histogram(
+		ctx, query.Query{}, p.Now.Add(-chosen.span), p.Now, chosen.bars+1,
+	); err != nil {
 		return nil, err
 	}
 	if p.Deploys, err = w.Store.Deploys(ctx, p.Arrivals.From, p.Now, overviewDeploys); err != nil {
@@ -97,7 +107,10 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.Copies, _, err = w.Store.Count(ctx, doubted, 0); err != nil {
 		return nil, err
 	}
-	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{Order: deadletter.ByLetters, Limit: topGroups})
+	groups, more, err := w.groups(ctx, query.Query{}, deadletter.GroupPage{
+		Order: deadletter.ByLetters,
+		Limit: topGroups,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +152,9 @@ func (w *Web) addStanding(r *http.Request, p *view.OverviewPage) (err error) {
 	if p.Fix, err = w.Store.DeployAfter(ctx, p.Standing.LastAt); err != nil || p.Standing.Failing.Groups == 0 {
 		return err
 	}
-	worst, _, err := w.Store.Groups(ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1})
+	worst, _, err := w.Store.Groups(
+		ctx, (query.Query{}).With(query.Status, deadletter.StatusFailing), deadletter.GroupPage{Limit: 1},
+	)
 	if err != nil || len(worst) == 0 { // the group became quiet between the two reads, so it is not shown
 		return err
 	}
@@ -169,5 +184,11 @@ func heldBack(guards []deadletter.Guard) []view.Problem {
 	case n > named:
 		queues = append(queues[:named], strconv.Itoa(n-named)+" more")
 	}
-	return []view.Problem{{Title: "Almost all retries came back, so retries are held back.", Text: "Held back: " + strings.Join(queues, ", ") + ". Their letters keep their attempts and wait; the Queues page shows when a few letters are tried, and can resume the retries."}}
+	return []view.Problem{
+		{
+			Title: "Almost all retries came back, so retries are held back.",
+			Text: "Held back: " + strings.Join(queues, ", ") +
+				". Their letters keep their attempts and wait; the Queues page shows when a few letters are tried, and can resume the retries.",
+		},
+	}
 }

@@ -14,20 +14,41 @@ func TestOverview(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Disk = func() string { return "18 GiB free" } })
 	h.receive("sms", 3, "x")
-	h.get("/?range=24h").want(t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free", "3 letters not in the text index yet", `aria-current="true">24 h`)
-	h.get("/?range=7d").want(t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour", `aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T")
+	h.get("/?range=24h").want(
+		t, 200, "sms is failing", "Dead-lettered per 15 min", "+3 in the last 24 hours", "18 GiB free",
+		"3 letters not in the text index yet", `aria-current="true">24 h`,
+	)
+	h.get("/?range=7d").want(
+		t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour",
+		`aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T",
+	)
 	for _, path := range []string{"/", "/?range=nonsense"} { // all letters are less than an hour old
 		h.get(path).want(t, 200, `aria-current="true">1 h`, "+3 in the last hour")
 	}
 	for _, queue := range []string{"sms", "<b>", "c", "d"} {
-		b := deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, State: deadletter.GuardTripped, Since: start, Until: start.Add(time.Minute), Wait: time.Minute, Why: "50 of the last 50 came back"}
+		b := deadletter.Breaker{
+			Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue},
+			State:  deadletter.GuardTripped,
+			Since:  start,
+			Until:  start.Add(time.Minute),
+			Wait:   time.Minute,
+			Why:    "50 of the last 50 came back",
+		}
 		if err := h.store.SetBreaker(t.Context(), b, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.get("/").want(t, 200, "Almost all retries came back, so retries are held back.", "Held back: sms, &lt;b&gt;, c, 1 more. Their letters keep their attempts and wait")
-	h.brokers[0] = deadletter.BrokerStatus{Name: "main", VHost: "/", Reached: true, Reason: "connection refused", Since: start}
-	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main since it was last connected.", "Needs attention")
+	h.get("/").want(
+		t, 200, "Almost all retries came back, so retries are held back.",
+		"Held back: sms, &lt;b&gt;, c, 1 more. Their letters keep their attempts and wait",
+	)
+	h.brokers[0] = deadletter.BrokerStatus{
+		Name: "main", VHost: "/", Reached: true, Reason: "connection refused", Since: start,
+	}
+	h.get("/").want(
+		t, 200, "sms is failing", "It is not known what has died on broker main since it was last connected.",
+		"Needs attention",
+	)
 }
 
 // TestTheSentenceOfTheOverview checks the sentence at the top of Overview. It must say which queues
@@ -53,11 +74,17 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	deploy("1.4.0")
 	h.late.Add(int64(3 * time.Minute))
 	h.receive("sms", 3, "x")
-	sentence("sms is failing. Nothing else needs a person.", "3 letters of G-1, from ", "First seen ", ">09:03</time>", "after ", "notifications 1.4.0", `href="/groups/G-1"`, "Open group G-1")
+	sentence(
+		"sms is failing. Nothing else needs a person.", "3 letters of G-1, from ", "First seen ", ">09:03</time>",
+		"after ", "notifications 1.4.0", `href="/groups/G-1"`, "Open group G-1",
+	)
 	h.late.Add(int64(5 * time.Second))
 	deploy("1.4.0-hot")
 	h.late.Add(int64(20 * time.Second))
-	sentence("Nothing has died since notifications 1.4.0-hot went live at 09:03, ", " ago.", "1 group was failing until then; it is too early to call it quiet. 3 letters of G-1, from ", "Open the 1 group")
+	sentence(
+		"Nothing has died since notifications 1.4.0-hot went live at 09:03, ", " ago.",
+		"1 group was failing until then; it is too early to call it quiet. 3 letters of G-1, from ", "Open the 1 group",
+	)
 	h.receive("email", 2, "x")
 	if text := h.get("/").text; strings.Contains(text, "Nothing has died since") {
 		t.Error("a letter has died since")
@@ -68,23 +95,40 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	h.receive("sms", 1, "x")
 	sentence("sms is failing. Everything else is quiet.", "Open group G-1")
 	h.late.Add(int64(20 * time.Minute))
-	sentence("Nothing has failed since 09:23.", "The last letter died at ", ">09:23</time>. 6 letters of 2 groups wait to be requeued or discarded.", "Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Aquiet"`)
+	sentence(
+		"Nothing has failed since 09:23.", "The last letter died at ",
+		">09:23</time>. 6 letters of 2 groups wait to be requeued or discarded.", "Open the 6 letters",
+		`href="/letters?q=state%3Adead%2Cheld+status%3Aquiet"`,
+	)
 	h.get("/letters?q=state:dead,held+status:quiet").want(t, 200, "6 match")
 	deploy("1.4.1")
 	sentence("Nothing has failed since notifications 1.4.1 went live at 09:43.")
-	h.get("/groups/G-1").want(t, 200, "Quiet since ", ">09:23</time>. None has died since ", "notifications 1.4.1", "4 letters wait to be requeued or discarded.")
+	h.get("/groups/G-1").want(
+		t, 200, "Quiet since ", ">09:23</time>. None has died since ", "notifications 1.4.1",
+		"4 letters wait to be requeued or discarded.",
+	)
 	h.patchJSON("/api/v1/groups/G-1", `{"resolve":{}}`).want(t, 200)
-	sentence("2 letters of 1 group wait", `<a href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved">4 dead or held letters</a>`, " are in groups that are snoozed or resolved.")
+	sentence(
+		"2 letters of 1 group wait",
+		`<a href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved">4 dead or held letters</a>`,
+		" are in groups that are snoozed or resolved.",
+	)
 	h.get("/letters?q=state:dead,held+status:snoozed,resolved").want(t, 200, "4 match")
 	h.patchJSON("/api/v1/groups/G-2", `{"resolve":{}}`).want(t, 200)
-	sentence("Nothing needs a person.", "6 dead or held letters are in groups that are snoozed or resolved.", "Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved"`)
+	sentence(
+		"Nothing needs a person.", "6 dead or held letters are in groups that are snoozed or resolved.",
+		"Open the 6 letters", `href="/letters?q=state%3Adead%2Cheld+status%3Asnoozed%2Cresolved"`,
+	)
 }
 
 // TestOverviewSaysWhoIsToldOfProblems checks that Overview names the notification channels, or says
 // that there are none.
 func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
-	for want, channels := range map[string][]string{"dlo&#39;s own problems go to oncall, team": {"oncall", "team"}, "nobody is notified when dlo has a problem": nil} {
+	for want, channels := range map[string][]string{
+		"dlo&#39;s own problems go to oncall, team": {"oncall", "team"},
+		"nobody is notified when dlo has a problem": nil,
+	} {
 		h := open(t, func(o *web.Options) { o.Told = func() []string { return channels } })
 		h.receive("sms", 1, "x")
 		h.get("/").want(t, 200, want)
@@ -98,7 +142,9 @@ func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
 	h := open(t)
 	h.wait("sms", 2)
 	h.get("/").want(t, 200, "on time").wantNot(t, " late")
-	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage}})
+	h.book.Replace(&rules.Set{
+		Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage},
+	})
 	h.wait("sms", 1)
 	h.get("/").want(t, 200, "2 waiting")
 	h.late.Add(int64(3 * time.Hour))
@@ -109,7 +155,15 @@ func TestHealthSaysWhetherRetriesAreLate(t *testing.T) {
 func TestHealthNamesTheLastNotice(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.book.Replace(&rules.Set{Channels: []string{"oncall"}, Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}})
+	h.book.Replace(&rules.Set{
+		Channels: []string{"oncall"},
+		Default: rules.Rule{
+			Name:     rules.DefaultName,
+			Retry:    &rules.Retry{},
+			Severity: deadletter.SeverityPage,
+			Notify:   []string{"oncall"},
+		},
+	})
 	h.wait("sms", 1)
 	h.get("/").wantNot(t, "last one sent")
 	h.late.Add(int64(time.Minute))

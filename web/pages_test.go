@@ -19,7 +19,8 @@ func TestTheme(t *testing.T) {
 	a := h.post("/theme", url.Values{"theme": {"dark"}, "return": {"/operations"}})
 	a.redirectsTo(t, "/operations")
 	cookie := a.Cookies()[0]
-	if cookie.Name != "theme" || cookie.Value != "dark" || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
+	if cookie.Name != "theme" || cookie.Value != "dark" || !cookie.HttpOnly ||
+		cookie.SameSite != http.SameSiteStrictMode {
 		t.Errorf("%+v", cookie)
 	}
 	r := httptest.NewRequest("GET", "/operations", nil)
@@ -38,12 +39,19 @@ func TestTheme(t *testing.T) {
 func TestNobodyIsSentAway(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for _, to := range []string{"//evil.example", `/\evil.example`, "https://evil.example/", "https:evil", "javascript:alert(1)", "evil", "", "/\t/evil.example", "\\\\evil"} {
+	for _, to := range []string{
+		"//evil.example", `/\evil.example`, "https://evil.example/", "https:evil", "javascript:alert(1)", "evil", "",
+		"/\t/evil.example", "\\\\evil",
+	} {
 		if got := h.post("/theme", url.Values{"return": {to}}).Header.Get("Location"); got != "/" {
 			t.Errorf("return=%q leads to %q", to, got)
 		}
 		id := h.receive("sms", 1, "x")[0]
-		page := h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {string(id)}, "return": {to}}).want(t, 200).text
+		page := h.post("/letters/confirm", url.Values{
+			"action": {"requeue"},
+			"id":     {string(id)},
+			"return": {to},
+		}).want(t, 200).text
 		if strings.Contains(page, "evil") || strings.Contains(page, "javascript:") {
 			t.Errorf("return=%q is on the confirm page", to)
 		}
@@ -60,11 +68,29 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 	})
 	h.receive("sms", 1, "x")
 	h.brokers = []deadletter.BrokerStatus{
-		{Name: "main", VHost: "/", Reached: true, Version: "4.3.6", Reason: "connection refused", Since: start, NextTry: start.Add(68 * time.Second), Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}},
-		{Name: "second", Connected: true, Blocked: "memory alarm", Inboxes: []deadletter.InboxStatus{{Queue: "orders_error", Reason: "it has a delivery limit"}}},
+		{
+			Name:    "main",
+			VHost:   "/",
+			Reached: true,
+			Version: "4.3.6",
+			Reason:  "connection refused",
+			Since:   start,
+			NextTry: start.Add(68 * time.Second),
+			Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}},
+		},
+		{
+			Name:      "second",
+			Connected: true,
+			Blocked:   "memory alarm",
+			Inboxes:   []deadletter.InboxStatus{{Queue: "orders_error", Reason: "it has a delivery limit"}},
+		},
 	}
-	h.get("/letters?q=").want(t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>", "Error: connection refused. Retrying in 8 s.", "1 of 2 brokers connected",
-		"Broker second accepts no messages now.", "memory alarm", "Inbox orders_error is not read.", "it has a delivery limit", "The disk is nearly full.", "1 match")
+	h.get("/letters?q=").want(
+		t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>",
+		"Error: connection refused. Retrying in 8 s.", "1 of 2 brokers connected",
+		"Broker second accepts no messages now.", "memory alarm", "Inbox orders_error is not read.",
+		"it has a delivery limit", "The disk is nearly full.", "1 match",
+	)
 }
 
 // TestABrokerThatWasNeverThereKeepsNothing covers a broker that has never been connected. Pages
@@ -73,19 +99,46 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.brokers = []deadletter.BrokerStatus{
-		{Name: "main", VHost: "/", Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Reason: "connection refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}},
-		{Name: "second", VHost: "shop", Setting: "<url>", Reason: "refused", Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}},
+		{
+			Name:     "main",
+			VHost:    "/",
+			Exchange: "dlo.dlx",
+			Setting:  "DLO_AMQP_URL",
+			Reason:   "connection refused",
+			Since:    start,
+			Inboxes:  []deadletter.InboxStatus{{Queue: "dlo.letters"}},
+		},
+		{
+			Name:    "second",
+			VHost:   "shop",
+			Setting: "<url>",
+			Reason:  "refused",
+			Since:   start,
+			Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}},
+		},
 	}
 	const never = "Until dlo has connected once, "
 	for _, path := range []string{"/", "/letters?q="} { // one page with a list of letters, and one without
-		h.get(path).want(t, 200, "Never connected to main:", "connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.", "refused. Check &lt;url&gt;. "+never+"it is not known whether").wantNot(t, "Nothing is lost", "lost 1 min ago")
+		h.get(path).want(
+			t, 200, "Never connected to main:",
+			"connection refused. Check DLO_AMQP_URL. "+never+"dead letters are dropped by the broker.",
+			"refused. Check &lt;url&gt;. "+never+"it is not known whether",
+		).wantNot(t, "Nothing is lost", "lost 1 min ago")
 	}
 	h.get("/").want(t, 200, "Connect the broker:", "not yet.")
 	h.receive("sms", 1, "x")
-	h.get("/").want(t, 200, "sms is failing", "It is not known what has died on broker main.", "was never read").wantNot(t, "Nothing is lost")
+	h.get("/").want(
+		t, 200, "sms is failing", "It is not known what has died on broker main.", "was never read",
+	).wantNot(t, "Nothing is lost")
 	h.brokers[0].Reached = true
-	h.get("/").want(t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ", "It is not known what has died on broker main since it was last connected.")
-	h.get("/readyz").want(t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether", `"cure":"Check \u003curl\u003e."`)
+	h.get("/").want(
+		t, 200, "Not connected to broker main since dlo started 1 min ago.", "Nothing is lost: dead letters wait in ",
+		"It is not known what has died on broker main since it was last connected.",
+	)
+	h.get("/readyz").want(
+		t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether",
+		`"cure":"Check \u003curl\u003e."`,
+	)
 }
 
 // TestEveryPlaceHasItsPage checks that each navigation link has a page, and that no two links have
@@ -120,15 +173,27 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	h.receive("sms", 1, "x")
 	none := "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"
 	for path, want := range map[string]string{
-		"/groups/G-9999": "There is no group G-9999.", "/groups/nonsense": "There is no group nonsense.", "/letters/" + none: "There is no letter " + none + ".", "/letters/" + none + "/edit": "There is no letter " + none + ".",
-		"/letters/" + none + "/body": "There is no letter " + none + ".", "/operations/O-9": "There is no operation O-9.", "/nowhere": "There is no page /nowhere.", "/a%00%3Cscript%3E": `There is no page /a\x00&lt;script&gt;.`,
+		"/groups/G-9999": "There is no group G-9999.", "/groups/nonsense": "There is no group nonsense.",
+		"/letters/" + none:           "There is no letter " + none + ".",
+		"/letters/" + none + "/edit": "There is no letter " + none + ".",
+		"/letters/" + none + "/body": "There is no letter " + none + ".",
+		"/operations/O-9":            "There is no operation O-9.", "/nowhere": "There is no page /nowhere.",
+		"/a%00%3Cscript%3E":            `There is no page /a\x00&lt;script&gt;.`,
 		"/" + strings.Repeat("x", 300): "There is no page /" + strings.Repeat("x", 56) + "….",
 	} {
-		h.get(path).want(t, 404, "Not found", want, "Check the address. If retention purged a letter, its page stays, but without its content.")
+		h.get(path).want(
+			t, 404, "Not found", want,
+			"Check the address. If retention purged a letter, its page stays, but without its content.",
+		)
 	}
-	for path, want := range map[string]string{"/operations/O-9/pause": "There is no operation O-9.", "/views/7/remove": "There is no view 7.", "/rules/overrides/x/remove": "There is no redirect x."} {
+	for path, want := range map[string]string{
+		"/operations/O-9/pause": "There is no operation O-9.", "/views/7/remove": "There is no view 7.",
+		"/rules/overrides/x/remove": "There is no redirect x.",
+	} {
 		h.post(path, nil).want(t, 404, want)
 	}
 	h.post("/triage", url.Values{"id": {"G-77"}, "do": {"resolve"}}).want(t, 404, "There is no group G-77.")
-	h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+none+`"]}`).want(t, 404, `"detail":"there is no letter `+none+`"`)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"requeue","ids":["`+none+`"]}`,
+	).want(t, 404, `"detail":"there is no letter `+none+`"`)
 }

@@ -27,7 +27,12 @@ func (w *Web) palette(r *http.Request) (any, error) {
 	}
 	for _, place := range view.Places {
 		if containsFold(place.Name, text) {
-			out = append(out, view.PaletteEntry{Kind: "Page", Text: place.Name, Link: place.Path, Key: "g " + place.Key})
+			out = append(out, view.PaletteEntry{
+				Kind: "Page",
+				Text: place.Name,
+				Link: place.Path,
+				Key:  "g " + place.Key,
+			})
 		}
 	}
 	if containsFold("Users and tokens", text) && principal(r).MayEverywhere(deadletter.VerbAccess) {
@@ -54,7 +59,12 @@ func (w *Web) palette(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out = append(append(out, found...), named...)
-	return append(out, view.PaletteEntry{Kind: "Search", Text: text, Label: "in all letters", Link: view.LettersURL(text, "", "")}), nil
+	return append(out, view.PaletteEntry{
+		Kind:  "Search",
+		Text:  text,
+		Label: "in all letters",
+		Link:  view.LettersURL(text, "", ""),
+	}), nil
 }
 
 func containsFold(name, text string) bool {
@@ -63,9 +73,17 @@ func containsFold(name, text string) bool {
 
 // paletteGroups returns entries for the groups whose title, error, note or ticket contains a text.
 func (w *Web) paletteGroups(ctx context.Context, text string) ([]view.PaletteEntry, error) {
-	list, _, err := w.groups(ctx, (query.Query{}).With(query.Words, text), deadletter.GroupPage{Tab: deadletter.TabAll, Limit: paletteOf})
+	list, _, err := w.groups(ctx, (query.Query{}).With(query.Words, text), deadletter.GroupPage{
+		Tab:   deadletter.TabAll,
+		Limit: paletteOf,
+	})
 	return each(list, func(g deadletter.GroupRow) view.PaletteEntry {
-		return view.PaletteEntry{Kind: "Group", Text: g.ID.String() + " " + g.Title, Label: g.Queue, Link: view.GroupURL(g.ID)}
+		return view.PaletteEntry{
+			Kind:  "Group",
+			Text:  g.ID.String() + " " + g.Title,
+			Label: g.Queue,
+			Link:  view.GroupURL(g.ID),
+		}
 	}), err
 }
 
@@ -85,7 +103,12 @@ func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntr
 			for _, v := range f.Values {
 				if query.Field(f.Field) == of.field && n < paletteOf && v.Value != "" && containsFold(v.Value, text) {
 					n++
-					out = append(out, view.PaletteEntry{Kind: of.kind, Text: v.Value, Label: view.LetterCount(v.Count), Link: view.LettersURL((query.Query{}).With(of.field, v.Value).String(), "", "")})
+					out = append(out, view.PaletteEntry{
+						Kind:  of.kind,
+						Text:  v.Value,
+						Label: view.LetterCount(v.Count),
+						Link:  view.LettersURL((query.Query{}).With(of.field, v.Value).String(), "", ""),
+					})
 				}
 			}
 		}

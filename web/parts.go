@@ -52,7 +52,9 @@ func beginsPart(t html.Token, kinds []string) bool {
 		switch {
 		case a.Key == "data-pick":
 			return true
-		case a.Key == "data-live" && slices.ContainsFunc(strings.Fields(a.Val), func(k string) bool { return slices.Contains(kinds, k) }):
+		case a.Key == "data-live" && slices.ContainsFunc(
+			strings.Fields(a.Val), func(k string) bool { return slices.Contains(kinds, k) },
+		):
 			return true
 		}
 	}
@@ -60,4 +62,6 @@ func beginsPart(t html.Token, kinds []string) bool {
 }
 
 // empty contains the HTML elements in the pages of dlo that have no end tag.
-var empty = map[atom.Atom]bool{atom.Input: true, atom.Wbr: true, atom.Br: true, atom.Hr: true, atom.Meta: true, atom.Link: true, atom.Img: true}
+var empty = map[atom.Atom]bool{
+	atom.Input: true, atom.Wbr: true, atom.Br: true, atom.Hr: true, atom.Meta: true, atom.Link: true, atom.Img: true,
+}

@@ -32,10 +32,14 @@ func TestAPageThatIsLiveFetchesItsParts(t *testing.T) {
 	if n := strings.Count(got, "data-pick/>") + strings.Count(got, "data-pick>"); n != 20 || len(got) > len(whole)/3 {
 		t.Errorf("%d rows in %d bytes of %d", n, len(got), len(whole))
 	}
-	if status := part("/letters?q=state:dead", "status"); !strings.Contains(status, `id="env"`) || strings.Contains(status, `id="nav"`) {
+	if status := part(
+		"/letters?q=state:dead", "status",
+	); !strings.Contains(status, `id="env"`) || strings.Contains(status, `id="nav"`) {
 		t.Error("other parts than those that changed")
 	}
-	if none := part("/letters?q=state:dead", "nonsense"); strings.Contains(none, `id="nav"`) || strings.Contains(none, "<html") {
+	if none := part(
+		"/letters?q=state:dead", "nonsense",
+	); strings.Contains(none, `id="nav"`) || strings.Contains(none, "<html") {
 		t.Errorf("a kind that is not known: %.200q", none)
 	}
 }
@@ -46,7 +50,9 @@ func TestALivePageAsksOnceASecondAtMost(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 1, "x")
-	tab.OnEveryPage(`window.asked = []; const real = window.fetch; window.fetch = (to, options) => { if (options?.headers?.['Dlo-Live']) window.asked.push(Date.now()); return real(to, options); };`)
+	tab.OnEveryPage(
+		`window.asked = []; const real = window.fetch; window.fetch = (to, options) => { if (options?.headers?.['Dlo-Live']) window.asked.push(Date.now()); return real(to, options); };`,
+	)
 	tab.Open(url + "/letters")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	for until := time.Now().Add(6 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {

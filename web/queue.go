@@ -33,7 +33,10 @@ func (w *Web) queue(r *http.Request) (templ.Component, error) {
 	w.putPath(r.Context(), &p, o)
 	ctx, q := r.Context(), queueQuery(o)
 	var err error
-	if p.Groups, _, err = w.groups(ctx, q, deadletter.GroupPage{Tab: deadletter.TabAll, Limit: queueGroups + 1}); err != nil {
+	if p.Groups, _, err = w.groups(ctx, q, deadletter.GroupPage{
+		Tab:   deadletter.TabAll,
+		Limit: queueGroups + 1,
+	}); err != nil {
 		return nil, err
 	}
 	p.More = len(p.Groups) > queueGroups
@@ -65,7 +68,10 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	}
 	i := slices.IndexFunc(all, func(q view.WatchedQueue) bool { return q.Origin == o })
 	if i < 0 {
-		return fmt.Errorf("%w: neither a broker nor the store has a queue %s in vhost %s of broker %s", deadletter.ErrNotFound, deadletter.Visible(o.Queue), deadletter.Visible(o.VHost), deadletter.Visible(o.Broker))
+		return fmt.Errorf(
+			"%w: neither a broker nor the store has a queue %s in vhost %s of broker %s", deadletter.ErrNotFound,
+			deadletter.Visible(o.Queue), deadletter.Visible(o.VHost), deadletter.Visible(o.Broker),
+		)
 	}
 	w.addRules(all[i : i+1])
 	p.Queue = all[i]

@@ -22,8 +22,10 @@ import (
 
 // Guarded contains the methods of the store that the pages about queues need.
 type Guarded interface {
-	Guards(ctx context.Context) ([]deadletter.Guard, error)       // the queues and groups whose automatic retries are held back, by queue
-	Queues(ctx context.Context) ([]deadletter.QueueCounts, error) // the queues in which letters died, by broker, vhost and name
+	// the queues and groups whose automatic retries are held back, by queue
+	Guards(ctx context.Context) ([]deadletter.Guard, error)
+	// the queues in which letters died, by broker, vhost and name
+	Queues(ctx context.Context) ([]deadletter.QueueCounts, error)
 	// ReceivedSince returns the number of letters that were received from each queue since the given
 	// time.
 	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
@@ -37,7 +39,8 @@ type Guardian interface {
 }
 
 const (
-	askedQueues = 100             // the maximum number of queues that the management API is asked about for one page or call
+	// the maximum number of queues that the management API is asked about for one page or call
+	askedQueues = 100
 	askedAtOnce = 4               // the maximum number of requests at the same time
 	askedFor    = 2 * time.Second // the time limit for all requests of one page or call
 	askedAgain  = 5 * time.Second // how long a result is used again; the management API updates its counts every 5 s
@@ -60,7 +63,10 @@ type depth struct {
 // factsOf returns the known facts about each queue, and the number of queues about which no broker
 // was asked. If no broker was asked about a queue, or if the request for its facts timed out, its
 // facts are deadletter.UnknownQueue.
-func (d *depths) factsOf(ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts, queues []deadletter.Origin) (known []deadletter.QueueFacts, left int) {
+func (d *depths) factsOf(
+	ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts,
+	queues []deadletter.Origin,
+) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
 		known[i] = deadletter.UnknownQueue
@@ -163,7 +169,8 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
 				all[i].groups = append(all[i].groups, g)
 			}
-		case all[i].guard.State != deadletter.GuardPaused: // the pause by a person takes precedence over the circuit breaker
+		case all[i].guard.State != deadletter.GuardPaused:
+			// the pause by a person takes precedence over the circuit breaker
 			all[i].guard = g
 		}
 	}
@@ -172,7 +179,10 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 		all[i].away = deadletter.Away(brokers, all[i].origin)
 	}
 	slices.SortStableFunc(all, func(a, b queueState) int {
-		return cmp.Or(cmp.Compare(a.origin.Broker, b.origin.Broker), cmp.Compare(a.origin.VHost, b.origin.VHost), cmp.Compare(a.origin.Queue, b.origin.Queue))
+		return cmp.Or(
+			cmp.Compare(a.origin.Broker, b.origin.Broker), cmp.Compare(a.origin.VHost, b.origin.VHost),
+			cmp.Compare(a.origin.Queue, b.origin.Queue),
+		)
 	})
 	return all, nil
 }
@@ -181,7 +191,9 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 // One such queue is the temporary queue with which dlo tests a policy that it has set. The other is
 // the queue of trial letters, unless a trial letter is left in it.
 func isEmptyTrial(q deadletter.QueueCounts) bool {
-	return deadletter.IsProbe(q.Origin.Queue) || q.Origin.Queue == deadletter.TrialQueue && q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
+	return deadletter.IsProbe(q.Origin.Queue) ||
+		q.Origin.Queue == deadletter.TrialQueue &&
+			q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
 // guards returns the queues and groups whose retries a person or a breaker holds back. Masked
@@ -265,7 +277,10 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 		return p, err
 	}
 	asked := r.URL.Query()
-	p.Watched = filtered(watched, deadletter.Cut(strings.TrimSpace(asked.Get("name")), deadletter.MaxQueueName), asked.Get("only"), asked.Get("at"))
+	p.Watched = filtered(
+		watched, deadletter.Cut(strings.TrimSpace(asked.Get("name")), deadletter.MaxQueueName), asked.Get("only"),
+		asked.Get("at"),
+	)
 	w.addRules(p.Watched.Queues)
 	shown := all[p.From:min(p.From+queuesShown, len(all))]
 	p.PageSize = queuesShown
@@ -276,7 +291,14 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	}
 	for _, i := range inboxes {
 		p.Inboxes = append(p.Inboxes, view.InboxRow{
-			Broker: i.broker.Name, VHost: i.broker.VHost, Queue: i.inbox.Queue, Up: i.broker.Connected, Why: i.broker.Reason, Draining: i.inbox.Draining, Note: i.inbox.Reason, Facts: i.facts,
+			Broker:   i.broker.Name,
+			VHost:    i.broker.VHost,
+			Queue:    i.inbox.Queue,
+			Up:       i.broker.Connected,
+			Why:      i.broker.Reason,
+			Draining: i.inbox.Draining,
+			Note:     i.inbox.Reason,
+			Facts:    i.facts,
 		})
 	}
 	w.addFaults(r.Context(), &p)
@@ -308,7 +330,15 @@ func keptBack(q queueState) int {
 }
 
 func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
-	v := view.QueueRow{Broker: q.origin.Broker, VHost: q.origin.VHost, Queue: q.origin.Queue, Guard: q.guard, Away: q.away, Groups: q.groups, Facts: q.facts}
+	v := view.QueueRow{
+		Broker: q.origin.Broker,
+		VHost:  q.origin.VHost,
+		Queue:  q.origin.Queue,
+		Guard:  q.guard,
+		Away:   q.away,
+		Groups: q.groups,
+		Facts:  q.facts,
+	}
 	for _, c := range []struct {
 		into  *view.QueueCount
 		state deadletter.State
@@ -317,7 +347,9 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 		if several {
 			narrow = narrow.With(query.Broker, v.Broker).With(query.VHost, v.VHost)
 		}
-		c.into.Letters, c.into.Link = q.counts[c.state], view.LettersURL(narrow.With(query.Queue, v.Queue).String(), "", "")
+		c.into.Letters, c.into.Link = q.counts[c.state], view.LettersURL(
+			narrow.With(query.Queue, v.Queue).String(), "", "",
+		)
 	}
 	return v
 }
@@ -335,7 +367,10 @@ func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
 	if err != nil {
 		return "", invalid("the form does not say which queue is meant")
 	}
-	g := deadletter.Guard{Origin: deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")}, Why: strings.TrimSpace(r.PostFormValue("reason"))}
+	g := deadletter.Guard{
+		Origin: deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")},
+		Why:    strings.TrimSpace(r.PostFormValue("reason")),
+	}
 	err = do(r.Context(), principal(r), g)
 	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrInvalid) {
 		p, broken := w.queuesPage(r, "")
@@ -360,7 +395,10 @@ func (w *Web) guardGroup(r *http.Request, do guarding) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
-	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{Group: id, Why: strings.TrimSpace(r.PostFormValue("reason"))})
+	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{
+		Group: id,
+		Why:   strings.TrimSpace(r.PostFormValue("reason")),
+	})
 }
 
 // pathGroup parses the id of a group in the path of a request.

@@ -24,10 +24,15 @@ func queueNamed(broker, vhost, queue string) string {
 func TestQueuesPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Facts = someFacts })
-	h.get("/queues").want(t, 200, "No letter has died in any queue yet", "dlo.letters", "Connected", `aria-current="page"`)
+	h.get("/queues").want(
+		t, 200, "No letter has died in any queue yet", "dlo.letters", "Connected", `aria-current="page"`,
+	)
 	h.receive("sms", 3, "x")
 	h.receive("email", 1, "x")
-	page := h.get("/queues").want(t, 200, `href="/letters?q=state%3Adead+queue%3Asms" aria-label="3 dead letters of sms">3</a>`, "Running", `>7</td>`, "unknown", "Pause the retries of sms").text
+	page := h.get("/queues").want(
+		t, 200, `href="/letters?q=state%3Adead+queue%3Asms" aria-label="3 dead letters of sms">3</a>`, "Running",
+		`>7</td>`, "unknown", "Pause the retries of sms",
+	).text
 	if strings.Contains(page, "Resume") {
 		t.Error("what runs can be resumed")
 	}
@@ -37,18 +42,36 @@ func TestQueuesPage(t *testing.T) {
 	}
 	h.post("/queues/pause", url.Values{"place": {sms}, "reason": {" the gateway is down "}}).redirectsTo(t, "/queues")
 	h.get("/queues").want(t, 200, "Paused", "by local: the gateway is down", "Resume the retries of sms")
-	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 409, "Nothing was changed: the retries of queue sms of broker main are already paused; to pause them for another reason, resume them first.", "by local: the gateway is down")
-	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "email")}, "reason": {strings.Repeat("x", 501)}}).want(t, 400, "a reason has at most 500 bytes")
+	h.post("/queues/pause", url.Values{"place": {sms}}).want(
+		t, 409,
+		"Nothing was changed: the retries of queue sms of broker main are already paused; to pause them for another reason, resume them first.",
+		"by local: the gateway is down",
+	)
+	h.post("/queues/pause", url.Values{
+		"place":  {queueNamed("main", "/", "email")},
+		"reason": {strings.Repeat("x", 501)},
+	}).want(t, 400, "a reason has at most 500 bytes")
 	h.post("/queues/pause", url.Values{"place": {queueNamed("main", "/", "nope")}}).want(t, 404)
 	h.post("/queues/pause", url.Values{"place": {"%zz"}}).want(t, 400)
 	h.post("/queues/pause", nil).want(t, 400, "name the queue whose retries are to be paused or resumed")
-	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"/queues?from=30"}}).redirectsTo(t, "/queues?from=30")
+	h.post("/queues/resume", url.Values{
+		"place":  {sms},
+		"return": {"/queues?from=30"},
+	}).redirectsTo(t, "/queues?from=30")
 	h.post("/queues/resume", url.Values{"place": {sms}}).want(t, 409, "are not paused: there is nothing to resume")
 	h.post("/queues/resume", url.Values{"place": {sms}, "return": {"//evil.example"}}).want(t, 409)
 	h.get("/audit").want(t, 200, "retries paused", "retries resumed", "the gateway is down")
 
-	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "shop", Reason: "connection refused", Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}}})
-	h.get("/queues").want(t, 200, "Not connected", "connection refused", "orders_error", `q=state%3Adead+broker%3Amain+vhost%3A%2F+queue%3Asms`)
+	h.brokers = append(h.brokers, deadletter.BrokerStatus{
+		Name:    "second",
+		VHost:   "shop",
+		Reason:  "connection refused",
+		Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}},
+	})
+	h.get("/queues").want(
+		t, 200, "Not connected", "connection refused", "orders_error",
+		`q=state%3Adead+broker%3Amain+vhost%3A%2F+queue%3Asms`,
+	)
 	h.Drain()
 	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 503)
 	h.post("/groups/G-1/pause", nil).want(t, 503)
@@ -59,7 +82,10 @@ func TestQueuesPage(t *testing.T) {
 func TestQueuesWithOddNames(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for _, name := range []string{"<script>alert(1)</script>", "two\r\nlines\nof it", "\x00\x1b[31m\u202e", `a "b" *c, -d`, "bad\xff\xfe", strings.Repeat("é", 127)} {
+	for _, name := range []string{
+		"<script>alert(1)</script>", "two\r\nlines\nof it", "\x00\x1b[31m\u202e", `a "b" *c, -d`, "bad\xff\xfe",
+		strings.Repeat("é", 127),
+	} {
 		h.receive(name, 1, "x")
 		page := h.get("/queues").want(t, 200).text
 		if strings.Contains(page, "<script>alert") || strings.ContainsAny(page, "\x00\x1b\u202e") {
@@ -100,12 +126,17 @@ func TestManyQueuesAreShownInPages(t *testing.T) {
 		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
 	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"queue-65"}`).want(t, 200)
-	first := h.get("/queues").want(t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28").text // queues whose retries are held back come first
+	// queues whose retries are held back come first
+	first := h.get("/queues").want(
+		t, 200, "1 to 30 of 70 queues", `href="/queues?from=30" rel="next"`, "queue-65", "queue-28",
+	).text
 	_, first, _ = strings.Cut(first, `id="origins"`)
 	if strings.Contains(first, "queue-29") || strings.Contains(first, `rel="prev"`) {
 		t.Error("more than a page")
 	}
-	h.get("/queues?from=30").want(t, 200, "31 to 60 of 70 queues", `href="/queues" rel="prev"`, `href="/queues?from=60"`, "queue-29")
+	h.get("/queues?from=30").want(
+		t, 200, "31 to 60 of 70 queues", `href="/queues" rel="prev"`, `href="/queues?from=60"`, "queue-29",
+	)
 	h.get("/queues?from=60").want(t, 200, "61 to 70 of 70 queues", "queue-69")
 	for _, odd := range []string{"-1", "x", "700", "99999999999999999999"} {
 		h.get("/queues?from="+odd).want(t, 200, "1 to 30 of 70")
@@ -183,7 +214,9 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 	list := "/letters?q=" + url.QueryEscape("group:G-1 state:dead")
 	h.get(list).want(t, 200, "Retries of G-1", "Running", `action="/groups/G-1/pause"`)
 	for _, other := range []string{"state:dead", "group:G-1,G-2", "-group:G-1", "group:G-7"} {
-		if page := h.get("/letters?q="+url.QueryEscape(other)).want(t, 200).text; strings.Contains(page, "Retries of G-") {
+		if page := h.get(
+			"/letters?q="+url.QueryEscape(other),
+		).want(t, 200).text; strings.Contains(page, "Retries of G-") {
 			t.Errorf("%s has buttons for a group", other)
 		}
 	}
@@ -202,16 +235,34 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 func TestAPIQueues(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) { o.Facts = someFacts })
-	h.get("/api/v1/queues").want(t, 200, `{"queues":[],"inboxes":[{"broker":"main","vhost":"/","queue":"dlo.letters","connected":true,"draining":true,"depth":null,"note":""}]}`)
+	h.get("/api/v1/queues").want(
+		t, 200,
+		`{"queues":[],"inboxes":[{"broker":"main","vhost":"/","queue":"dlo.letters","connected":true,"draining":true,"depth":null,"note":""}]}`,
+	)
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
-	h.get("/api/v1/queues").want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","scheduled":0,"dead":2,"held":0,"depth":7,"consumers":0,"retries":{"state":"running","why":"","by":""},"away":"","groups_paused":[]}`,
-		`"queue":"email","scheduled":0,"dead":1,"held":0,"depth":null,"consumers":null`)
-	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`)
-	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k").want(t, 409, "already paused; to pause them for another reason, resume them first")
-	h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(t, 200, `{"group":"G-1","retries":{"state":"paused","why":"why"`)
-	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`, `"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`)
-	h.postJSON("/api/v1/queues/resume", `{"queue":"sms","broker":"main","vhost":"/"}`).want(t, 200, `"retries":{"state":"running","why":"","by":""}`)
+	h.get("/api/v1/queues").want(
+		t, 200,
+		`{"broker":"main","vhost":"/","queue":"sms","scheduled":0,"dead":2,"held":0,"depth":7,"consumers":0,"retries":{"state":"running","why":"","by":""},"away":"","groups_paused":[]}`,
+		`"queue":"email","scheduled":0,"dead":1,"held":0,"depth":null,"consumers":null`,
+	)
+	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(
+		t, 200,
+		`{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`,
+	)
+	h.postJSON(
+		"/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k",
+	).want(t, 409, "already paused; to pause them for another reason, resume them first")
+	h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(
+		t, 200, `{"group":"G-1","retries":{"state":"paused","why":"why"`,
+	)
+	h.get("/api/v1/queues").want(
+		t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`,
+		`"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`,
+	)
+	h.postJSON(
+		"/api/v1/queues/resume", `{"queue":"sms","broker":"main","vhost":"/"}`,
+	).want(t, 200, `"retries":{"state":"running","why":"","by":""}`)
 	h.postJSON("/api/v1/queues/resume", `{"queue":"sms"}`).want(t, 409, "there is nothing to resume")
 	h.postJSON("/api/v1/groups/g-1/resume", `{}`).want(t, 200, `{"group":"G-1","retries":{"state":"running"`)
 	for _, c := range []struct {
@@ -229,12 +280,20 @@ func TestAPIQueues(t *testing.T) {
 		{"/groups/7x/pause", `{}`, 404, ""},
 		{"/groups/G-1/pause", `nonsense`, 400, "the JSON cannot be read"},
 	} {
-		if a := h.postJSON("/api/v1"+c.path, c.body); a.StatusCode != c.status || !strings.Contains(a.text, c.detail) || a.Header.Get("Content-Type") != "application/problem+json" {
+		if a := h.postJSON(
+			"/api/v1"+c.path, c.body,
+		); a.StatusCode != c.status || !strings.Contains(a.text, c.detail) ||
+			a.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s %.60s: %d %s", c.path, c.body, a.StatusCode, a.text)
 		}
 	}
 	h.get("/api/v1/queues?q=x").want(t, 400, "there is no parameter")
-	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "/", Reason: "connection refused", Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}}})
+	h.brokers = append(h.brokers, deadletter.BrokerStatus{
+		Name:    "second",
+		VHost:   "/",
+		Reason:  "connection refused",
+		Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}},
+	})
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms"}`).want(t, 400, "say which")
 	h.get("/api/v1/queues").want(t, 200, `"connected":false,"draining":false,"depth":null,"note":"connection refused"`)
 	h.Drain()
@@ -254,17 +313,33 @@ func TestAPIQueues(t *testing.T) {
 // stopped them. While retries are ramping up, people can only pause them.
 func TestABreakerOnTheQueuesPage(t *testing.T) {
 	t.Parallel()
-	guard := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, State: deadletter.GuardTripped, Why: "49 of 50 came back", By: "dlo", Since: start, Until: start.Add(5 * time.Minute)}
+	guard := deadletter.Guard{
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+		State:  deadletter.GuardTripped,
+		Why:    "49 of 50 came back",
+		By:     "dlo",
+		Since:  start,
+		Until:  start.Add(5 * time.Minute),
+	}
 	var more []deadletter.Guard
 	h := open(t, func(o *web.Options) {
 		o.Store = guardedStore{o.Store, func() []deadletter.Guard { return append([]deadletter.Guard{guard}, more...) }}
 	})
-	h.get("/queues").want(t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms", "Resume the retries of sms") // although the queue has no letters any more
-	h.get("/api/v1/queues").want(t, 200, `"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`)
+	// although the queue has no letters any more
+	h.get("/queues").want(
+		t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms",
+		"Resume the retries of sms",
+	)
+	h.get("/api/v1/queues").want(
+		t, 200,
+		`"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`,
+	)
 	guard.State = deadletter.GuardProbing
 	h.get("/queues").want(t, 200, "Probing", "are being watched")
 	guard.State = deadletter.GuardRamping
-	if page := h.get("/queues").want(t, 200, "Ramping", "Pause the retries of sms").text; strings.Contains(page, "Resume the") {
+	if page := h.get("/queues").want(
+		t, 200, "Ramping", "Pause the retries of sms",
+	).text; strings.Contains(page, "Resume the") {
 		t.Error("what ramps can be resumed")
 	}
 	paused := guard

@@ -23,7 +23,12 @@ func (w *Web) addOverride(r *http.Request) (string, error) {
 		return "", err
 	}
 	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-	p.Form = view.OverrideForm{Place: r.PostFormValue("place"), Queue: field("queue"), To: field("to"), Reason: field("reason")}
+	p.Form = view.OverrideForm{
+		Place:  r.PostFormValue("place"),
+		Queue:  field("queue"),
+		To:     field("to"),
+		Reason: field("reason"),
+	}
 	o := deadletter.Override{Queue: p.Form.Queue, To: p.Form.To, Reason: p.Form.Reason}
 	for _, place := range p.Places {
 		// Forms send line breaks as CR LF.

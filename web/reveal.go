@@ -45,7 +45,9 @@ func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
 		return err
 	}
 	target := deadletter.Target{Kind: deadletter.TargetLetter, Name: string(l.ID)}
-	return w.Store.Record(r.Context(), deadletter.Once(deadletter.ActRevealed, principal(r).Name, deadletter.Cut(what, 300), target))
+	return w.Store.Record(
+		r.Context(), deadletter.Once(deadletter.ActRevealed, principal(r).Name, deadletter.Cut(what, 300), target),
+	)
 }
 
 // reveal finds a masked value in a letter. It records in the audit that the value is shown.
@@ -82,7 +84,10 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 	}
 	masked, path := doc.At(at)
 	if masked == nil || !masked.Masked {
-		return revealed{}, invalid("no field %s of this letter is masked; if the body has no fields, get the body with reveal=1", deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)))
+		return revealed{}, invalid(
+			"no field %s of this letter is masked; if the body has no fields, get the body with reveal=1",
+			deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)),
+		)
 	}
 	plain, err := w.decodeBy(r.Context(), w.Decoder().Revealed(), l)
 	if err != nil {
@@ -90,7 +95,10 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 	}
 	n, _ := plain.At(at)
 	if n == nil {
-		return revealed{}, fmt.Errorf("%w: the body is so large that this value is not decoded; get the whole body with reveal=1", deadletter.ErrConflict)
+		return revealed{}, fmt.Errorf(
+			"%w: the body is so large that this value is not decoded; get the whole body with reveal=1",
+			deadletter.ErrConflict,
+		)
 	}
 	if err := w.record(r, l, "field "+path); err != nil {
 		return revealed{}, err
@@ -106,7 +114,8 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 			}
 		}
 		for key, value := range p.Headers {
-			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) { // if the name is masked, only a request for the whole letter shows the header
+			// if the name is masked, only a request for the whole letter shows the header
+			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) {
 				continue
 			}
 			shown, ok := value.(string)
@@ -120,7 +129,9 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 			return revealed{header: key, value: shown}, w.record(r, l, "header "+key)
 		}
 	}
-	return revealed{}, invalid("no header or property %s of this letter is masked", deadletter.Visible(deadletter.Cut(name, 100)))
+	return revealed{}, invalid(
+		"no header or property %s of this letter is masked", deadletter.Visible(deadletter.Cut(name, 100)),
+	)
 }
 
 func (w *Web) maskedText(name, value string) (string, bool) {
@@ -158,7 +169,10 @@ func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 // showHeader puts one unmasked header back into the masked letter l. The parameter "unmasked" is
 // the same letter without masks.
 func (v revealed) showHeader(l, unmasked *deadletter.Letter) {
-	for _, p := range []struct{ hidden, plain *deadletter.Properties }{{&l.Properties, &unmasked.Properties}, {&l.Arrived, &unmasked.Arrived}} {
+	for _, p := range []struct{ hidden, plain *deadletter.Properties }{
+		{&l.Properties, &unmasked.Properties},
+		{&l.Arrived, &unmasked.Arrived},
+	} {
 		was := textsOf(p.plain)
 		for i, text := range textsOf(p.hidden) {
 			if text.name == v.header {

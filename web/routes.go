@@ -213,7 +213,9 @@ func (w *Web) answerKnown(errorOf func(*http.Request) error) http.HandlerFunc {
 // methods returns the HTTP methods that a path accepts.
 func (w *Web) methods(path string) []string {
 	var list []string
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete,
+	} {
 		asked := method
 		if method == http.MethodHead {
 			asked = http.MethodGet

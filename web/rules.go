@@ -54,7 +54,11 @@ func (w *Web) rules(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
-	p := view.RulesPage{Shell: w.shell(r, "Rules", view.SectionRules), Mistakes: map[string]string{}, Tester: view.Tester{Mistakes: map[string]string{}}}
+	p := view.RulesPage{
+		Shell:    w.shell(r, "Rules", view.SectionRules),
+		Mistakes: map[string]string{},
+		Tester:   view.Tester{Mistakes: map[string]string{}},
+	}
 	if w.Rules != nil {
 		set := w.Rules.Set()
 		p.File, p.Loaded, p.Rules = set.File, set.Loaded, rulesOf(set)
@@ -110,7 +114,14 @@ func clausesOf(s rules.Step) []view.Clause {
 }
 
 func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
-	v := view.Rule{Name: rule.Name, OwnRetry: rule.Retry != nil, Discard: rule.Discard, Severity: rule.Severity, Notify: rule.Notify, YAML: rule.YAML}
+	v := view.Rule{
+		Name:     rule.Name,
+		OwnRetry: rule.Retry != nil,
+		Discard:  rule.Discard,
+		Severity: rule.Severity,
+		Notify:   rule.Notify,
+		YAML:     rule.YAML,
+	}
 	retry := retryOf(set, rule)
 	v.Retry = view.RetryPlan{
 		Delays: retry.Delays, First: retry.First, Max: retry.Max, Factor: retry.Factor,
@@ -146,9 +157,13 @@ func waiterWords(retry *rules.Retry) []string {
 	case rules.WaiterQueue:
 		return []string{"Letters wait in the broker, in a queue for each delay." + hands}
 	case rules.WaiterTTL:
-		return []string{"Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it, even if they wait longer." + hands}
+		return []string{
+			"Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it, even if they wait longer." + hands,
+		}
 	case rules.WaiterDelayed:
-		return []string{"Letters wait in the broker, in an exchange of type x-delayed-message. If the broker has no such exchange, they wait in the store." + hands}
+		return []string{
+			"Letters wait in the broker, in an exchange of type x-delayed-message. If the broker has no such exchange, they wait in the store." + hands,
+		}
 	}
 	return nil
 }

@@ -52,7 +52,11 @@ func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		if problem != nil {
-			p.Reason, p.Typed, p.Mistakes, p.Problem = reason, r.PostFormValue("count"), mistakes, "Nothing was changed: "+sentence(problem, statusOf(problem))+"."
+			p.Reason, p.Typed, p.Mistakes, p.Problem = reason, r.PostFormValue(
+				"count",
+			), mistakes, "Nothing was changed: "+sentence(
+				problem, statusOf(problem),
+			)+"."
 		}
 		return view.Apply(p), problem
 	})(rw, r)
@@ -98,7 +102,9 @@ func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, 
 }
 
 // errRulesChanged is the error if the rules have changed since they were shown.
-var errRulesChanged = fmt.Errorf("%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict)
+var errRulesChanged = fmt.Errorf(
+	"%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict,
+)
 
 func (w *Web) rulesLoaded() time.Time {
 	if w.Rules == nil {
@@ -111,7 +117,11 @@ func (w *Web) rulesLoaded() time.Time {
 // page with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
-		Shell: w.shell(r, "Apply the rules", view.SectionRules), Query: asked.Query.Fixed().String(), Loaded: w.rulesLoaded(), Done: !asked.DryRun, Restore: restorableWords(w.Restore),
+		Shell:   w.shell(r, "Apply the rules", view.SectionRules),
+		Query:   asked.Query.Fixed().String(),
+		Loaded:  w.rulesLoaded(),
+		Done:    !asked.DryRun,
+		Restore: restorableWords(w.Restore),
 	}
 	a, err := w.decideAgain(rw, r, asked)
 	if err != nil {
@@ -119,7 +129,12 @@ func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation
 	}
 	p.Looked, p.Unchanged, p.Stopped = a.Looked, a.Unchanged, a.Stopped
 	p.Changes = each(a.Changes, func(c operation.AppliedChange) view.ApplyChange {
-		return view.ApplyChange{From: view.ApplyDecision(c.From), To: view.ApplyDecision(c.To), Letters: c.Letters, Examples: c.Examples}
+		return view.ApplyChange{
+			From:     view.ApplyDecision(c.From),
+			To:       view.ApplyDecision(c.To),
+			Letters:  c.Letters,
+			Examples: c.Examples,
+		}
 	})
 	for _, reason := range slices.Sorted(maps.Keys(a.Left)) {
 		p.Left = append(p.Left, view.ConfirmSkip{Reason: reason, Letters: a.Left[reason]})

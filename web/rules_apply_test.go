@@ -20,11 +20,29 @@ import (
 func (h *house) wait(queue string, n int) []deadletter.ID {
 	h.t.Helper()
 	h.window++
-	w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000}
+	w := deadletter.Window{
+		Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+		Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000,
+	}
 	for i := range n {
-		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprint(queue, h.window, i)), Properties: deadletter.Properties{Headers: deadletter.Table{
-			"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start.Add(-time.Minute)}},
-		}}}
+		a := deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: queue,
+			Tag:        uint64(i + 1),
+			Body:       []byte(fmt.Sprint(queue, h.window, i)),
+			Properties: deadletter.Properties{Headers: deadletter.Table{
+				"x-death": []any{
+					deadletter.Table{
+						"queue":        queue,
+						"exchange":     "events",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{"k"},
+						"time":         start.Add(-time.Minute),
+					},
+				},
+			}},
+		}
 		print, err := a.Print()
 		if err != nil {
 			h.t.Fatal(err)
@@ -50,16 +68,31 @@ func TestRulesAreAppliedByTheAPI(t *testing.T) {
 	h := open(t)
 	sms := h.wait("sms", 5)
 	h.wait("email", 2)
-	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 200, `{"dry_run":false,"looked_at":7,"unchanged":7,"left_alone":{},"changes":[],"stopped":false}`)
-	h.postJSON("/api/v1/operations", `{"action":"reschedule","ids":["`+string(sms[4])+`"],"due_at":"2026-11-22T09:00:00Z"}`).want(t, 202)
+	h.postJSON("/api/v1/rules/apply", `{}`).want(
+		t, 200, `{"dry_run":false,"looked_at":7,"unchanged":7,"left_alone":{},"changes":[],"stopped":false}`,
+	)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"reschedule","ids":["`+string(sms[4])+`"],"due_at":"2026-11-22T09:00:00Z"}`,
+	).want(t, 202)
 	h.advance()
-	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage}})
-	change := `"changes":[{"from":{"rule":"default","outcome":"retry"},"to":{"rule":"default","outcome":"dead"},"letters":4,"examples":["` + string(sms[0]) + `","` + string(sms[1]) + `","` + string(sms[2]) + `"]}]`
-	h.postJSON("/api/v1/rules/apply", `{"q":"queue:sms","dry_run":true}`).want(t, 200, `{"dry_run":true,"looked_at":5,"unchanged":0,"left_alone":{"someone set its due time":1},`+change)
+	h.book.Replace(&rules.Set{
+		Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityPage},
+	})
+	change := `"changes":[{"from":{"rule":"default","outcome":"retry"},"to":{"rule":"default","outcome":"dead"},"letters":4,"examples":["` + string(
+		sms[0],
+	) + `","` + string(sms[1]) + `","` + string(sms[2]) + `"]}]`
+	h.postJSON("/api/v1/rules/apply", `{"q":"queue:sms","dry_run":true}`).want(
+		t, 200, `{"dry_run":true,"looked_at":5,"unchanged":0,"left_alone":{"someone set its due time":1},`+change,
+	)
 	h.get("/api/v1/letters/count?q=state:scheduled").want(t, 200, `"count":7`)
-	h.postJSON("/api/v1/rules/apply", `{"q":"queue:sms","reason":"the carrier is gone"}`).want(t, 200, `{"dry_run":false,"looked_at":5,"unchanged":0,"left_alone":{"someone set its due time":1},`+change)
+	h.postJSON("/api/v1/rules/apply", `{"q":"queue:sms","reason":"the carrier is gone"}`).want(
+		t, 200, `{"dry_run":false,"looked_at":5,"unchanged":0,"left_alone":{"someone set its due time":1},`+change,
+	)
 	h.get("/api/v1/letters/count?q=state:dead+severity:page").want(t, 200, `"count":4`)
-	h.get("/api/v1/audit?kind=rules+applied").want(t, 200, `"detail":"to 5 letters, those scheduled of queue:sms: 0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the carrier is gone"`)
+	h.get("/api/v1/audit?kind=rules+applied").want(
+		t, 200,
+		`"detail":"to 5 letters, those scheduled of queue:sms: 0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the carrier is gone"`,
+	)
 	h.get("/audit?kind=rules+applied").want(t, 200, "the carrier is gone")
 
 	h.postJSON("/api/v1/rules/apply", `{"q":"state:daed"}`).want(t, 400, `"position":6`)
@@ -94,8 +127,13 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 		h.get("/api/v1/letters/count?q=state:scheduled").want(t, 200, fmt.Sprintf(`"count":%d`, n))
 	}
 	h.get("/rules").want(t, 200, "Apply to scheduled letters", `action="/rules/apply/confirm"`)
-	h.post("/rules/apply/confirm", nil).want(t, 200, "Nothing would change", "0 of 7 scheduled letters would change, 7 already match the rules.", "All scheduled letters.")
-	h.postJSON("/api/v1/operations", `{"action":"reschedule","ids":["`+string(sms[4])+`"],"due_at":"2026-11-22T09:00:00Z"}`).want(t, 202)
+	h.post("/rules/apply/confirm", nil).want(
+		t, 200, "Nothing would change", "0 of 7 scheduled letters would change, 7 already match the rules.",
+		"All scheduled letters.",
+	)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"reschedule","ids":["`+string(sms[4])+`"],"due_at":"2026-11-22T09:00:00Z"}`,
+	).want(t, 202)
 	h.advance()
 
 	set := func(d rules.Rule, loaded time.Duration) {
@@ -104,7 +142,9 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 	}
 	set(rules.Rule{Retry: &rules.Retry{}, Severity: deadletter.SeverityPage}, 0)
 	plan := h.post("/rules/apply/confirm", url.Values{"q": {" queue:sms since:24h "}}).want(t, 200,
-		"Apply the rules to 4 letters", "4 of 5 scheduled letters would change, 0 already", "Nothing is changed yet.", "default: retried", "default: dead", "/letters/"+string(sms[0]), "1 letter:", "someone set its due time", "Apply to 4 letters")
+		"Apply the rules to 4 letters", "4 of 5 scheduled letters would change, 0 already", "Nothing is changed yet.",
+		"default: retried", "default: dead", "/letters/"+string(sms[0]), "1 letter:", "someone set its due time",
+		"Apply to 4 letters")
 	q, loaded := hidden(t, plan, "q"), hidden(t, plan, "loaded")
 	if !strings.HasPrefix(q, "queue:sms since:2026-11-19T09:01:00") || loaded != "2026-11-20T09:00:00Z" {
 		t.Errorf("the plan is for %q, rules of %q", q, loaded)
@@ -118,22 +158,41 @@ func TestRulesAreAppliedByThePage(t *testing.T) {
 		}
 		return v
 	}
-	h.post("/rules/apply", form("reason", strings.Repeat("x", 501))).want(t, 400, "Nothing was changed: see the marked field.", "at most 500 bytes", `id="rule-reason-wrong"`, "Apply to 4 letters", strings.Repeat("x", 501))
-	h.post("/rules/apply", form("loaded", "")).want(t, 409, "Nothing was changed: the rules have been reloaded since; below is what they would change now.", "the &lt;carrier&gt; is gone")
-	h.post("/rules/apply", form("q", "state:daed")).want(t, 400, `value="state:daed"`, `id="rule-q-wrong"`, "did you mean")
-	h.post("/rules/apply/confirm", url.Values{"q": {"state:<b>"}}).want(t, 400, `value="state:&lt;b&gt;"`, `aria-describedby="rule-q-wrong"`)
+	h.post("/rules/apply", form("reason", strings.Repeat("x", 501))).want(
+		t, 400, "Nothing was changed: see the marked field.", "at most 500 bytes", `id="rule-reason-wrong"`,
+		"Apply to 4 letters", strings.Repeat("x", 501),
+	)
+	h.post("/rules/apply", form("loaded", "")).want(
+		t, 409, "Nothing was changed: the rules have been reloaded since; below is what they would change now.",
+		"the &lt;carrier&gt; is gone",
+	)
+	h.post("/rules/apply", form("q", "state:daed")).want(
+		t, 400, `value="state:daed"`, `id="rule-q-wrong"`, "did you mean",
+	)
+	h.post("/rules/apply/confirm", url.Values{"q": {"state:<b>"}}).want(
+		t, 400, `value="state:&lt;b&gt;"`, `aria-describedby="rule-q-wrong"`,
+	)
 	waiting(7)
 
-	h.post("/rules/apply", form()).want(t, 200, "The rules were applied: 4 letters have changed", "4 of 5 scheduled letters changed", "default: dead", "Skipped", "Back to the rules")
+	h.post("/rules/apply", form()).want(
+		t, 200, "The rules were applied: 4 letters have changed", "4 of 5 scheduled letters changed", "default: dead",
+		"Skipped", "Back to the rules",
+	)
 	waiting(3)
 	h.get("/api/v1/letters/count?q=state:dead+severity:page").want(t, 200, `"count":4`)
-	h.get("/audit?kind=rules+applied").want(t, 200, "to 5 letters, those scheduled of queue:sms", "0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the &lt;carrier&gt; is gone")
+	h.get("/audit?kind=rules+applied").want(
+		t, 200, "to 5 letters, those scheduled of queue:sms",
+		"0 retried otherwise, 4 dead, 0 discarded, 0 unchanged, 1 left alone: the &lt;carrier&gt; is gone",
+	)
 	if n := strings.Count(h.get("/api/v1/audit?kind=rules+applied").text, `"kind":"rules applied"`); n != 1 {
 		t.Errorf("%d entries in the audit: who only asks leaves none", n)
 	}
 
 	set(rules.Rule{Discard: true, Retry: &rules.Retry{}}, time.Minute)
-	h.post("/rules/apply", form("q", "")).want(t, 409, "the rules have been reloaded since", "2 letters would be discarded, as known noise, and can be restored for 7 d.", "Apply to 2 letters, discard 2")
+	h.post("/rules/apply", form("q", "")).want(
+		t, 409, "the rules have been reloaded since",
+		"2 letters would be discarded, as known noise, and can be restored for 7 d.", "Apply to 2 letters, discard 2",
+	)
 	waiting(3)
 	h.Drain()
 	h.post("/rules/apply/confirm", nil).want(t, 503)
@@ -148,11 +207,19 @@ func TestALargeDiscardByARuleIsTyped(t *testing.T) {
 	h.Rules = h.book
 	h.wait("sms", 150)
 	h.book.Replace(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Discard: true, Retry: &rules.Retry{}}})
-	plan := h.post("/rules/apply/confirm", nil).want(t, 200, "Type 150, the number of letters to be discarded, to confirm", "discard 150")
-	form := url.Values{"loaded": {hidden(t, plan, "loaded")}, "discards": {hidden(t, plan, "discards")}, "count": {"15"}}
+	plan := h.post("/rules/apply/confirm", nil).want(
+		t, 200, "Type 150, the number of letters to be discarded, to confirm", "discard 150",
+	)
+	form := url.Values{
+		"loaded":   {hidden(t, plan, "loaded")},
+		"discards": {hidden(t, plan, "discards")},
+		"count":    {"15"},
+	}
 	h.post("/rules/apply", form).want(t, 400, "Type 150 to discard 150 letters.", `value="15"`)
 	form.Set("count", "150")
-	h.post("/rules/apply", form).want(t, 200, "The rules were applied: 150 letters have changed", "150 letters were discarded")
+	h.post("/rules/apply", form).want(
+		t, 200, "The rules were applied: 150 letters have changed", "150 letters were discarded",
+	)
 	h.get("/api/v1/letters/count?q=state:discarded").want(t, 200, `"count":150`)
 }
 

@@ -10,7 +10,12 @@ import (
 
 func TestDelaysInALine(t *testing.T) {
 	t.Parallel()
-	set := &rules.Set{Default: rules.Rule{Name: rules.DefaultName, Severity: deadletter.SeverityDigest, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second}}}}
+	set := &rules.Set{
+		Default: rules.Rule{
+			Name: rules.DefaultName, Severity: deadletter.SeverityDigest,
+			Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second}},
+		},
+	}
 	seconds := func(n int) (list []time.Duration) {
 		for i := range n {
 			list = append(list, time.Duration(i+1)*time.Second)
@@ -21,10 +26,25 @@ func TestDelaysInALine(t *testing.T) {
 		rule         *rules.Rule
 		reason, want string
 	}{
-		{&rules.Rule{Retry: &rules.Retry{Delays: []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}}, Severity: deadletter.SeverityPage}, "expired", "5 s, 30 s, 5 min, then dead: page"},
-		{&rules.Rule{Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 10, Jitter: 0.1}}, "", "54 s to 1 min 6 s, 9 min to 11 min, then dead: digest"},
-		{&rules.Rule{Retry: &rules.Retry{Delays: seconds(7)}}, "", "1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 7 s, then dead: digest"},
-		{&rules.Rule{Retry: &rules.Retry{Delays: seconds(1008)}}, "", "1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 1,002 more, then dead: digest"},
+		{
+			&rules.Rule{
+				Retry:    &rules.Retry{Delays: []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}},
+				Severity: deadletter.SeverityPage,
+			},
+			"expired", "5 s, 30 s, 5 min, then dead: page",
+		},
+		{
+			&rules.Rule{Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 10, Jitter: 0.1}}, "",
+			"54 s to 1 min 6 s, 9 min to 11 min, then dead: digest",
+		},
+		{
+			&rules.Rule{Retry: &rules.Retry{Delays: seconds(7)}}, "",
+			"1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 7 s, then dead: digest",
+		},
+		{
+			&rules.Rule{Retry: &rules.Retry{Delays: seconds(1008)}}, "",
+			"1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 1,002 more, then dead: digest",
+		},
 		{&rules.Rule{Retry: &rules.Retry{}}, "rejected", "no retry, dead: digest"},
 		{&rules.Rule{}, "rejected", "10 s, then dead: digest"},
 		{&rules.Rule{}, "expired", "no retry, dead: digest"},

@@ -31,7 +31,10 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 		"a dash by itself":          "  -\n    name: a\n    match: {queue: x}\n    retry: {attempts: 2}",
 		"blank lines and a comment": "\nname: a # the first\n\n  match: {queue: x}\n\n  retry: {attempts: 2}",
 	} {
-		set := &rules.Set{Rules: []rules.Rule{{Name: "a", YAML: text}, {Name: "b", YAML: text}}, Default: rules.Rule{YAML: "retry:\n  delays: [10s]"}}
+		set := &rules.Set{
+			Rules:   []rules.Rule{{Name: "a", YAML: text}, {Name: "b", YAML: text}},
+			Default: rules.Rule{YAML: "retry:\n  delays: [10s]"},
+		}
 		whole := allYAML(set)
 		var got struct {
 			Rules []struct {
@@ -43,11 +46,18 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 		}
 		d := yaml.NewDecoder(strings.NewReader(whole))
 		d.KnownFields(true)
-		if err := d.Decode(&got); err != nil || len(got.Rules) != 2 || got.Rules[1].Name != "a" || got.Rules[1].Match.Queue != "x" || got.Rules[0].Retry.Attempts != 2 || len(got.Default.Retry.Delays) != 1 {
+		if err := d.Decode(&got); err != nil || len(got.Rules) != 2 || got.Rules[1].Name != "a" ||
+			got.Rules[1].Match.Queue != "x" || got.Rules[0].Retry.Attempts != 2 || len(
+			got.Default.Retry.Delays,
+		) != 1 {
 			t.Errorf("%s: %v %+v\n%s", name, err, got, whole)
 		}
 	}
-	if got, want := allYAML(&rules.Set{Default: rules.Rule{Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: "digest"}}), "default:\n  retry: {delays: [10s, 1m40s]}\n  dead: {severity: digest}\n"; got != want {
+	if got, want := allYAML(&rules.Set{
+		Default: rules.Rule{
+			Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: "digest",
+		},
+	}), "default:\n  retry: {delays: [10s, 1m40s]}\n  dead: {severity: digest}\n"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	growing := rules.Rule{Retry: &rules.Retry{Attempts: 5, First: time.Second, Factor: 2.5, Max: time.Hour, Jitter: .2}}
@@ -62,7 +72,10 @@ func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {
 		became := map[deadletter.RuleOutcome]int{o: 7}
-		for _, counted := range []any{apiCountOf(view.RuleCount{Letters: 7, Become: became}), apiTotal(view.RuleTotal{Letters: 7, Become: became})} {
+		for _, counted := range []any{
+			apiCountOf(view.RuleCount{Letters: 7, Become: became}),
+			apiTotal(view.RuleTotal{Letters: 7, Become: became}),
+		} {
 			answer, err := json.Marshal(counted)
 			if want := fmt.Sprintf("%q:7", o); err != nil || !strings.Contains(string(answer), want) {
 				t.Errorf("%s without %s, %v", answer, want, err)
@@ -83,7 +96,8 @@ func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	nothing, set := of[""], &rules.Set{}
 	for _, o := range deadletter.RuleOutcomes {
 		rule := of[o]
-		if reflect.DeepEqual(ruleOf(&rule, set), ruleOf(&nothing, set)) || reflect.DeepEqual(apiRuleOf(&rule, nil), apiRuleOf(&nothing, nil)) {
+		if reflect.DeepEqual(ruleOf(&rule, set), ruleOf(&nothing, set)) ||
+			reflect.DeepEqual(apiRuleOf(&rule, nil), apiRuleOf(&nothing, nil)) {
 			t.Errorf("a rule of %s is shown as one that says nothing", o)
 		}
 	}

@@ -33,7 +33,13 @@ type fate struct {
 }
 
 func newSums(set, use *rules.Set) *sums {
-	s := &sums{set: set, use: use, at: map[string]int{}, totals: map[deadletter.State]*view.RuleTotal{}, fates: map[[2]view.Decided]*fate{}}
+	s := &sums{
+		set:    set,
+		use:    use,
+		at:     map[string]int{},
+		totals: map[deadletter.State]*view.RuleTotal{},
+		fates:  map[[2]view.Decided]*fate{},
+	}
 	for i := range set.Rules {
 		s.rules = append(s.rules, view.RuleCount{Rule: set.Rules[i].Name, Delays: delaysOf(set, &set.Rules[i], "")})
 	}
@@ -103,7 +109,8 @@ func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided
 // decide.
 func asItIs(was, would view.Decided) bool {
 	return was.State == deadletter.StateHeld ||
-		was.State.Ruled() == would.Outcome && was.Severity == would.Severity && (would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
+		was.State.Ruled() == would.Outcome && was.Severity == would.Severity &&
+			(would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
 // fill writes the totals to the parameter "out". Changed outcomes come before unchanged ones.
@@ -125,9 +132,13 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 		f.Letters, f.Examples = len(f.ids), f.ids[:min(len(f.ids), fateExamples)]
 		switch only := stateAndRule(key[0]); {
 		case f.Letters <= fateNamed:
-			f.Query = query.Query{}.With(query.ID, each(f.ids, func(id deadletter.ID) string { return string(id) })...).String()
+			f.Query = query.Query{}.With(
+				query.ID, each(f.ids, func(id deadletter.ID) string { return string(id) })...,
+			).String()
 		case all && alike[only] == 1 && only.Rule != "":
-			if text := q.Fixed().With(query.State, string(only.State)).With(query.Rule, only.Rule).String(); len(text) <= query.MaxText {
+			if text := q.Fixed().With(
+				query.State, string(only.State),
+			).With(query.Rule, only.Rule).String(); len(text) <= query.MaxText {
 				f.Query = text
 			}
 		}
@@ -135,7 +146,10 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 	}
 	slices.SortFunc(out.Fates, func(a, b view.Fate) int {
 		changed := map[bool]int{true: 1}
-		return cmp.Or(changed[a.Same]-changed[b.Same], cmp.Compare(b.Letters, a.Letters), strings.Compare(a.Was.Rule, b.Was.Rule), strings.Compare(a.Would.Rule, b.Would.Rule), strings.Compare(string(a.Examples[0]), string(b.Examples[0])))
+		return cmp.Or(
+			changed[a.Same]-changed[b.Same], cmp.Compare(b.Letters, a.Letters), strings.Compare(a.Was.Rule, b.Was.Rule),
+			strings.Compare(a.Would.Rule, b.Would.Rule), strings.Compare(string(a.Examples[0]), string(b.Examples[0])),
+		)
 	})
 }
 

@@ -31,8 +31,18 @@ func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, err
 	} else {
 		serial, _, _ := l.ID.Split()
 		f = rules.Facts{
-			Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue, Exchange: l.Origin.Exchange, Key: l.Origin.RoutingKey, Reason: l.Reason, Type: l.Type, Error: l.Error,
-			Attempts: l.Attempts, Reset: l.Reset, Age: w.Now().Sub(l.ReceivedAt), Serial: serial,
+			Broker:   l.Origin.Broker,
+			VHost:    l.Origin.VHost,
+			Queue:    l.Origin.Queue,
+			Exchange: l.Origin.Exchange,
+			Key:      l.Origin.RoutingKey,
+			Reason:   l.Reason,
+			Type:     l.Type,
+			Error:    l.Error,
+			Attempts: l.Attempts,
+			Reset:    l.Reset,
+			Age:      w.Now().Sub(l.ReceivedAt),
+			Serial:   serial,
 		}
 	}
 	if f.Header == nil {
@@ -122,7 +132,9 @@ func letterNotes(l *deadletter.Letter) []string {
 		notes = append(notes, "It cannot be decoded, so no rule applies when it arrives: it is dead at once.")
 	}
 	if l.Imported != "" {
-		notes = append(notes, "It was imported: it kept the state that it had when it was exported, and no rule decided.")
+		notes = append(
+			notes, "It was imported: it kept the state that it had when it was exported, and no rule decided.",
+		)
 	}
 	if l.State == deadletter.StateHeld {
 		notes = append(notes, "It is held: guards and people override the rules.")
@@ -133,10 +145,24 @@ func letterNotes(l *deadletter.Letter) []string {
 // testFacts finds the rule that applies to the facts that a person entered in a form.
 func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 	t.Facts = view.FactsForm{
-		Queue: form.Get("queue"), Reason: form.Get("reason"), Type: form.Get("type"), Error: form.Get("error"), Exchange: form.Get("exchange"), Key: form.Get("key"), Attempts: form.Get("attempts"),
-		Headers: form.Get("headers"),
+		Queue:    form.Get("queue"),
+		Reason:   form.Get("reason"),
+		Type:     form.Get("type"),
+		Error:    form.Get("error"),
+		Exchange: form.Get("exchange"),
+		Key:      form.Get("key"),
+		Attempts: form.Get("attempts"),
+		Headers:  form.Get("headers"),
 	}
-	in := api.Facts{Queue: t.Facts.Queue, Reason: t.Facts.Reason, Type: t.Facts.Type, Error: t.Facts.Error, Exchange: t.Facts.Exchange, Key: t.Facts.Key, Headers: map[string]string{}}
+	in := api.Facts{
+		Queue:    t.Facts.Queue,
+		Reason:   t.Facts.Reason,
+		Type:     t.Facts.Type,
+		Error:    t.Facts.Error,
+		Exchange: t.Facts.Exchange,
+		Key:      t.Facts.Key,
+		Headers:  map[string]string{},
+	}
 	if text := strings.TrimSpace(t.Facts.Attempts); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n > maxAttempts {
@@ -169,9 +195,22 @@ func testFacts(set *rules.Set, t *view.Tester, form url.Values) error {
 // answerOf converts a decision for the page. It omits the random delay, which differs for each
 // letter.
 func answerOf(f rules.Facts, v ruling) view.RuleAnswer {
-	a := view.RuleAnswer{Rule: v.Rule, Outcome: v.Outcome, Number: v.number, Low: v.low, High: v.high, Severity: v.Severity, Why: v.Why}
+	a := view.RuleAnswer{
+		Rule:     v.Rule,
+		Outcome:  v.Outcome,
+		Number:   v.number,
+		Low:      v.low,
+		High:     v.high,
+		Severity: v.Severity,
+		Why:      v.Why,
+	}
 	a.Known = view.Known([][2]string{
-		{"queue", f.Queue}, {"reason", f.Reason}, {"type", f.Type}, {"error", f.Error}, {"exchange", f.Exchange}, {"key", f.Key},
+		{"queue", f.Queue},
+		{"reason", f.Reason},
+		{"type", f.Type},
+		{"error", f.Error},
+		{"exchange", f.Exchange},
+		{"key", f.Key},
 	}, f.Attempts)
 	a.Steps = each(v.steps, func(s rules.Step) view.RuleStep {
 		return view.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: clausesOf(s)}

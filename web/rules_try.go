@@ -28,7 +28,10 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	// Forms send line breaks as CR LF.
-	p.Try = view.TryForm{Text: strings.ReplaceAll(r.PostFormValue("rules"), "\r\n", "\n"), Query: strings.TrimSpace(r.PostFormValue("q"))}
+	p.Try = view.TryForm{
+		Text:  strings.ReplaceAll(r.PostFormValue("rules"), "\r\n", "\n"),
+		Query: strings.TrimSpace(r.PostFormValue("q")),
+	}
 	err = w.tryText(r, &p)
 	if err == nil || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != "" {
 		return view.Rules(p), err

@@ -57,13 +57,30 @@ func TestRulesAreTried(t *testing.T) {
 	before := h.get("/api/v1/letters").text
 	a := h.try(triedRules, "")
 	const otherwise = "9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest"
-	if a.Matching != 8 || a.Looked != 8 || !a.Exact || len(a.Notes) != 1 || a.Notes[0] != "The text has no default; the one in use applies." {
+	if a.Matching != 8 || a.Looked != 8 || !a.Exact || len(a.Notes) != 1 ||
+		a.Notes[0] != "The text has no default; the one in use applies." {
 		t.Errorf("%+v", a)
 	}
 	want := []api.Fate{
-		{Was: api.WasDecided{State: "dead", Severity: "digest"}, Would: api.WouldDecide{Rule: "sms", Action: "retry", Delays: "5 s, 30 s, 5 min, then dead: page"}, Letters: 5, Examples: []deadletter.ID{sms[4], sms[3], sms[2]}},
-		{Was: api.WasDecided{State: "scheduled", Rule: "default", Delays: otherwise}, Would: api.WouldDecide{Rule: "noise", Action: "discard", Delays: "discarded at once"}, Letters: 2, Examples: []deadletter.ID{email[1], email[0]}},
-		{Was: api.WasDecided{State: "held"}, Would: api.WouldDecide{Rule: "default", Action: "retry", Delays: otherwise}, Same: true, Letters: 1, Examples: held},
+		{
+			Was:      api.WasDecided{State: "dead", Severity: "digest"},
+			Would:    api.WouldDecide{Rule: "sms", Action: "retry", Delays: "5 s, 30 s, 5 min, then dead: page"},
+			Letters:  5,
+			Examples: []deadletter.ID{sms[4], sms[3], sms[2]},
+		},
+		{
+			Was:      api.WasDecided{State: "scheduled", Rule: "default", Delays: otherwise},
+			Would:    api.WouldDecide{Rule: "noise", Action: "discard", Delays: "discarded at once"},
+			Letters:  2,
+			Examples: []deadletter.ID{email[1], email[0]},
+		},
+		{
+			Was:      api.WasDecided{State: "held"},
+			Would:    api.WouldDecide{Rule: "default", Action: "retry", Delays: otherwise},
+			Same:     true,
+			Letters:  1,
+			Examples: held,
+		},
 	}
 	got := make([]api.Fate, len(a.Fates))
 	for i, f := range a.Fates {
@@ -82,7 +99,10 @@ func TestRulesAreTried(t *testing.T) {
 	for _, n := range a.Totals {
 		said = append(said, n.Text)
 	}
-	if diff := cmp.Diff([]string{"Of 2 scheduled letters, 2 would be discarded.", "Of 5 dead letters, 5 would be retried.", "1 held letter would stay held. Once released, 1 would be retried."}, said); diff != "" {
+	if diff := cmp.Diff([]string{
+		"Of 2 scheduled letters, 2 would be discarded.", "Of 5 dead letters, 5 would be retried.",
+		"1 held letter would stay held. Once released, 1 would be retried.",
+	}, said); diff != "" {
 		t.Error(diff)
 	}
 	if after := h.get("/api/v1/letters").text; after != before {
@@ -121,7 +141,9 @@ func TestWhatIsAsItWasIsSaid(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
-	if got := h.try("default: {retry: {delays: []}}", "state:dead").Totals; len(got) != 1 || got[0].Text != "Of 3 dead letters, 3 would still be dead." {
+	if got := h.try(
+		"default: {retry: {delays: []}}", "state:dead",
+	).Totals; len(got) != 1 || got[0].Text != "Of 3 dead letters, 3 would still be dead." {
 		t.Errorf("%+v", got)
 	}
 }
@@ -133,11 +155,18 @@ func TestRulesAreTriedAsOfTheDeath(t *testing.T) {
 	h := open(t, withRetries)
 	h.wait("sms", 1)
 	h.late.Store(int64(2 * time.Hour))
-	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(2*time.Hour), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := h.store.ClaimDue(t.Context(), "main", start.Add(2*time.Hour), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+	})
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
-	if err := h.store.Mark(t.Context(), []deadletter.Mark{{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: start.Add(3 * time.Hour)}}, deadletter.Noted{}); err != nil {
+	if err := h.store.Mark(t.Context(), []deadletter.Mark{
+		{
+			Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			DueAt: start.Add(3 * time.Hour),
+		},
+	}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	h.late.Store(int64(240 * time.Hour))
@@ -163,10 +192,14 @@ func TestManyLettersHaveALink(t *testing.T) {
 	fate := func(rules, q string, limit int) api.Fate {
 		t.Helper()
 		var a api.WhatIf
-		h.postJSON("/api/v1/rules/test", fmt.Sprintf(`{"rules":%q,"q":%q,"limit":%d}`, rules, q, limit)).want(t, 200).json(t, &a)
+		h.postJSON(
+			"/api/v1/rules/test", fmt.Sprintf(`{"rules":%q,"q":%q,"limit":%d}`, rules, q, limit),
+		).want(t, 200).json(t, &a)
 		return a.Fates[0]
 	}
-	if f := fate("default: {retry: {delays: []}}", "queue:sms state:dead,scheduled", 500); f.Letters != 150 || f.Query != "queue:sms state:scheduled rule:default" {
+	if f := fate(
+		"default: {retry: {delays: []}}", "queue:sms state:dead,scheduled", 500,
+	); f.Letters != 150 || f.Query != "queue:sms state:scheduled rule:default" {
 		t.Errorf("%+v", f)
 	}
 	if f := fate("default: {retry: {delays: []}}", "queue:sms", 149); f.Letters != 149 || f.Query != "" {
@@ -187,12 +220,18 @@ func TestRulesWithMistakesAreNotTried(t *testing.T) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	h.receive("sms", 1, "x")
-	a := h.postJSON("/api/v1/rules/test", `{"rules":"- name: kanarie\n  mach: {}\n- name: b\n  dead: {notify: [kanarie]}\n"}`).want(t, 400, `"mistakes":[{"line":2,"column":3,"text":"there is no key \"mach\" in rules; the keys are dead`, `{"line":4,"column":19,"text":"there is no channel \"kanarie\": define it under channels"}]`)
+	a := h.postJSON(
+		"/api/v1/rules/test", `{"rules":"- name: kanarie\n  mach: {}\n- name: b\n  dead: {notify: [kanarie]}\n"}`,
+	).want(
+		t, 400, `"mistakes":[{"line":2,"column":3,"text":"there is no key \"mach\" in rules; the keys are dead`,
+		`{"line":4,"column":19,"text":"there is no channel \"kanarie\": define it under channels"}]`,
+	)
 	if kind := a.Header.Get("Content-Type"); kind != "application/problem+json" {
 		t.Error(kind)
 	}
 	h.post("/rules/try", url.Values{"rules": {"- name: kanarie\n  mach: {}\n"}}).want(t, 400)
-	if strings.Contains(log.String(), "kanarie") || !strings.Contains(log.String(), "mistakes in rules that were to be tried") {
+	if strings.Contains(log.String(), "kanarie") ||
+		!strings.Contains(log.String(), "mistakes in rules that were to be tried") {
 		t.Error(log.String())
 	}
 	for body, want := range map[string]string{
@@ -216,8 +255,12 @@ func TestALetterAndFactsByRulesThatAreTried(t *testing.T) {
 	h := open(t, withRetries)
 	id := h.receive("sms", 1, "x")[0]
 	text, _ := json.Marshal(triedRules)
-	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`).want(t, 200, `"rule":"sms"`, `"action":"retry","retry":1,"delay":"5s"`)
-	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
+	h.postJSON(
+		"/api/v1/rules/test", `{"rules":`+string(text)+`,"letter":"`+string(id)+`"}`,
+	).want(t, 200, `"rule":"sms"`, `"action":"retry","retry":1,"delay":"5s"`)
+	h.postJSON(
+		"/api/v1/rules/test", `{"rules":`+string(text)+`,"facts":{"queue":"email"}}`,
+	).want(t, 200, `"rule":"noise"`, `"action":"discard"`)
 }
 
 // TestTheTimeOfOneLetterIsBounded tries hostile rules on hostile letters, so that it takes very
@@ -271,11 +314,17 @@ func TestOthersLettersAreNotTried(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
-			return deadletter.Principal{Name: "ann", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}, nil
+			return deadletter.Principal{
+				Name: "ann",
+				Grants: []deadletter.Grant{
+					{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}},
+				},
+			}, nil
 		}
 	})
 	h.receive("sms", 2, "x")
-	h.postJSON("/api/v1/rules/test", `{"q":""}`).want(t, 403, "concerns all queues") // rules name queues that this caller may not see
+	// rules name queues that this caller may not see
+	h.postJSON("/api/v1/rules/test", `{"q":""}`).want(t, 403, "concerns all queues")
 	h.post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 403, "concerns all queues")
 }
 
@@ -284,13 +333,22 @@ func TestOthersLettersAreNotTried(t *testing.T) {
 func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
-	for _, clause := range []string{"field: {customer.email: 'kanarie*'}", "field: {card.number: '*'}", "field: {pin: 'k*'}", "field: {note: '*kanarie*'}", "header: {authorization: '*'}", "error: '*kanarie*'", "type: '*kanarie*'"} {
-		a := h.try("- {name: probe, match: {"+clause+"}, discard: true}", "id:"+letters["field"]+","+letters["redacted"]+","+letters["json"]+","+letters["pattern"]+","+letters["header"]+","+letters["type"]+","+letters["content type"])
+	for _, clause := range []string{
+		"field: {customer.email: 'kanarie*'}", "field: {card.number: '*'}", "field: {pin: 'k*'}",
+		"field: {note: '*kanarie*'}", "header: {authorization: '*'}", "error: '*kanarie*'", "type: '*kanarie*'",
+	} {
+		a := h.try(
+			"- {name: probe, match: {"+clause+"}, discard: true}",
+			"id:"+letters["field"]+","+letters["redacted"]+","+letters["json"]+","+letters["pattern"]+","+
+				letters["header"]+","+letters["type"]+","+letters["content type"],
+		)
 		if a.Looked != 7 || a.Rules[0].Letters != 0 {
 			t.Errorf("%s fits %d of %d letters", clause, a.Rules[0].Letters, a.Looked)
 		}
 	}
-	if a := h.try("- {name: probe, match: {field: {customer.name: 'Ann'}}, discard: true}", "id:"+letters["field"]); a.Rules[0].Letters != 1 {
+	if a := h.try(
+		"- {name: probe, match: {field: {customer.name: 'Ann'}}, discard: true}", "id:"+letters["field"],
+	); a.Rules[0].Letters != 1 {
 		t.Errorf("what is not masked is not seen: %+v", a)
 	}
 }
@@ -302,20 +360,44 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 	h := open(t, withRetries)
 	ids := h.receive("sms", 5, "x")
 	h.wait("email", 2)
-	h.get("/rules").want(t, 200, `action="/rules/try"`, html.EscapeString("default:\n  retry: {delays: [10s, 1m40s], jitter: 0.1}\n  dead: {severity: digest}\n"), "<code>dlo.yaml</code>", "then send SIGHUP to dlo or restart it", `href="#h-apply"`, "This changes nothing.")
-	a := h.post("/rules/try", url.Values{"rules": {strings.ReplaceAll(triedRules, "\n", "\r\n")}, "q": {" queue:sms,email "}}).want(
-		t, 200, "Looked at 7 of 7 letters, newest first.", "Of 5 dead letters, 5 would be retried.", "Of 2 scheduled letters, 2 would be discarded.", "Retried: rule sms", "5 s, 30 s, 5 min, then dead: page", "Discarded: rule noise",
-		"9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest", "The text has no default", `value="queue:sms,email"`, html.EscapeString(triedRules), `href="/letters?q=id%3A`+string(ids[4]), "Each rule that was tried: 2 of 3 apply")
+	h.get("/rules").want(
+		t, 200, `action="/rules/try"`,
+		html.EscapeString("default:\n  retry: {delays: [10s, 1m40s], jitter: 0.1}\n  dead: {severity: digest}\n"),
+		"<code>dlo.yaml</code>", "then send SIGHUP to dlo or restart it", `href="#h-apply"`, "This changes nothing.",
+	)
+	a := h.post("/rules/try", url.Values{
+		"rules": {strings.ReplaceAll(triedRules, "\n", "\r\n")},
+		"q":     {" queue:sms,email "},
+	}).want(
+		t, 200, "Looked at 7 of 7 letters, newest first.", "Of 5 dead letters, 5 would be retried.",
+		"Of 2 scheduled letters, 2 would be discarded.", "Retried: rule sms", "5 s, 30 s, 5 min, then dead: page",
+		"Discarded: rule noise",
+		"9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest", "The text has no default",
+		`value="queue:sms,email"`, html.EscapeString(triedRules), `href="/letters?q=id%3A`+string(ids[4]),
+		"Each rule that was tried: 2 of 3 apply")
 	if strings.Index(a.text, "h-rules") < strings.Index(a.text, `data-testid="tried"`) {
 		t.Error("the answer does not stand first")
 	}
-	h.post("/rules/try", url.Values{"rules": {"- name: <b>a\n  mach: {}\n"}, "q": {"queue:sms"}}).want(t, 400, "Line 2, column 3: there is no key &#34;mach&#34; in rules", `<code class="under">mach: {}</code>`, `data-line="2" data-column="3"`, "- name: &lt;b&gt;a\n  mach: {}\n", `value="queue:sms"`, `aria-invalid="true"`)
-	h.post("/rules/try", url.Values{"rules": {triedRules}, "q": {"queu:sms"}}).want(t, 400, "there is no field", `value="queu:sms"`, `id="rule-try-q-wrong"`, html.EscapeString(triedRules))
-	h.post("/rules/try", url.Values{"rules": {strings.Repeat("x", config.MaxPasted+1)}}).want(t, 400, "rules to try have at most 64 KiB")
+	h.post("/rules/try", url.Values{
+		"rules": {"- name: <b>a\n  mach: {}\n"},
+		"q":     {"queue:sms"},
+	}).want(
+		t, 400, "Line 2, column 3: there is no key &#34;mach&#34; in rules", `<code class="under">mach: {}</code>`,
+		`data-line="2" data-column="3"`, "- name: &lt;b&gt;a\n  mach: {}\n", `value="queue:sms"`, `aria-invalid="true"`,
+	)
+	h.post("/rules/try", url.Values{
+		"rules": {triedRules},
+		"q":     {"queu:sms"},
+	}).want(t, 400, "there is no field", `value="queu:sms"`, `id="rule-try-q-wrong"`, html.EscapeString(triedRules))
+	h.post("/rules/try", url.Values{
+		"rules": {strings.Repeat("x", config.MaxPasted+1)},
+	}).want(t, 400, "rules to try have at most 64 KiB")
 	open(t).post("/rules/try", url.Values{"rules": {triedRules}}).want(t, 404)
 	open(t, withRetries, func(o *web.Options) {
 		set := *o.Rules.Set()
-		set.File, set.Rules = "", []rules.Rule{{Name: "long", YAML: "name: long # " + strings.Repeat("x", config.MaxPasted)}}
+		set.File, set.Rules = "", []rules.Rule{
+			{Name: "long", YAML: "name: long # " + strings.Repeat("x", config.MaxPasted)},
+		}
 		o.Rules.Replace(&set)
 	}).get("/rules").want(t, 200, "The rules in use are too long to be shown here: 64 KiB", "dlo serve dlo.yaml")
 }
@@ -326,8 +408,11 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	t.Parallel()
 	none := &rules.Set{Channels: []string{"a", "b"}}
 	for _, text := range []string{
-		"default: {}", "default: {retry: {delays: []}}", "default: {retry: {first: 1s, attempts: 4, factor: 1, max: 1h, jitter: 0.25}}", "default: {retry: {first: 1s, attempts: 4}}", "default: {retry: {waiter: message-ttl}}",
-		"default: {dead: {severity: page, notify: [a, b]}, in_doubt: hold, watch: 30m, rate: 0, mirror_x_death: true}", "default: {rate: 2.5}",
+		"default: {}", "default: {retry: {delays: []}}",
+		"default: {retry: {first: 1s, attempts: 4, factor: 1, max: 1h, jitter: 0.25}}",
+		"default: {retry: {first: 1s, attempts: 4}}", "default: {retry: {waiter: message-ttl}}",
+		"default: {dead: {severity: page, notify: [a, b]}, in_doubt: hold, watch: 30m, rate: 0, mirror_x_death: true}",
+		"default: {rate: 2.5}",
 	} {
 		p, err := config.ReadRules(text, none)
 		if err != nil {
@@ -349,11 +434,17 @@ func TestRulesLeftOutAreNamed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries, func(o *web.Options) {
 		set := *o.Rules.Set()
-		set.Rules = []rules.Rule{{Name: "noise", Discard: true}, {Name: "billing", Retry: &rules.Retry{Attempts: 0}}, {Name: "sms", Retry: &rules.Retry{Attempts: 0}}}
+		set.Rules = []rules.Rule{
+			{Name: "noise", Discard: true},
+			{Name: "billing", Retry: &rules.Retry{Attempts: 0}},
+			{Name: "sms", Retry: &rules.Retry{Attempts: 0}},
+		}
 		o.Rules = rules.NewBook(&set)
 	})
 	h.receive("sms", 1, "x")
-	if notes := h.try(triedRules, "").Notes; !slices.Contains(notes, "The text replaces all rules. It leaves out 1 rule that is in use: billing.") {
+	if notes := h.try(triedRules, "").Notes; !slices.Contains(
+		notes, "The text replaces all rules. It leaves out 1 rule that is in use: billing.",
+	) {
 		t.Errorf("%q", notes)
 	}
 }

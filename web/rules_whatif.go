@@ -20,7 +20,9 @@ const (
 // most "limit" letters are tried, and whatIfTime is the time limit. For each letter, whatIf
 // compares two outcomes. One is the decision that the tried rules would have made when the letter
 // last died. The other is the real outcome. whatIf changes nothing.
-func (w *Web) whatIf(ctx context.Context, by deadletter.Principal, set *rules.Set, text string, limit int) (view.WhatIf, error) {
+func (w *Web) whatIf(
+	ctx context.Context, by deadletter.Principal, set *rules.Set, text string, limit int,
+) (view.WhatIf, error) {
 	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: limit}
 	q, err := query.Parse(text, w.queryOptions())
 	if err != nil {
@@ -73,7 +75,9 @@ func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]de
 // triedDecision returns the decision that rules would make about a letter. It stops when ctx ends.
 // It returns an error if the given reader may not see the letter. A letter that has crashed dlo too
 // often is dead, whatever the rules are.
-func (w *Web) triedDecision(ctx context.Context, reader deadletter.Principal, set *rules.Set, id deadletter.ID) (deadletter.Letter, rules.Decision, error) {
+func (w *Web) triedDecision(
+	ctx context.Context, reader deadletter.Principal, set *rules.Set, id deadletter.ID,
+) (deadletter.Letter, rules.Decision, error) {
 	var d rules.Decision
 	l, err := w.letterFor(ctx, reader, id)
 	switch {
@@ -82,7 +86,11 @@ func (w *Web) triedDecision(ctx context.Context, reader deadletter.Principal, se
 	case l.State == deadletter.StatePurged, l.Tried(): // the letter was purged, or no rule applies to it
 		return l, d, deadletter.ErrNotFound
 	case l.Undecodable():
-		return l, rules.Decision{Rule: set.Default.Name, Outcome: deadletter.RuleDead, Severity: set.Default.Severity}, nil
+		return l, rules.Decision{
+			Rule:     set.Default.Name,
+			Outcome:  deadletter.RuleDead,
+			Severity: set.Default.Severity,
+		}, nil
 	}
 	f, err := w.factsThen(ctx, &l)
 	if err != nil {

@@ -35,7 +35,9 @@ func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []s
 		notes = append(notes, text)
 	}
 	if len(p.Other) > 0 {
-		notes = append(notes, "Only rules and default are tried. These settings were not read: "+strings.Join(p.Other, ", ")+".")
+		notes = append(
+			notes, "Only rules and default are tried. These settings were not read: "+strings.Join(p.Other, ", ")+".",
+		)
 	}
 	return &p.Rules, notes, nil
 }
@@ -53,7 +55,8 @@ func leftOut(inUse, written []rules.Rule) string {
 	if len(names) == 0 {
 		return ""
 	}
-	text := "The text replaces all rules. It leaves out " + deadletter.Plural(len(names), "rule that is in use", "rules that are in use") + ": "
+	text := "The text replaces all rules. It leaves out " +
+		deadletter.Plural(len(names), "rule that is in use", "rules that are in use") + ": "
 	if more := len(names) - named; more > 0 {
 		names = append(names[:named], deadletter.Plural(more, "more", "more"))
 	}

@@ -61,7 +61,8 @@ func defaultYAML(r rules.Rule) string {
 func retryYAML(retry *rules.Retry) string {
 	text := "{"
 	if retry.Count() > 0 && len(retry.Delays) == 0 {
-		text += "attempts: " + strconv.Itoa(retry.Attempts) + ", first: " + retry.First.String() + ", factor: " + strconv.FormatFloat(max(1, retry.Factor), 'g', -1, 64)
+		text += "attempts: " + strconv.Itoa(retry.Attempts) + ", first: " + retry.First.String() + ", factor: " +
+			strconv.FormatFloat(max(1, retry.Factor), 'g', -1, 64)
 		if retry.Max > 0 {
 			text += ", max: " + retry.Max.String()
 		}
@@ -81,7 +82,9 @@ func retryYAML(retry *rules.Retry) string {
 // an element of a list.
 func dedented(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
-	for line, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
+	for line, rest, _ := strings.Cut(
+		text, "\n",
+	); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
 		text = rest
 	}
 	lines := strings.Split(text, "\n")
@@ -102,7 +105,8 @@ func dedented(text string) string {
 			margin = n
 		}
 	}
-	if !strings.HasPrefix(first, "- ") && strings.HasSuffix(strings.TrimSpace(first), ":") && margin == inside && lines[0] == first {
+	if !strings.HasPrefix(first, "- ") && strings.HasSuffix(strings.TrimSpace(first), ":") && margin == inside &&
+		lines[0] == first {
 		margin = 0 // the lines below belong to the key on the first line
 	}
 	lines[0] = strings.TrimLeft(strings.TrimPrefix(first, "- "), " ")

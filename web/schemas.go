@@ -16,13 +16,17 @@ import (
 
 // Readings contains the methods of the store that the page of schemas needs.
 type Readings interface {
-	Readings(ctx context.Context) ([]deadletter.ReadCount, error)                // how letters were read, by queue and type
-	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error) // the share of each type among the letters of a queue, from 0 to 1
+	// how letters were read, by queue and type
+	Readings(ctx context.Context) ([]deadletter.ReadCount, error)
+	// the share of each type among the letters of a queue, from 0 to 1
+	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
 	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
-	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) // fields that letters contain but their types do not define
+	// fields that letters contain but their types do not define
+	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error)
 	RereadProgress(ctx context.Context) (deadletter.RereadProgress, error)
-	Unmatched(ctx context.Context) (queues int, err error)        // the number of queues that need a schema
-	Oldest(ctx context.Context, q query.Query) (time.Time, error) // the time at which the first letter of q was received; zero if q selects none
+	Unmatched(ctx context.Context) (queues int, err error) // the number of queues that need a schema
+	// the time at which the first letter of q was received; zero if q selects none
+	Oldest(ctx context.Context, q query.Query) (time.Time, error)
 }
 
 const (
@@ -62,7 +66,11 @@ func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 // schemasView returns the page of schemas without the details that a reader can request.
 func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error) {
 	ctx, types := r.Context(), w.Decoder().Types
-	p := view.SchemasPage{Shell: w.shell(r, "Schemas", view.SectionSchemas), Library: w.Schemas != nil, PageSize: typedShown}
+	p := view.SchemasPage{
+		Shell:    w.shell(r, "Schemas", view.SectionSchemas),
+		Library:  w.Schemas != nil,
+		PageSize: typedShown,
+	}
 	names := types.Types()
 	p.Types = len(names)
 	p.Names, p.Unnamed = view.NamesOffered(names)

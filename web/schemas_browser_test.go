@@ -47,19 +47,31 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			says("Letters are being read again")
 			h.reread()
 			if scripts { // with scripts, the page is live
-				eventually(t, tab, `document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#rereading').innerText`)
+				eventually(
+					t, tab,
+					`document.querySelector('#coverage').innerText.includes('100%') && !document.querySelector('#rereading').innerText`,
+				)
 			}
 			tab.Open(url + "/letters/" + id)
 			eventually(t, tab, `document.querySelector('[data-testid=tree]')?.innerText.includes('"welcome_v3"')`)
 
 			click(`details.use summary`)
 			click(`details.use [value="binding"]`)
-			eventually(t, tab, `document.querySelector('[data-testid=picked]')?.innerText.includes('picked by local for email')`)
+			eventually(
+				t, tab,
+				`document.querySelector('[data-testid=picked]')?.innerText.includes('picked by local for email')`,
+			)
 			tab.Open(url + "/schemas?bind=email")
-			eventually(t, tab, `document.querySelector('#bind-queue').value == 'email' && document.querySelector('#types option').value == 'acme.notify.v1.EmailRequested'`)
+			eventually(
+				t, tab,
+				`document.querySelector('#bind-queue').value == 'email' && document.querySelector('#types option').value == 'acme.notify.v1.EmailRequested'`,
+			)
 			says("bound by local")
 			click(`[action="/schemas/picks/1/remove"] button`)
-			eventually(t, tab, `location.pathname == '/schemas' && document.readyState == 'complete' && !document.querySelector('main').innerText.includes('bound by local')`)
+			eventually(
+				t, tab,
+				`location.pathname == '/schemas' && document.readyState == 'complete' && !document.querySelector('main').innerText.includes('bound by local')`,
+			)
 			checkConsole(t, tab)
 		})
 	}

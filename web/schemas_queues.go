@@ -34,7 +34,9 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 // typedQueues returns the queues in which letters died. For each queue, it lists the types of the
 // letters, and how dlo chose each type. The queue with the most letters comes first. typedQueues
 // sets no links, so the caller has to add them.
-func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding) []view.TypedQueue {
+func (w *Web) typedQueues(
+	readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding,
+) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue
 	for _, r := range readings {
@@ -63,7 +65,9 @@ func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pi
 	for i := range list {
 		q := &list[i]
 		slices.SortFunc(q.By, func(a, b deadletter.ReadCount) int {
-			return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reading, b.Reading))
+			return cmp.Or(
+				cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reading, b.Reading),
+			)
 		})
 		slices.SortFunc(q.Types, func(a, b view.TypeCount) int {
 			return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type))
@@ -71,7 +75,10 @@ func (w *Web) typedQueues(readings []deadletter.ReadCount, picks []deadletter.Pi
 		boundTo(q, picks, bindings)
 	}
 	slices.SortFunc(list, func(a, b view.TypedQueue) int {
-		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
+		return cmp.Or(
+			cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker),
+			cmp.Compare(a.VHost, b.VHost),
+		)
 	})
 	return list
 }

@@ -27,7 +27,14 @@ func (w *Web) addSets(ctx context.Context, p *view.SchemasPage) error {
 	}
 	removed, err := w.Store.RemovedSchemas(ctx)
 	p.Removed = each(removed, func(v deadletter.SchemaVersion) view.SchemaVersion {
-		return view.SchemaVersion{Name: v.Name, Version: v.Version, Source: v.Source, Detail: v.Detail, By: v.By, At: v.RemovedAt}
+		return view.SchemaVersion{
+			Name:    v.Name,
+			Version: v.Version,
+			Source:  v.Source,
+			Detail:  v.Detail,
+			By:      v.By,
+			At:      v.RemovedAt,
+		}
 	})
 	return err
 }
@@ -44,7 +51,17 @@ func schemaProblems(s deadletter.SchemaStatus) []string {
 }
 
 func versionOf(s descriptor.Set) view.SchemaVersion {
-	return view.SchemaVersion{Name: s.Name, Version: s.Version, Source: s.Source, Detail: s.Detail, By: s.By, At: s.CurrentAt, Types: len(s.Types), Files: s.Files, Current: s.Current}
+	return view.SchemaVersion{
+		Name:    s.Name,
+		Version: s.Version,
+		Source:  s.Source,
+		Detail:  s.Detail,
+		By:      s.By,
+		At:      s.CurrentAt,
+		Types:   len(s.Types),
+		Files:   s.Files,
+		Current: s.Current,
+	}
 }
 
 // setDetail returns the details of the set with the given name.
@@ -83,7 +100,11 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 		return view.TypeSearch{}, invalid("a word to search for has at most %d bytes", maxSearch)
 	}
 	hits, more := w.Decoder().Types.Find(word)
-	return view.TypeSearch{Word: word, More: more, Hits: each(hits, func(h descriptor.Hit) view.TypeHit { return view.TypeHit(h) })}, nil
+	return view.TypeSearch{
+		Word: word,
+		More: more,
+		Hits: each(hits, func(h descriptor.Hit) view.TypeHit { return view.TypeHit(h) }),
+	}, nil
 }
 
 // typeSource returns a message type as .proto text. It also returns the queues that have letters of

@@ -22,7 +22,9 @@ const (
 
 // unmatched returns the queues with letters for which no message type was found. It describes the
 // newest letters of each queue.
-func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, several bool) (view.UnmatchedQueues, error) {
+func (w *Web) unmatched(
+	ctx context.Context, readings []deadletter.ReadCount, several bool,
+) (view.UnmatchedQueues, error) {
 	var all view.UnmatchedQueues
 	at := map[deadletter.Origin]int{}
 	for _, r := range readings {
@@ -40,7 +42,10 @@ func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, se
 		all.Letters += r.Letters
 	}
 	slices.SortFunc(all.Rows, func(a, b view.UnmatchedQueue) int {
-		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
+		return cmp.Or(
+			cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker),
+			cmp.Compare(a.VHost, b.VHost),
+		)
 	})
 	if all.More = len(all.Rows) - unmatchedShown; all.More > 0 {
 		all.Rows = all.Rows[:unmatchedShown]
@@ -64,7 +69,9 @@ func (w *Web) unmatched(ctx context.Context, readings []deadletter.ReadCount, se
 // lookAt adds to a row of the page what is known about the newest letters of its queue: their
 // number, their sizes, and the shape of the newest body.
 func (w *Web) lookAt(ctx context.Context, u *view.UnmatchedQueue, several bool) error {
-	q := queueLetters(u.Broker, u.VHost, u.Queue, several).With(query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous))
+	q := queueLetters(u.Broker, u.VHost, u.Queue, several).With(
+		query.Read, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous),
+	)
 	u.Link = view.LettersURL(q.String(), "", "")
 	rows, _, _, err := w.Store.Letters(ctx, q, deadletter.Page{Limit: unmatchedRows})
 	if err != nil || len(rows) == 0 {
@@ -113,7 +120,8 @@ const (
 func (s *shapes) find(id deadletter.ID, d *payload.Decoder) (shape, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.decoder != d || s.changes != d.Types.Changes() || time.Since(s.at) > shapesHold || len(s.known) >= shapesKnown {
+	if s.decoder != d || s.changes != d.Types.Changes() || time.Since(s.at) > shapesHold ||
+		len(s.known) >= shapesKnown {
 		s.decoder, s.changes, s.at, s.known = d, d.Types.Changes(), time.Now(), map[deadletter.ID]shape{}
 	}
 	found, ok := s.known[id]
@@ -144,7 +152,10 @@ func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 	if doc.Problem != "" {
 		s.why = doc.Problem
 	}
-	s.closest = each(doc.Ranking.Matches, func(m payload.Match) view.Candidate { return view.Candidate{Type: m.Type, Score: m.Score} })
+	s.closest = each(
+		doc.Ranking.Matches,
+		func(m payload.Match) view.Candidate { return view.Candidate{Type: m.Type, Score: m.Score} },
+	)
 	w.shapes.store(id, s)
 	return s, nil
 }

@@ -66,7 +66,9 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if p.Was != f.was {
 		f.was = p.Was
 		w.uploads.forget(key)
-		p.Key, p.Problem = w.uploads.keep(f), "Nothing was changed: the set has another version now. Below is what the file would change in that version."
+		p.Key, p.Problem = w.uploads.keep(
+			f,
+		), "Nothing was changed: the set has another version now. Below is what the file would change in that version."
 		return view.SchemaUpload(p), fmt.Errorf("%w: the set has changed", deadletter.ErrConflict)
 	}
 	done, err := w.loading.waitForPlace(r.Context())
@@ -97,8 +99,20 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 		return view.SchemaUploadPage{}, err
 	}
 	p := view.SchemaUploadPage{
-		Shell: w.shell(r, "Upload schemas", view.SectionSchemas), Set: c.Set, Version: c.Version, Known: c.Known, Types: e.Types, Files: e.Files,
-		Added: c.Added, Enums: c.Enums, Changed: changedOf(c.Changed), Removed: c.Removed, Conflicts: conflictsOf(c.Conflicts), Letters: e.Letters, Sampled: e.Sampled, Readable: e.Readable,
+		Shell:     w.shell(r, "Upload schemas", view.SectionSchemas),
+		Set:       c.Set,
+		Version:   c.Version,
+		Known:     c.Known,
+		Types:     e.Types,
+		Files:     e.Files,
+		Added:     c.Added,
+		Enums:     c.Enums,
+		Changed:   changedOf(c.Changed),
+		Removed:   c.Removed,
+		Conflicts: conflictsOf(c.Conflicts),
+		Letters:   e.Letters,
+		Sampled:   e.Sampled,
+		Readable:  e.Readable,
 	}
 	if _, was := w.Decoder().Types.Current(c.Set); was.Name != "" {
 		p.Was, p.WasAt = was.Version, was.CurrentAt
@@ -132,7 +146,12 @@ func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return view.SchemaRemove(view.SchemaRemovePage{Shell: w.shell(r, "Remove a set", view.SectionSchemas), Set: name, Types: e.Types, Letters: e.Letters}), nil
+	return view.SchemaRemove(view.SchemaRemovePage{
+		Shell:   w.shell(r, "Remove a set", view.SectionSchemas),
+		Set:     name,
+		Types:   e.Types,
+		Letters: e.Letters,
+	}), nil
 }
 
 // removeSchemas handles POST /schemas/remove, which the button on the confirmation page sends.

@@ -20,7 +20,9 @@ func (w *Web) brokers(ctx context.Context) []deadletter.BrokerStatus {
 	if scope.Everywhere() {
 		return all
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(b deadletter.BrokerStatus) bool { return !scope.Touches(b.Name, b.VHost) })
+	all = slices.DeleteFunc(
+		slices.Clone(all), func(b deadletter.BrokerStatus) bool { return !scope.Touches(b.Name, b.VHost) },
+	)
 	for i := range all {
 		all[i].Rights, all[i].Inboxes = nil, nil
 	}
@@ -56,7 +58,9 @@ func (w *Web) reports(ctx context.Context) []topology.Report {
 	if scope.Everywhere() {
 		return all
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(r topology.Report) bool { return !scope.Touches(r.Broker, r.VHost) })
+	all = slices.DeleteFunc(
+		slices.Clone(all), func(r topology.Report) bool { return !scope.Touches(r.Broker, r.VHost) },
+	)
 	for i := range all {
 		r := &all[i]
 		outside := func(queue string) bool {
@@ -73,7 +77,9 @@ func (w *Web) reports(ctx context.Context) []topology.Report {
 				way.Key = ""
 			}
 		}
-		r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f topology.Finding) bool { return outside(f.Queue) })
+		r.Findings = slices.DeleteFunc(
+			slices.Clone(r.Findings), func(f topology.Finding) bool { return outside(f.Queue) },
+		)
 		for i, f := range r.Findings {
 			if slices.ContainsFunc(f.Others, hidden) {
 				r.Findings[i] = f.Apart()

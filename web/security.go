@@ -50,7 +50,10 @@ func (w *Web) recover(next http.Handler) http.Handler {
 			case p == http.ErrAbortHandler:
 				panic(p)
 			default:
-				w.Log.Error("panic", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "panic", fmt.Sprintf("%.200v", p), "stack", string(debug.Stack()))
+				w.Log.Error(
+					"panic", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "panic",
+					fmt.Sprintf("%.200v", p), "stack", string(debug.Stack()),
+				)
 				w.fail(rw, r, errors.New("panic"))
 			}
 		}()

@@ -43,10 +43,14 @@ func TestEveryAnswerCarriesTheHeaders(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.receive("sms", 1, "x")[0]
-	for _, path := range []string{"/letters?q=", "/letters?q=wrong", "/letters/" + string(id), "/operations", "/nowhere", "/api/v1/letters", "/api/v1/nowhere", "/healthz", "/readyz", "/static/nothing"} {
+	for _, path := range []string{
+		"/letters?q=", "/letters?q=wrong", "/letters/" + string(id), "/operations", "/nowhere", "/api/v1/letters",
+		"/api/v1/nowhere", "/healthz", "/readyz", "/static/nothing",
+	} {
 		a := h.get(path)
 		for header, want := range map[string]string{
-			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy":   "same-origin",
 			"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
 		} {
 			if got := a.Header.Get(header); got != want {
@@ -62,7 +66,10 @@ func TestEveryAnswerCarriesTheHeaders(t *testing.T) {
 func TestAForeignHostIsMisdirected(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for host, want := range map[string]int{"dlo.example": 200, "DLO.example:8672": 200, "evil.example": 421, "dlo.example.evil.example": 421, "": 421, "127.0.0.1:8672": 421} {
+	for host, want := range map[string]int{
+		"dlo.example": 200, "DLO.example:8672": 200, "evil.example": 421, "dlo.example.evil.example": 421, "": 421,
+		"127.0.0.1:8672": 421,
+	} {
 		for _, path := range []string{"/operations", "/api/v1/letters", "/readyz"} {
 			r := request("GET", path, "")
 			r.Host = host
@@ -106,28 +113,39 @@ func TestAnotherSiteCannotAct(t *testing.T) {
 	session := g.cookies
 	paths := strings.NewReplacer("{id}", "1", "{set}", "shop", "{name}", "main")
 	acts := 0
-	if err := chi.Walk(g.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method) || strings.HasPrefix(route, "/static/") {
+	if err := chi.Walk(
+		g.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			if slices.Contains([]string{
+				http.MethodGet, http.MethodHead, http.MethodOptions,
+			}, method) || strings.HasPrefix(route, "/static/") {
+				return nil
+			}
+			acts++
+			for _, header := range [][2]string{
+				{"Sec-Fetch-Site", "cross-site"},
+				{"Sec-Fetch-Site", "same-site"},
+				{"Origin", "https://evil.example"},
+				{"Origin", "null"},
+			} {
+				r := request(method, paths.Replace(route), "")
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				r.Header.Set(header[0], header[1])
+				for _, c := range session {
+					r.AddCookie(c)
+				}
+				bare := view.ErrorText(403) + "\n"
+				if strings.HasPrefix(route, "/api/") {
+					bare = `{"type":"about:blank","title":"Forbidden","status":403}` + "\n"
+				}
+				if a := g.do(r); a.StatusCode != 403 || len(a.Cookies()) > 0 || a.text != bare {
+					t.Errorf(
+						"%s %s with %s: %s gives %d, %.200s", method, route, header[0], header[1], a.StatusCode, a.text,
+					)
+				}
+			}
 			return nil
-		}
-		acts++
-		for _, header := range [][2]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
-			r := request(method, paths.Replace(route), "")
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set(header[0], header[1])
-			for _, c := range session {
-				r.AddCookie(c)
-			}
-			bare := view.ErrorText(403) + "\n"
-			if strings.HasPrefix(route, "/api/") {
-				bare = `{"type":"about:blank","title":"Forbidden","status":403}` + "\n"
-			}
-			if a := g.do(r); a.StatusCode != 403 || len(a.Cookies()) > 0 || a.text != bare {
-				t.Errorf("%s %s with %s: %s gives %d, %.200s", method, route, header[0], header[1], a.StatusCode, a.text)
-			}
-		}
-		return nil
-	}); err != nil {
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if acts < 60 {
@@ -164,7 +182,9 @@ func TestAnotherSiteMayLinkHere(t *testing.T) {
 		{"/api/v1/events", "cross-site", "navigate", "document", 403},
 	} {
 		r := request("GET", c.path, "")
-		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest} {
+		for name, value := range map[string]string{
+			"Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest,
+		} {
 			if value != "" {
 				r.Header.Set(name, value)
 			}
@@ -183,9 +203,16 @@ func TestGetChangesNothing(t *testing.T) {
 		o.Drains, o.Trials = &fakeDrains{}, &staged{newest: &deadletter.Trial{State: deadletter.TrialDone}}
 	})
 	id := string(h.receive("sms", 1, "x")[0])
-	paths := []string{"/api/v1/types/proto?type=acme.notify.v1.SmsRequested", "/letters/" + id + "/body", "/letters/" + id + "/edit", "/letters/" + id + "/copy", "/queues/one?broker=main&vhost=%2F&queue=sms", "/letters/" + id + "/copy?as=curl", "/letters/compare?a=" + id + "&b=" + id, "/api/v1/letters/compare?a=" + id + "&b=" + id, "/groups/G-1", "/api/v1/letters/" + id, "/api/v1/letters/" + id + "/body", "/api/v1/groups/G-1"}
+	paths := []string{
+		"/api/v1/types/proto?type=acme.notify.v1.SmsRequested", "/letters/" + id + "/body", "/letters/" + id + "/edit",
+		"/letters/" + id + "/copy", "/queues/one?broker=main&vhost=%2F&queue=sms", "/letters/" + id + "/copy?as=curl",
+		"/letters/compare?a=" + id + "&b=" + id, "/api/v1/letters/compare?a=" + id + "&b=" + id, "/groups/G-1",
+		"/api/v1/letters/" + id, "/api/v1/letters/" + id + "/body", "/api/v1/groups/G-1",
+	}
 	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if method == "GET" && !strings.ContainsAny(route, "{*") && !strings.HasSuffix(route, "/events") && route != "/readyz" && route != "/api/v1/types/proto" && route != "/api/v1/letters/compare" && route != "/queues/one" && route != "/welcome" {
+		if method == "GET" && !strings.ContainsAny(route, "{*") && !strings.HasSuffix(route, "/events") &&
+			route != "/readyz" && route != "/api/v1/types/proto" && route != "/api/v1/letters/compare" &&
+			route != "/queues/one" && route != "/welcome" {
 			paths = append(paths, route)
 		}
 		return nil
@@ -214,7 +241,12 @@ func TestEveryActionPassesTheGate(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(o *web.Options) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) {
-			return deadletter.Principal{Name: "mallory", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}}}}, nil
+			return deadletter.Principal{
+				Name: "mallory",
+				Grants: []deadletter.Grant{
+					{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}},
+				},
+			}, nil
 		}
 	})
 	id := string(h.receive("sms", 1, "x")[0])
@@ -222,7 +254,11 @@ func TestEveryActionPassesTheGate(t *testing.T) {
 	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}}).want(t, 404)
 	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+id+`"]}`).want(t, 404)
 	h.postJSON("/api/v1/operations", `{"action":"discard","dry_run":true,"ids":["`+id+`"]}`).want(t, 404)
-	for _, path := range []string{"/letters/" + id, "/letters/" + id + "/body", "/letters/" + id + "/copy", "/letters/" + id + "/copy?as=curl", "/letters/compare?a=" + id + "&b=" + id, "/api/v1/letters/compare?a=" + id + "&b=" + id, "/api/v1/letters/" + id, "/api/v1/letters/" + id + "/body"} {
+	for _, path := range []string{
+		"/letters/" + id, "/letters/" + id + "/body", "/letters/" + id + "/copy", "/letters/" + id + "/copy?as=curl",
+		"/letters/compare?a=" + id + "&b=" + id, "/api/v1/letters/compare?a=" + id + "&b=" + id,
+		"/api/v1/letters/" + id, "/api/v1/letters/" + id + "/body",
+	} {
 		h.get(path).want(t, 404)
 	}
 }
@@ -291,7 +327,8 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	h := open(t, func(o *web.Options) { o.Hosts = nil })
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = h.Server()
-	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second // the stream continues beyond these timeouts
+	// the stream continues beyond these timeouts
+	server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second
 	server.Start()
 	defer server.Close()
 	res, err := http.Get(server.URL + "/events?since=0")

@@ -31,12 +31,16 @@ type values struct {
 
 // inGroup returns the query for the letters of a group that wait for a decision of a person.
 func inGroup(id deadletter.GroupID) query.Query {
-	return (query.Query{}).With(query.Group, id.String()).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
+	return (query.Query{}).With(query.Group, id.String()).With(
+		query.State, string(deadletter.StateDead), string(deadletter.StateHeld),
+	)
 }
 
 // quietIn returns the query for the letters of a queue that were sent again and did not die again.
 func quietIn(o deadletter.Origin) query.Query {
-	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(query.State, string(deadletter.StateSettled))
+	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(
+		query.State, string(deadletter.StateSettled),
+	)
 }
 
 // valuesIn counts the values of the newest letters that q selects. Masked values are replaced. It
@@ -131,7 +135,12 @@ func differences(here, quiet values) []view.Different {
 		}
 		best := view.Different{Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field])}
 		for value := range here.counts[field] {
-			d := view.Different{Field: field, Value: value, Here: here.counts[field][value], Otherwise: quiet.counts[field][value]}
+			d := view.Different{
+				Field:     field,
+				Value:     value,
+				Here:      here.counts[field][value],
+				Otherwise: quiet.counts[field][value],
+			}
 			switch more := gap(d, here.of, quiet.of) - gap(best, here.of, quiet.of); {
 			case more > 0, more == 0 && (best.Value == "" || value < best.Value):
 				best = d
@@ -151,7 +160,9 @@ func differences(here, quiet values) []view.Different {
 // Letters that died again are expected to differ in such a header.
 func aboutDeath(field string) bool {
 	name, header := strings.CutPrefix(strings.ToLower(field), "header.")
-	return header && slices.ContainsFunc([]string{"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver"}, func(word string) bool {
+	return header && slices.ContainsFunc([]string{
+		"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver",
+	}, func(word string) bool {
 		return strings.Contains(name, word)
 	})
 }
@@ -194,7 +205,9 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	doc := w.Decoder().Letter(&l)
 	addLeaves(doc.Fields, "", values)
 	w.hide(&l)
-	for i, value := range []string{l.Properties.AppID, l.Properties.Type, l.Properties.ContentType, l.Origin.RoutingKey, l.Origin.Exchange} {
+	for i, value := range []string{
+		l.Properties.AppID, l.Properties.Type, l.Properties.ContentType, l.Origin.RoutingKey, l.Origin.Exchange,
+	} {
 		addValue(values, propertyNames[i], value)
 	}
 	for name, value := range l.Arrived.Headers {

@@ -15,7 +15,13 @@ const themeCookie = "theme"
 // because the frame of an error page must not fail.
 func (w *Web) shell(r *http.Request, title string, section view.Section) view.Shell {
 	s := view.Shell{
-		Title: title, Section: section, Path: r.URL.RequestURI(), Actor: principal(r).Name, As: principal(r).As, Live: true, Now: w.Now(),
+		Title:   title,
+		Section: section,
+		Path:    r.URL.RequestURI(),
+		Actor:   principal(r).Name,
+		As:      principal(r).As,
+		Live:    true,
+		Now:     w.Now(),
 	}
 	if seen, err := w.Store.Position(r.Context()); err == nil {
 		s.Seen = strconv.FormatInt(seen, 10)
@@ -56,7 +62,19 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 }
 
 func broker(b deadletter.BrokerStatus) view.Broker {
-	v := view.Broker{Label: view.Label{Text: b.Label, Colour: b.Colour}, Name: b.Name, VHost: b.VHost, Up: b.Connected, Reached: b.Reached, Met: b.Version != "", Exchange: b.Exchange, Setting: b.Setting, Since: b.Since, NextTry: b.NextTry, Detail: b.Reason}
+	v := view.Broker{
+		Label:    view.Label{Text: b.Label, Colour: b.Colour},
+		Name:     b.Name,
+		VHost:    b.VHost,
+		Up:       b.Connected,
+		Reached:  b.Reached,
+		Met:      b.Version != "",
+		Exchange: b.Exchange,
+		Setting:  b.Setting,
+		Since:    b.Since,
+		NextTry:  b.NextTry,
+		Detail:   b.Reason,
+	}
 	if b.Connected {
 		v.Detail = strings.TrimSpace("RabbitMQ " + b.Version)
 	}
@@ -65,10 +83,21 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 }
 
 // lettersOf maps the kind of a problem to a query for the letters that the problem affects.
-var lettersOf = map[deadletter.ProblemKind]string{deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored)}
+var lettersOf = map[deadletter.ProblemKind]string{
+	deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored),
+}
 
 func problem(p deadletter.Problem) view.Problem {
-	return view.Problem{Title: p.Title, Text: p.Text, Cure: p.Cure, Inbox: p.Inbox, Unread: p.Kind == deadletter.ProblemInboxNotRead, Pages: p.Severity == deadletter.SeverityPage, Asks: p.Kind == deadletter.ProblemStoreUnproved, Query: lettersOf[p.Kind]}
+	return view.Problem{
+		Title:  p.Title,
+		Text:   p.Text,
+		Cure:   p.Cure,
+		Inbox:  p.Inbox,
+		Unread: p.Kind == deadletter.ProblemInboxNotRead,
+		Pages:  p.Severity == deadletter.SeverityPage,
+		Asks:   p.Kind == deadletter.ProblemStoreUnproved,
+		Query:  lettersOf[p.Kind],
+	}
 }
 
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that
@@ -83,6 +112,14 @@ func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
 	if chosen == view.ThemeSystem {
 		age = -1
 	}
-	http.SetCookie(rw, &http.Cookie{Name: themeCookie, Value: string(chosen), Path: "/", MaxAge: age, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(rw, &http.Cookie{
+		Name:     themeCookie,
+		Value:    string(chosen),
+		Path:     "/",
+		MaxAge:   age,
+		HttpOnly: true,
+		Secure:   r.TLS != nil,
+		SameSite: http.SameSiteStrictMode,
+	})
 	redirect(rw, r.PostFormValue("return"))
 }

@@ -56,7 +56,14 @@ func (w *Web) browser(r *http.Request) identity.Browser {
 // keep sets the cookie of a session. If the secret is "", it deletes the cookie. The cookie ends
 // when the browser is closed.
 func (w *Web) keep(rw http.ResponseWriter, secret string) {
-	c := &http.Cookie{Name: identity.CookieName(w.Secure), Value: secret, Path: "/", HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{
+		Name:     identity.CookieName(w.Secure),
+		Value:    secret,
+		Path:     "/",
+		HttpOnly: true,
+		Secure:   w.Secure,
+		SameSite: http.SameSiteLaxMode,
+	}
 	if secret == "" {
 		c.MaxAge = -1
 	}
@@ -243,7 +250,9 @@ func (w *Web) changePassword(rw http.ResponseWriter, r *http.Request) {
 		refused(http.StatusBadRequest, "The two passwords differ.")
 		return
 	}
-	secret, err := w.Users.ChangePassword(r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("old"), r.PostForm.Get("new"), w.browser(r))
+	secret, err := w.Users.ChangePassword(
+		r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("old"), r.PostForm.Get("new"), w.browser(r),
+	)
 	var p view.SignInPage
 	if code := w.refusedSignIn(rw, &p, w.Users.Left(principal(r).Name, w.Address(r)), err); code != 0 {
 		refused(code, p.Error)

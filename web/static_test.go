@@ -25,7 +25,8 @@ func TestHashedNamesAreServedForEver(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes, %s", url, w.Code, w.Body.Len(), w.Header().Get("Content-Type"))
 		}
 		for header, want := range map[string]string{
-			"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
+			"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
+			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if got := w.Header().Get(header); got != want {
 				t.Errorf("%s: %s is %q, want %q", url, header, got, want)

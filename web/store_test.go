@@ -26,19 +26,28 @@ func TestLettersOfARestoredStore(t *testing.T) {
 	const may = "may have been sent after the copy was made from which this store was restored"
 	h.get("/letters/"+string(ids[0])).want(t, 200, may, `href="/letters?q=doubt%3Arestored"`)
 	h.get("/letters/"+string(ids[0])+"/edit").want(t, 200, may)
-	list := h.get("/letters?q=doubt:restored").want(t, 200, "3 match", may, "Discard all 3 that match", "Requeue all 3 that match").text
+	list := h.get("/letters?q=doubt:restored").want(
+		t, 200, "3 match", may, "Discard all 3 that match", "Requeue all 3 that match",
+	).text
 
 	form := url.Values{"action": {"requeue"}, "scope": {"ids"}, "id": {string(ids[0]), string(ids[1])}}
 	h.post("/letters/confirm", form).want(t, 200, deadletter.WhyRestored, "Include letters that may have been sent")
 	form.Set("restored", "1")
-	h.post("/letters/confirm", form).want(t, 200, "This includes letters", `name="restored" value="1"`, "Requeue 2 letters")
+	h.post("/letters/confirm", form).want(
+		t, 200, "This includes letters", `name="restored" value="1"`, "Requeue 2 letters",
+	)
 	form.Set("key", "k")
 	h.post("/operations", form).redirectsTo(t, "/operations/O-1")
 	if op, err := h.store.Operation(t.Context(), 1); err != nil || !op.Restored {
 		t.Errorf("%+v, %v", op, err)
 	}
 
-	all := url.Values{"action": {"requeue"}, "scope": {field(t, list, "scope")}, "q": {field(t, list, "q")}, "until": {field(t, list, "until")}}
+	all := url.Values{
+		"action": {"requeue"},
+		"scope":  {field(t, list, "scope")},
+		"q":      {field(t, list, "q")},
+		"until":  {field(t, list, "until")},
+	}
 	h.post("/letters/confirm", all).want(t, 200, "Requeue 1 letter") // the other letters belong to the operation
 }
 

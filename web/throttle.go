@@ -33,7 +33,8 @@ func (l *throttle) take(key string, perSecond float64, now time.Time) time.Durat
 	limiter := l.known[key]
 	if limiter == nil {
 		if len(l.known) >= maxLimited {
-			for k, one := range l.known { // forget keys whose quota is full again, because a new entry has the same quota
+			// forget keys whose quota is full again, because a new entry has the same quota
+			for k, one := range l.known {
 				if one.TokensAt(now) >= float64(one.Burst()) {
 					delete(l.known, k)
 				}
@@ -71,7 +72,9 @@ func (w *Web) tooMany(rw http.ResponseWriter, key string, perSecond float64) err
 	}
 	seconds := int(math.Ceil(delay.Seconds()))
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return fmt.Errorf("%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds)
+	return fmt.Errorf(
+		"%w: these are more requests than %g per second; try again in %d s", deadletter.ErrTooMany, perSecond, seconds,
+	)
 }
 
 // tooManyFrom limits the requests of unknown callers. It returns an error if too many such requests

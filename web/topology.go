@@ -51,7 +51,13 @@ func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
 	reports := w.reports(ctx)
 	for i := range reports {
 		r := &reports[i]
-		look := view.PathLook{Place: placeOf(r.Broker, r.VHost), ReadAt: r.ReadAt, Passive: r.Passive, Failed: r.Failed, Queues: r.Queues}
+		look := view.PathLook{
+			Place:   placeOf(r.Broker, r.VHost),
+			ReadAt:  r.ReadAt,
+			Passive: r.Passive,
+			Failed:  r.Failed,
+			Queues:  r.Queues,
+		}
 		for _, g := range r.Gaps {
 			look.Gaps = append(look.Gaps, g.What+": "+g.Why)
 		}
@@ -97,7 +103,14 @@ func groupAlike(reports []topology.Report) [][]topology.Finding {
 // show messages without taking them from the queue.
 func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
-	p := view.Fault{Severity: f.Severity, Loses: f.Loses, Why: f.Why, Cure: f.Cure, Likely: f.Sure == topology.Likely, Since: f.Since}
+	p := view.Fault{
+		Severity: f.Severity,
+		Loses:    f.Loses,
+		Why:      f.Why,
+		Cure:     f.Cure,
+		Likely:   f.Sure == topology.Likely,
+		Since:    f.Since,
+	}
 	for i := range same {
 		p.Titles = append(p.Titles, same[i].Title)
 		if same[i].Since.Before(p.Since) {
@@ -105,7 +118,11 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 		}
 	}
 	if f.Kind == topology.RedeliveryStorm && len(same) == 1 {
-		q := queueQuery(deadletter.Origin{Broker: f.Broker, VHost: f.VHost, Queue: f.Queue}).With(query.State, string(deadletter.StateRequeued))
+		q := queueQuery(deadletter.Origin{
+			Broker: f.Broker,
+			VHost:  f.VHost,
+			Queue:  f.Queue,
+		}).With(query.State, string(deadletter.StateRequeued))
 		if n, _, err := w.Store.Count(ctx, q, countedTo); err == nil {
 			p.Sent, p.SentURL = n, view.LettersURL(q.String(), "", "")
 		}

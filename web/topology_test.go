@@ -26,15 +26,33 @@ func (looked) Refresh(context.Context, string, string) {}
 
 func (l looked) Plan(w topology.Wish) ([]topology.Plan, error) {
 	s := topology.Snapshot{
-		Broker: l[0].Broker, VHost: l[0].VHost, Queues: []topology.Queue{{Name: "sms", Arguments: topology.Definition{"x-max-length": json.Number("5")}}, {Name: "dlo.letters"}},
-		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+		Broker: l[0].Broker,
+		VHost:  l[0].VHost,
+		Queues: []topology.Queue{
+			{Name: "sms", Arguments: topology.Definition{"x-max-length": json.Number("5")}},
+			{Name: "dlo.letters"},
+		},
+		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}},
+		Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}
-	return []topology.Plan{topology.MakePlan(&s, topology.Want{Queues: topology.Choose(&s, l[0].Findings, w.Queues, w.AtLeastOnce), Exchange: "dlo.dlx"})}, nil
+	return []topology.Plan{
+		topology.MakePlan(&s, topology.Want{
+			Queues: topology.Choose(&s, l[0].Findings, w.Queues, w.AtLeastOnce), Exchange: "dlo.dlx",
+		}),
+	}, nil
 }
 
 // report returns a report with the given findings, and with one part that could not be read.
 func report(found ...topology.Finding) topology.Report {
-	return topology.Report{Broker: "main", VHost: "/", ReadAt: start, Failed: "500", Queues: 1, Gaps: []topology.Gap{{What: "bindings", Why: "500"}}, Findings: found}
+	return topology.Report{
+		Broker:   "main",
+		VHost:    "/",
+		ReadAt:   start,
+		Failed:   "500",
+		Queues:   1,
+		Gaps:     []topology.Gap{{What: "bindings", Why: "500"}},
+		Findings: found,
+	}
 }
 
 // TestFaultsOfThePaths checks the list of faults on the page of queues. The most urgent faults must
@@ -43,13 +61,26 @@ func report(found ...topology.Finding) topology.Report {
 func TestFaultsOfThePaths(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	missing := topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none", Loses: "all", Why: "it is so", Sure: topology.Certain, Cure: "set a policy", Plannable: true, Since: start.Add(-time.Hour)}
+	missing := topology.Finding{
+		Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: "sms",
+		Title: "sms has none", Loses: "all", Why: "it is so", Sure: topology.Certain, Cure: "set a policy",
+		Plannable: true, Since: start.Add(-time.Hour),
+	}
 	hostile := missing
 	hostile.Queue, hostile.Title = "<b>&'", "<b>&' has none"
-	likely := topology.Finding{Kind: topology.NoBinding, Severity: deadletter.SeverityPage, Broker: "main", VHost: "/", Queue: "c", Title: "c has no binding", Loses: "some", Why: "it is so", Sure: topology.Likely, Cure: "bind it", Since: start}
+	likely := topology.Finding{
+		Kind: topology.NoBinding, Severity: deadletter.SeverityPage, Broker: "main", VHost: "/", Queue: "c",
+		Title: "c has no binding", Loses: "some", Why: "it is so", Sure: topology.Likely, Cure: "bind it", Since: start,
+	}
 	h.Topology = looked{report(likely, missing, hostile)}
 	page := h.get("/queues")
-	page.want(t, 200, "dlo cannot look at main, vhost /: 500", "Not known in main, vhost /: bindings: 500", "This is likely, not certain", "&lt;b&gt;&amp;&#39; has none", "1 queue checked", "Show fix", "sms drops messages by design (max-length 5). All of them become letters. How many is unknown.", "Show the rule that discards them", "reason: [expired, maxlen]", "rabbitmqctl set_policy --vhost / --priority 0", "&#39;^(sms|dlo\\.probe\\.")
+	page.want(
+		t, 200, "dlo cannot look at main, vhost /: 500", "Not known in main, vhost /: bindings: 500",
+		"This is likely, not certain", "&lt;b&gt;&amp;&#39; has none", "1 queue checked", "Show fix",
+		"sms drops messages by design (max-length 5). All of them become letters. How many is unknown.",
+		"Show the rule that discards them", "reason: [expired, maxlen]",
+		"rabbitmqctl set_policy --vhost / --priority 0", "&#39;^(sms|dlo\\.probe\\.",
+	)
 	page.wantNot(t, "<b>&")
 	body := page.text
 	if a, b := strings.Index(body, "c has no binding"), strings.Index(body, "sms has none"); a < 0 || b < a {
@@ -74,18 +105,37 @@ func TestFaultsOfThePaths(t *testing.T) {
 	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start}}
 	h.get("/queues").want(t, 200, "No queue loses its dead letters", "0 queues checked ", " through the management API")
 	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", Failed: "dlo has not looked yet"}}
-	h.get("/queues").want(t, 200, "It is therefore not known whether a queue loses its dead letters").wantNot(t, "No queue loses")
-	h.Topology = looked{topology.Report{Broker: "main", VHost: "/", ReadAt: start, Passive: true, Gaps: []topology.Gap{{What: "bindings", Why: "no API"}}, All: []topology.Described{{Name: "sms"}}}}
+	h.get("/queues").want(
+		t, 200, "It is therefore not known whether a queue loses its dead letters",
+	).wantNot(t, "No queue loses")
+	h.Topology = looked{
+		topology.Report{
+			Broker:  "main",
+			VHost:   "/",
+			ReadAt:  start,
+			Passive: true,
+			Gaps:    []topology.Gap{{What: "bindings", Why: "no API"}},
+			All:     []topology.Described{{Name: "sms"}},
+		},
+	}
 	h.get("/queues").want(t, 200, " over AMQP").wantNot(t, "No queue loses", "ago through the management API")
 	h.get(queuePage("main", "/", "sms")).want(t, 200, " over AMQP")
-	h.Topology = looked{report(topology.Finding{Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "nowhere", Title: "nowhere has none", Plannable: true})}
+	h.Topology = looked{
+		report(topology.Finding{
+			Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "nowhere", Title: "nowhere has none",
+			Plannable: true,
+		}),
+	}
 	h.get("/queues").want(t, 200, "dlo plans no policy for nowhere: there is no such queue.").wantNot(t, "Show fix")
 	storm := likely
 	storm.Kind, storm.Queue = topology.RedeliveryStorm, "sms"
 	h.Topology = looked{report(storm)}
 	h.get("/queues").wantNot(t, "that dlo sent there")
 	h.requeued(h.receive("sms", 2, "x"))
-	h.get("/queues").want(t, 200, `href="/letters?q=queue%3Asms+broker%3Amain+vhost%3A%2F+state%3Arequeued"`, "2 letters that dlo sent there")
+	h.get("/queues").want(
+		t, 200, `href="/letters?q=queue%3Asms+broker%3Amain+vhost%3A%2F+state%3Arequeued"`,
+		"2 letters that dlo sent there",
+	)
 	other := report(likely)
 	other.VHost = "shop"
 	h.Topology = looked{report(many[30:]...), other}
@@ -125,7 +175,12 @@ func TestAFindingIsAnEvent(t *testing.T) {
 				o.Hosts, o.Topology = nil, &paths
 				if queues != "" {
 					o.Actor = func(*http.Request) (deadletter.Principal, error) {
-						return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{queues}}}}}, nil
+						return deadletter.Principal{
+							Name: "ana",
+							Grants: []deadletter.Grant{
+								{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{queues}}},
+							},
+						}, nil
 					}
 				}
 			})
@@ -154,7 +209,9 @@ func TestAFindingIsAnEvent(t *testing.T) {
 			if want == "" {
 				wait = 5 * time.Second // enough for at least two ticks
 			}
-			more := report(topology.Finding{Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none"})
+			more := report(topology.Finding{
+				Kind: topology.NoExchange, Broker: "main", VHost: "/", Queue: "sms", Title: "sms has none",
+			})
 			more.ReadAt = start.Add(time.Minute)
 			select {
 			case l := <-lines:

@@ -27,7 +27,12 @@ const (
 func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	ctx := r.Context()
-	p := view.TriagePage{Shell: w.shell(r, "Triage", view.SectionTriage), Tab: view.ParseTriageTab(form.Get("tab")), Query: strings.TrimSpace(form.Get("q")), After: form.Get("after")}
+	p := view.TriagePage{
+		Shell: w.shell(r, "Triage", view.SectionTriage),
+		Tab:   view.ParseTriageTab(form.Get("tab")),
+		Query: strings.TrimSpace(form.Get("q")),
+		After: form.Get("after"),
+	}
 	var err error
 	if p.Done, err = w.justDecided(r); err != nil {
 		return nil, err
@@ -108,13 +113,17 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 		return nil, err
 	}
 	p.Digest.Operations, err = w.Store.Operations(r.Context(), 0, settledShown)
-	p.Digest.Operations = slices.DeleteFunc(p.Digest.Operations, func(o deadletter.Operation) bool { return o.CreatedAt.Before(d.From) })
+	p.Digest.Operations = slices.DeleteFunc(
+		p.Digest.Operations, func(o deadletter.Operation) bool { return o.CreatedAt.Before(d.From) },
+	)
 	return view.Triage(p), err
 }
 
 // fixedByDeploys returns the quiet groups that a deploy may have fixed. For each group, it returns
 // the first deploy after the last death in the group.
-func (w *Web) fixedByDeploys(ctx context.Context, lines []deadletter.DigestLine) (map[deadletter.GroupID]deadletter.Deploy, error) {
+func (w *Web) fixedByDeploys(
+	ctx context.Context, lines []deadletter.DigestLine,
+) (map[deadletter.GroupID]deadletter.Deploy, error) {
 	fixed := map[deadletter.GroupID]deadletter.Deploy{}
 	for _, l := range lines {
 		if l.Group.Failing {
@@ -150,18 +159,24 @@ func (w *Web) justDecided(r *http.Request) (*view.Done, error) {
 	for _, name := range strings.SplitN(form.Get("left"), ",", triageRows+1) {
 		if id, err := deadletter.ParseGroupID(name); err == nil {
 			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
-			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id }) // the undo left this group unchanged
+			// the undo left this group unchanged
+			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id })
 		}
 	}
 	if len(d.Groups) == 0 {
 		return nil, nil
 	}
 	if !d.UndoneAt.IsZero() {
-		return &view.Done{Text: "Undone: " + view.DecidedWords(d), Undone: strings.Join(each(d.Groups, deadletter.GroupID.String), " ")}, nil
+		return &view.Done{
+			Text:   "Undone: " + view.DecidedWords(d),
+			Undone: strings.Join(each(d.Groups, deadletter.GroupID.String), " "),
+		}, nil
 	}
 	done := &view.Done{Decision: id, Text: view.DecidedWords(d)}
 	if d.Kind == deadletter.ActResolved {
-		q := (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).With(query.Group, each(d.Groups, deadletter.GroupID.String)...)
+		q := (query.Query{}).With(
+			query.State, string(deadletter.StateDead), string(deadletter.StateHeld),
+		).With(query.Group, each(d.Groups, deadletter.GroupID.String)...)
 		n, _, err := w.Store.Count(r.Context(), q, 0)
 		if err != nil {
 			return nil, err
@@ -274,7 +289,9 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 	default:
 		in, err := deadletter.ParseDuration(text)
 		if err != nil {
-			return deadletter.Decision{}, invalid("%q is not a duration, for example 4h", deadletter.Visible(deadletter.Cut(text, 40)))
+			return deadletter.Decision{}, invalid(
+				"%q is not a duration, for example 4h", deadletter.Visible(deadletter.Cut(text, 40)),
+			)
 		}
 		s.Until = now.Add(in)
 	}
@@ -316,7 +333,8 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 		return nil, formError(err)
 	}
 	for _, verb := range []string{string(deadletter.VerbRequeue), string(deadletter.VerbDiscard)} {
-		if only := r.PostForm[verb]; only != nil { // the button of a row acts on that row only, even if other rows are ticked
+		// the button of a row acts on that row only, even if other rows are ticked
+		if only := r.PostForm[verb]; only != nil {
 			r.PostForm["action"], r.PostForm["id"] = []string{verb}, only
 		}
 	}
@@ -324,9 +342,15 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).With(query.Group, each(groups, deadletter.GroupID.String)...)
+	q := (query.Query{}).With(
+		query.State, string(deadletter.StateDead), string(deadletter.StateHeld),
+	).With(query.Group, each(groups, deadletter.GroupID.String)...)
 	r.PostForm = url.Values{
-		"action": r.PostForm["action"], "return": r.PostForm["return"], "scope": {"all"}, "q": {q.String()}, "until": {w.Store.AsOf(w.Now()).UTC().Format(time.RFC3339Nano)},
+		"action": r.PostForm["action"],
+		"return": r.PostForm["return"],
+		"scope":  {"all"},
+		"q":      {q.String()},
+		"until":  {w.Store.AsOf(w.Now()).UTC().Format(time.RFC3339Nano)},
 	}
 	r.Form = r.PostForm
 	return w.confirm(r)

@@ -24,7 +24,13 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	tab.Open(url + "/triage")
 	rows := func(n int) {
 		t.Helper()
-		eventually(t, tab, fmt.Sprintf(`document.querySelectorAll('[data-row]').length == %d && document.querySelector('#found').innerText.startsWith('%d group')`, n, n))
+		eventually(
+			t, tab,
+			fmt.Sprintf(
+				`document.querySelectorAll('[data-row]').length == %d && document.querySelector('#found').innerText.startsWith('%d group')`,
+				n, n,
+			),
+		)
 	}
 	rows(40)
 	press := func(keys ...string) {
@@ -35,7 +41,11 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	}
 	press("j", "j")
 	second := `[...document.querySelectorAll('[data-row]')][1]`
-	eventually(t, tab, second+`.classList.contains('is-here') && document.querySelector('[data-peek] .mono').innerText == `+second+`.querySelector('[data-pick]').value`)
+	eventually(
+		t, tab,
+		second+`.classList.contains('is-here') && document.querySelector('[data-peek] .mono').innerText == `+second+
+			`.querySelector('[data-pick]').value`,
+	)
 	press("k", "x", "j", "x") // two groups at once
 	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '2 selected'`)
 	press("e")
@@ -51,21 +61,36 @@ func TestFortyGroupsByKeyboard(t *testing.T) {
 	// key. The test deletes the text, because a real keyboard would not type it.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ''`))
 	press("ana", kb.Tab, kb.Enter)
-	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`)
+	eventually(
+		t, tab,
+		`document.querySelector('.toast').innerText.startsWith('Assigned G-') && document.querySelector('.c-own [title="ana"]')`,
+	)
 	rows(37)   // an assigned group still needs a person
 	press("a") // now the name is completed
-	eventually(t, tab, `document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner' && [...document.activeElement.list.options].map(o => o.value).join() == 'local,ana'`)
+	eventually(
+		t, tab,
+		`document.querySelector('[data-menu="assign"]').open && document.activeElement.name == 'owner' && [...document.activeElement.list.options].map(o => o.value).join() == 'local,ana'`,
+	)
 	press(kb.Escape)
 	for left := 36; left >= 1; left-- {
 		press("e")
 		rows(left)
 	}
 	press("r")
-	eventually(t, tab, `document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText == 'Requeue 1 letter to the tail'`)
+	eventually(
+		t, tab,
+		`document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText == 'Requeue 1 letter to the tail'`,
+	)
 	press(kb.Escape, "e")
-	eventually(t, tab, `location.pathname == '/triage' && document.querySelector('main').innerText.includes('Inbox zero') && document.querySelector('main').innerText.includes('Decided today')`)
+	eventually(
+		t, tab,
+		`location.pathname == '/triage' && document.querySelector('main').innerText.includes('Inbox zero') && document.querySelector('main').innerText.includes('Decided today')`,
+	)
 	tab.Act(`[...document.querySelectorAll('form[action="/triage/undo"] button')][0].click()`)
-	eventually(t, tab, `document.readyState == 'complete' && document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.note.good').innerText.includes('Undone')`)
+	eventually(
+		t, tab,
+		`document.readyState == 'complete' && document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.note.good').innerText.includes('Undone')`,
+	)
 	press("j", "e")
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Inbox zero')`)
 	checkConsole(t, tab)
@@ -82,17 +107,32 @@ func TestTheInboxStandsStill(t *testing.T) {
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
 	h.receive("billing", 9, "x") // the group would be the first one, because it has the most letters
-	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`)
-	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
+	eventually(
+		t, tab,
+		`!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group' && document.querySelector('#found').innerText.startsWith('3 groups')`,
+	)
+	if got := js[string](
+		tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`,
+	); got != "G-1 G-2" {
 		t.Errorf("the list moved: %s", got)
 	}
 	h.receive("email", 3, "x") // the rows must keep their positions, but their numbers change
-	eventually(t, tab, `[...document.querySelectorAll('[data-row] .k-side .strong')].map(x => x.innerText).join(' ') == '2 4' && document.querySelector('#found').innerText.includes(', 15 letters')`)
+	eventually(
+		t, tab,
+		`[...document.querySelectorAll('[data-row] .k-side .strong')].map(x => x.innerText).join(' ') == '2 4' && document.querySelector('#found').innerText.includes(', 15 letters')`,
+	)
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("e"))
-	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`)
+	eventually(
+		t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('.toast [data-undo]')`,
+	)
 	tab.Do(chromedp.KeyEvent("z"))
-	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 2 && document.querySelector('.is-here [data-pick]').value == 'G-1' && document.querySelector('.toast').innerText.startsWith('Undone: Resolved G-1')`)
-	if got := js[string](tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`); got != "G-1 G-2" {
+	eventually(
+		t, tab,
+		`document.querySelectorAll('[data-row]').length == 2 && document.querySelector('.is-here [data-pick]').value == 'G-1' && document.querySelector('.toast').innerText.startsWith('Undone: Resolved G-1')`,
+	)
+	if got := js[string](
+		tab, `[...document.querySelectorAll('[data-row] [data-pick]')].map(x => x.value).join(' ')`,
+	); got != "G-1 G-2" {
 		t.Errorf("after the undo the list is %s", got)
 	}
 	checkConsole(t, tab)
@@ -115,10 +155,16 @@ func TestWhatComesBackIsSeen(t *testing.T) {
 		h.receive("sms", 1, "x")
 	}
 	tab.Do(chromedp.KeyEvent("e"))
-	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 1 && document.querySelector('[data-fresh-groups]').hidden`)
+	eventually(
+		t, tab,
+		`document.querySelectorAll('[data-row]').length == 1 && document.querySelector('[data-fresh-groups]').hidden`,
+	)
 	h.late.Store(int64(2 * time.Minute))
 	h.receive("sms", 1, "x")
-	eventually(t, tab, `!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group'`)
+	eventually(
+		t, tab,
+		`!document.querySelector('[data-fresh-groups]').hidden && document.querySelector('[data-fresh-count]').innerText == '1 new group'`,
+	)
 	checkConsole(t, tab)
 }
 
@@ -134,7 +180,11 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	tab.Open(url + "/triage")
 	here := func(id string) {
 		t.Helper()
-		eventually(t, tab, `document.readyState == 'complete' && document.querySelector('.is-here [data-pick]').value == '`+id+`' && document.activeElement.closest('.is-here')`)
+		eventually(
+			t, tab,
+			`document.readyState == 'complete' && document.querySelector('.is-here [data-pick]').value == '`+id+
+				`' && document.activeElement.closest('.is-here')`,
+		)
 	}
 	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"))
 	here("G-3")
@@ -144,7 +194,10 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	eventually(t, tab, `location.pathname == '/triage'`)
 	here("G-3")
 	tab.Do(chromedp.KeyEvent("s"))
-	eventually(t, tab, `document.querySelector('[data-menu="snooze"]').open && document.querySelector('[data-bulk-count]').innerText == 'G-3 endpoint answered 410 Gone'`)
+	eventually(
+		t, tab,
+		`document.querySelector('[data-menu="snooze"]').open && document.querySelector('[data-bulk-count]').innerText == 'G-3 endpoint answered 410 Gone'`,
+	)
 	tab.Do(chromedp.KeyEvent(kb.Escape))
 	here("G-3")
 	if js[bool](tab, `!!document.querySelector('[data-pick]:checked')`) {
@@ -152,7 +205,10 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 	}
 	tab.Do(chromedp.KeyEvent("e"))
 	here("G-4")
-	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 4 && document.querySelector('[data-shown]').innerText == '4 groups on this page'`)
+	eventually(
+		t, tab,
+		`document.querySelectorAll('[data-row]').length == 4 && document.querySelector('[data-shown]').innerText == '4 groups on this page'`,
+	)
 	checkConsole(t, tab)
 }
 
@@ -166,7 +222,9 @@ func TestTriageIsAccessible(t *testing.T) {
 	h.receive("a-very-long-name-of-a-queue.that.never-ends.and-goes-on-and-on", 1, "x")
 	h.receive("billing", 1, "x")
 	h.patchJSON("/api/v1/groups/G-3", `{"snooze":{"for":"4h","after":3},"owner":"ana maria"}`).want(t, 200)
-	h.patchJSON("/api/v1/groups/G-1", `{"severity":"page","note":"it is the template","ticket":"https://tickets.example/1"}`).want(t, 200)
+	h.patchJSON(
+		"/api/v1/groups/G-1", `{"severity":"page","note":"it is the template","ticket":"https://tickets.example/1"}`,
+	).want(t, 200)
 	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1"}`).want(t, 201)
 	for _, width := range []int64{1440, 390} {
 		tab.Viewport(width, 1000)
@@ -176,7 +234,10 @@ func TestTriageIsAccessible(t *testing.T) {
 			if dark { // the themes differ only in their colours
 				rules = []string{"color-contrast"}
 			}
-			for _, path := range []string{"/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/triage?tab=resolved", "/triage?tab=mine", "/triage?q=queue:nothing", "/groups/G-1", "/groups/G-3"} {
+			for _, path := range []string{
+				"/triage", "/triage?tab=digest", "/triage?tab=snoozed", "/triage?tab=resolved", "/triage?tab=mine",
+				"/triage?q=queue:nothing", "/groups/G-1", "/groups/G-3",
+			} {
 				tab.Open(url + path)
 				if wide := js[int](tab, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 					t.Errorf("%s at %d is %d px too wide", path, width, wide)
@@ -195,12 +256,20 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
 	h.receive("sms", 3, "x")
-	h.postJSON("/api/v1/groups/decisions", `{"groups":["G-1"],"snooze":{"for":"4h","after":3,"queue":true}}`).want(t, 200)
+	h.postJSON(
+		"/api/v1/groups/decisions", `{"groups":["G-1"],"snooze":{"for":"4h","after":3,"queue":true}}`,
+	).want(t, 200)
 	tab.Viewport(390, 1000)
 	tab.Open(url + "/triage")
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Decided today')`)
 	if wide := js[int](tab, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-		t.Errorf("%d px too wide: %s", wide, js[string](tab, `[...document.querySelectorAll('*')].filter(x => x.getBoundingClientRect().right > innerWidth + 1 && !x.closest('.tabs, .more')).map(x => x.tagName + '.' + x.className + ' ' + x.getBoundingClientRect().right).join('; ')`))
+		t.Errorf(
+			"%d px too wide: %s", wide,
+			js[string](
+				tab,
+				`[...document.querySelectorAll('*')].filter(x => x.getBoundingClientRect().right > innerWidth + 1 && !x.closest('.tabs, .more')).map(x => x.tagName + '.' + x.className + ' ' + x.getBoundingClientRect().right).join('; ')`,
+			),
+		)
 	}
 	checkConsole(t, tab)
 	for _, fault := range tab.Axe() {
@@ -228,7 +297,10 @@ func TestTriageWithoutJavaScript(t *testing.T) {
 	click(`form[data-groups] [data-menu="snooze"] summary`)
 	click(`form[data-groups] [name="another_queue"]`)
 	click(`form[data-groups] [value="snooze"]`)
-	eventually(t, tab, `document.querySelector('.note.good').innerText.includes('Snoozed G-1') && document.querySelectorAll('[data-row]').length == 1`)
+	eventually(
+		t, tab,
+		`document.querySelector('.note.good').innerText.includes('Snoozed G-1') && document.querySelectorAll('[data-row]').length == 1`,
+	)
 	click(`.note.good button`)
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 2`)
 	click(`[data-row] .rowlink`)

@@ -47,24 +47,52 @@ func TestTriageByForms(t *testing.T) {
 	h.get("/triage").want(t, 200, "Inbox zero")
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
-	h.get("/triage").want(t, 200, "2 groups, 3 letters need a person", "endpoint answered 410 Gone", `href="/groups/G-1"`, "Requeue 2", ">New<")
-	done := h.post("/triage", url.Values{"id": {"G-1"}, "do": {"resolve"}, "version": {"2026.11.20-2"}, "return": {"/triage"}}).want(t, 303)
+	h.get("/triage").want(
+		t, 200, "2 groups, 3 letters need a person", "endpoint answered 410 Gone", `href="/groups/G-1"`, "Requeue 2",
+		">New<",
+	)
+	done := h.post("/triage", url.Values{
+		"id":      {"G-1"},
+		"do":      {"resolve"},
+		"version": {"2026.11.20-2"},
+		"return":  {"/triage"},
+	}).want(t, 303)
 	back := done.Header.Get("Location")
-	h.get(back).want(t, 200, `Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2. 2 letters stay dead or held.`, `action="/triage/undo"`, "1 group, 1 letter needs a person")
+	h.get(back).want(
+		t, 200,
+		`Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2. 2 letters stay dead or held.`,
+		`action="/triage/undo"`, "1 group, 1 letter needs a person",
+	)
 	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by local in 2026.11.20-2")
 	h.post("/triage/undo", url.Values{"decision": {"1"}, "return": {back}}).want(t, 303)
 	h.get("/triage").want(t, 200, "2 groups")
 	h.post("/triage/undo", url.Values{"decision": {"1"}}).want(t, 409)
 
-	h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"snooze"}, "for": {"4h"}, "after_letters": {"20"}, "another_queue": {"1"}}).want(t, 303)
+	h.post("/triage", url.Values{
+		"id":            {"G-1", "G-2"},
+		"do":            {"snooze"},
+		"for":           {"4h"},
+		"after_letters": {"20"},
+		"another_queue": {"1"},
+	}).want(t, 303)
 	h.get("/triage").want(t, 200, "Inbox zero", "Decided today", "Snoozed 2 groups", "undone")
 	h.get("/triage?tab=snoozed").want(t, 200, "or 20 more letters, or another queue has it")
 	h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"reopen"}}).want(t, 303)
 	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "for": {"morning"}}).want(t, 303)
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"mine"}}).want(t, 303)
 	h.get("/triage?tab=mine").want(t, 200, "G-2")
-	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"change"}, "owner": {"ana"}, "severity": {"page"}, "ticket": {"https://tickets.example/1"}, "note": {"looked\r\nat it"}}).want(t, 303)
-	h.get("/groups/G-2").want(t, 200, "ana", "sev-page", `href="https://tickets.example/1"`, "<p>looked</p><p>at it</p>", "looked at it", "History", "assigned")
+	h.post("/triage", url.Values{
+		"id":       {"G-2"},
+		"do":       {"change"},
+		"owner":    {"ana"},
+		"severity": {"page"},
+		"ticket":   {"https://tickets.example/1"},
+		"note":     {"looked\r\nat it"},
+	}).want(t, 303)
+	h.get("/groups/G-2").want(
+		t, 200, "ana", "sev-page", `href="https://tickets.example/1"`, "<p>looked</p><p>at it</p>", "looked at it",
+		"History", "assigned",
+	)
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"merge"}, "into": {"G-1"}}).want(t, 303)
 	h.get("/groups/G-2").want(t, 200, "Merged into")
 	h.get("/groups/G-1").want(t, 200, "Split off", "3 dead")
@@ -94,11 +122,17 @@ func TestTriageByForms(t *testing.T) {
 	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
-	undone := h.post("/triage/undo", url.Values{"decision": {decision.Query().Get("done")}, "return": {"/triage"}}).want(t, 303).Header.Get("Location")
+	undone := h.post("/triage/undo", url.Values{
+		"decision": {decision.Query().Get("done")},
+		"return":   {"/triage"},
+	}).want(t, 303).Header.Get("Location")
 	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
 	// After a decision, the URL of the page contains only the id of the decision. The page reads
 	// the text about the decision from the store.
-	h.get("/triage?done=1&left=G-7,x&did=call").want(t, 200, `Undone: Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2; 1 group left alone: G-7<`)
+	h.get("/triage?done=1&left=G-7,x&did=call").want(
+		t, 200,
+		`Undone: Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2; 1 group left alone: G-7<`,
+	)
 	for _, none := range []string{"/triage?done=99&did=call", "/triage?sent=1"} {
 		if a := h.get(none).want(t, 200); strings.Contains(a.text, "note good") {
 			t.Errorf("%s says that something was done", none)
@@ -124,9 +158,14 @@ func TestAssigningCompletesNames(t *testing.T) {
 	for _, path := range []string{"/triage", "/groups/G-1"} {
 		const rest = `<option value="Lena Sato"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`
 		me = deadletter.Local
-		h.get(path).want(t, 200, `name="owner" list="people"`, `<datalist id="people"><option value="local"></option>`+rest)
+		h.get(path).want(
+			t, 200, `name="owner" list="people"`, `<datalist id="people"><option value="local"></option>`+rest,
+		)
 		me = deadletter.Principal{Name: "Lena Sato", Grants: deadletter.Local.Grants}
-		h.get(path).want(t, 200, `<datalist id="people"><option value="Lena Sato"></option><option value="local"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`)
+		h.get(path).want(
+			t, 200,
+			`<datalist id="people"><option value="Lena Sato"></option><option value="local"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`,
+		)
 	}
 	if mine := h.get("/triage?tab=mine").want(t, 200, "G-2").text; strings.Contains(mine, "/groups/G-1") {
 		t.Error("the groups of somebody else are hers")
@@ -141,11 +180,18 @@ func TestActionsOnGroups(t *testing.T) {
 	h := open(t)
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
-	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "action": {"discard"}, "return": {"/triage"}}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
+	h.post("/triage/confirm", url.Values{
+		"id":     {"G-1", "G-2"},
+		"action": {"discard"},
+		"return": {"/triage"},
+	}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
 	h.post("/triage/confirm", url.Values{"id": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
 	h.post("/triage/confirm", url.Values{"action": {"requeue"}}).want(t, 400, "tick a group first")
 	// A button in a row of the digest acts only on the group of that row, whatever is ticked.
-	h.post("/triage/confirm", url.Values{"id": {"G-1", "G-2"}, "discard": {"G-2"}}).want(t, 200, "group:G-2", "Discard 1")
+	h.post("/triage/confirm", url.Values{
+		"id":      {"G-1", "G-2"},
+		"discard": {"G-2"},
+	}).want(t, 200, "group:G-2", "Discard 1")
 }
 
 // TestTheDigestSaysWhatADeployHasEnded checks that the digest offers to requeue groups that became
@@ -160,10 +206,15 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
 	h.get("/triage?tab=digest").want(t, 200, "2 groups").wantNot(t, "Quiet since")
 	h.late.Add(int64(20 * time.Minute))
-	h.get("/triage?tab=digest").want(t, 200, "Quiet since a deploy", "of 2 groups, ready to requeue", "Quiet since notifications 1.4.1: ready to requeue", `href="/letters?q=group%3AG-1%2CG-2+state%3Adead%2Cheld"`)
+	h.get("/triage?tab=digest").want(
+		t, 200, "Quiet since a deploy", "of 2 groups, ready to requeue",
+		"Quiet since notifications 1.4.1: ready to requeue", `href="/letters?q=group%3AG-1%2CG-2+state%3Adead%2Cheld"`,
+	)
 	h.get("/letters?q=group:G-1,G-2+state:dead,held").want(t, 200, "3 match")
 	h.receive("sms", 1, "x")
-	h.get("/triage?tab=digest").want(t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`)
+	h.get("/triage?tab=digest").want(
+		t, 200, "of 1 group, ready to requeue", `href="/letters?q=group%3AG-2+state%3Adead%2Cheld"`,
+	)
 }
 
 // TestADeployEndsOnlyWhatFailed checks a group in which no letter died for a long time before a
@@ -207,7 +258,9 @@ func TestWhatLettersShare(t *testing.T) {
 	for i := range 4 {
 		h.receive("sms", 1, `{"customer":{"tier":"gold"},"n":`+string(rune('0'+i))+`}`)
 	}
-	a := h.get("/api/v1/groups/G-1").want(t, 200, `{"field":"customer.tier","value":"gold","letters":4,"values":1}`, `"sampled":4`)
+	a := h.get("/api/v1/groups/G-1").want(
+		t, 200, `{"field":"customer.tier","value":"gold","letters":4,"values":1}`, `"sampled":4`,
+	)
 	if strings.Contains(a.text, "shop") {
 		t.Error("a masked property is named")
 	}
@@ -221,10 +274,16 @@ func TestWhatLettersShare(t *testing.T) {
 func TestDeploysAreMarked(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.postJSON("/api/v1/deploys", `{"service":"billing","version":"7","link":"https://ci.example/7","at":"2026-11-20T08:58:00Z"}`).want(t, 201)
+	h.postJSON(
+		"/api/v1/deploys",
+		`{"service":"billing","version":"7","link":"https://ci.example/7","at":"2026-11-20T08:58:00Z"}`,
+	).want(t, 201)
 	h.receive("sms", 1, "x")
 	h.get("/api/v1/deploys").want(t, 200, `"service":"billing"`)
-	for _, bad := range []string{`{}`, `{"service":"` + strings.Repeat("x", 101) + `"}`, `{"service":"s","link":"javascript:alert(1)"}`, `{"service":"s\u202e"}`, `{"service":"s","at":"2030-01-01T00:00:00Z"}`} {
+	for _, bad := range []string{
+		`{}`, `{"service":"` + strings.Repeat("x", 101) + `"}`, `{"service":"s","link":"javascript:alert(1)"}`,
+		`{"service":"s\u202e"}`, `{"service":"s","at":"2030-01-01T00:00:00Z"}`,
+	} {
 		h.postJSON("/api/v1/deploys", bad).want(t, 400)
 	}
 }

@@ -20,7 +20,8 @@ type Trials interface {
 // TrialCounter counts the letters of trials. With it, the first page after the installation shows
 // whether there has been a trial.
 type TrialCounter interface {
-	Trials(ctx context.Context) (int, error) // the number of letters that trials created, including letters that no longer exist
+	// the number of letters that trials created, including letters that no longer exist
+	Trials(ctx context.Context) (int, error)
 }
 
 func (w *Web) try(r *http.Request, broker string) (deadletter.Trial, error) {
@@ -54,8 +55,23 @@ func (w *Web) tryForm(r *http.Request) (string, error) {
 
 func apiTrialOf(t deadletter.Trial) api.Trial {
 	return api.Trial{
-		Broker: t.Broker, VHost: t.VHost, Queue: deadletter.TrialQueue, By: t.By, State: t.State, Problem: t.Problem, Cure: t.Cure, Letter: t.Letter, Type: deadletter.TrialType, Summary: t.Summary,
-		StartedAt: api.At(t.StartedAt), RejectedAt: api.At(t.RejectedAt), ArrivedAt: api.At(t.ArrivedAt), DecodedAt: api.At(t.DecodedAt), RequeuedAt: api.At(t.RequeuedAt), AcceptedAt: api.At(t.AcceptedAt), SettledAt: api.At(t.SettledAt),
+		Broker:     t.Broker,
+		VHost:      t.VHost,
+		Queue:      deadletter.TrialQueue,
+		By:         t.By,
+		State:      t.State,
+		Problem:    t.Problem,
+		Cure:       t.Cure,
+		Letter:     t.Letter,
+		Type:       deadletter.TrialType,
+		Summary:    t.Summary,
+		StartedAt:  api.At(t.StartedAt),
+		RejectedAt: api.At(t.RejectedAt),
+		ArrivedAt:  api.At(t.ArrivedAt),
+		DecodedAt:  api.At(t.DecodedAt),
+		RequeuedAt: api.At(t.RequeuedAt),
+		AcceptedAt: api.At(t.AcceptedAt),
+		SettledAt:  api.At(t.SettledAt),
 	}
 }
 

@@ -33,7 +33,9 @@ func (s *staged) Start(_ context.Context, by deadletter.Principal, broker string
 	case s.newest != nil && s.newest.State == deadletter.TrialRunning:
 		return deadletter.Trial{}, fmt.Errorf("%w: a trial is under way already", deadletter.ErrConflict)
 	}
-	s.newest = &deadletter.Trial{Broker: broker, VHost: "/", By: by.Name, State: deadletter.TrialRunning, StartedAt: start}
+	s.newest = &deadletter.Trial{
+		Broker: broker, VHost: "/", By: by.Name, State: deadletter.TrialRunning, StartedAt: start,
+	}
 	return *s.newest, nil
 }
 
@@ -47,8 +49,11 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 		o.Trials, o.Setup = s, web.Setup{Broker: "main", Exchange: "dead's", Inbox: "dlo.letters", VHost: "it's"}
 	})
 	const button = `<form method="post" action="/trial">`
-	h.get("/").want(t, 200, "Three steps to the first letter", "Connect the broker:", "done: RabbitMQ 4.3.6.", button, `name="broker" value="main"`,
-		`rabbitmqctl set_policy -p &#39;it&#39;\&#39;&#39;s&#39; --priority 10 --apply-to queues dlo &#39;^(orders|emails)$&#39; &#39;{&#34;dead-letter-exchange&#34;:&#34;dead&#39;\&#39;&#39;s&#34;}&#39;`)
+	h.get("/").want(
+		t, 200, "Three steps to the first letter", "Connect the broker:", "done: RabbitMQ 4.3.6.", button,
+		`name="broker" value="main"`,
+		`rabbitmqctl set_policy -p &#39;it&#39;\&#39;&#39;s&#39; --priority 10 --apply-to queues dlo &#39;^(orders|emails)$&#39; &#39;{&#34;dead-letter-exchange&#34;:&#34;dead&#39;\&#39;&#39;s&#34;}&#39;`,
+	)
 	h.get("/letters?q=").want(t, 200, "Three steps to the first letter", button)
 	h.brokers = awayBrokers("main")
 	h.get("/").want(t, 200, "not yet.", "Connect the broker first.").wantNot(t, button)
@@ -64,12 +69,20 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 
 	id := h.storeTrial()
 	*s.newest = deadletter.Trial{
-		Broker: "main", VHost: "/", By: "local", State: deadletter.TrialDone, Letter: id, Summary: "<hello>", StartedAt: start,
-		RejectedAt: start.Add(10 * time.Millisecond), ArrivedAt: start.Add(20 * time.Millisecond), DecodedAt: start.Add(30 * time.Millisecond), RequeuedAt: start.Add(time.Second), AcceptedAt: start.Add(1100 * time.Millisecond), SettledAt: start.Add(8 * time.Second),
+		Broker: "main", VHost: "/", By: "local", State: deadletter.TrialDone, Letter: id, Summary: "<hello>",
+		StartedAt:  start,
+		RejectedAt: start.Add(10 * time.Millisecond), ArrivedAt: start.Add(20 * time.Millisecond),
+		DecodedAt: start.Add(30 * time.Millisecond), RequeuedAt: start.Add(time.Second),
+		AcceptedAt: start.Add(1100 * time.Millisecond), SettledAt: start.Add(8 * time.Second),
 	}
-	h.get("/").want(t, 200, "It went the whole way.", "its consumer rejected the message after 10 ms, and it is letter", `href="/letters/`+string(id)+`"`, "&lt;hello&gt;", "its consumer accepted it after 1.1 s", "Try it again").wantNot(t, "is failing", `http-equiv="refresh"`)
+	h.get("/").want(
+		t, 200, "It went the whole way.", "its consumer rejected the message after 10 ms, and it is letter",
+		`href="/letters/`+string(id)+`"`, "&lt;hello&gt;", "its consumer accepted it after 1.1 s", "Try it again",
+	).wantNot(t, "is failing", `http-equiv="refresh"`)
 	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 match")
-	h.get("/letters/"+string(id)).want(t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`)
+	h.get("/letters/"+string(id)).want(
+		t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`,
+	)
 	h.get("/triage").wantNot(t, "dlo.try")
 	h.get("/queues").want(t, 200, "dlo.try") // the letter of the trial is dead
 	if err := h.store.ExpireTrials(t.Context(), start.Add(24*time.Hour)); err != nil {
@@ -77,8 +90,14 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	}
 	h.get("/queues").want(t, 200).wantNot(t, "dlo.try")
 
-	*s.newest = deadletter.Trial{State: deadletter.TrialFailed, Problem: "user <dlo> may not", Cure: "rabbitmqctl set_permissions -p '/' 'dlo'", StartedAt: start}
-	h.get("/").want(t, 200, "It did not get all the way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;", "Try it again")
+	*s.newest = deadletter.Trial{
+		State: deadletter.TrialFailed, Problem: "user <dlo> may not", Cure: "rabbitmqctl set_permissions -p '/' 'dlo'",
+		StartedAt: start,
+	}
+	h.get("/").want(
+		t, 200, "It did not get all the way: user &lt;dlo&gt; may not.", "rabbitmqctl set_permissions -p &#39;/&#39;",
+		"Try it again",
+	)
 
 	h.receive("sms", 1, "x")
 	h.get("/").want(t, 200, "sms is failing").wantNot(t, "Three steps")
@@ -91,12 +110,28 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 func (h *house) storeTrial() deadletter.ID {
 	h.t.Helper()
 	h.window++
-	a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: deadletter.TrialQueue, Tag: 1, Body: []byte("x"), Properties: deadletter.Properties{MessageID: fmt.Sprint("trial ", h.window)}}
+	a := deadletter.Arrival{
+		Exchange:   "dlo.dlx",
+		RoutingKey: deadletter.TrialQueue,
+		Tag:        1,
+		Body:       []byte("x"),
+		Properties: deadletter.Properties{MessageID: fmt.Sprint("trial ", h.window)},
+	}
 	var err error
 	if a.Fingerprint, err = a.Print(); err != nil {
 		h.t.Fatal(err)
 	}
-	r, err := h.store.Receive(h.t.Context(), deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000, Arrivals: []deadletter.Arrival{a}})
+	r, err := h.store.Receive(h.t.Context(), deadletter.Window{
+		Session:     1,
+		Number:      h.window,
+		Broker:      "main",
+		VHost:       "/",
+		Inbox:       "dlo.letters",
+		Uncertain:   deadletter.UncertainHold,
+		Horizon:     time.Minute,
+		HorizonRows: 1000,
+		Arrivals:    []deadletter.Arrival{a},
+	})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -104,7 +139,15 @@ func (h *house) storeTrial() deadletter.ID {
 		h.t.Fatal(err)
 	}
 	if err := h.store.Classify(h.t.Context(), []deadletter.Classified{{
-		Letter: r.New[0], To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: deadletter.TrialQueue}, Reason: "rejected", Type: deadletter.TrialType, Summary: "hello", Rule: deadletter.TrialRule, Tried: true, GroupVersion: 1,
+		Letter:       r.New[0],
+		To:           deadletter.ClassifiedDead,
+		Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: deadletter.TrialQueue},
+		Reason:       "rejected",
+		Type:         deadletter.TrialType,
+		Summary:      "hello",
+		Rule:         deadletter.TrialRule,
+		Tried:        true,
+		GroupVersion: 1,
 	}}); err != nil {
 		h.t.Fatal(err)
 	}

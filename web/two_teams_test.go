@@ -32,10 +32,18 @@ type teams struct {
 
 // teamA returns a principal who may do everything with the queues of team A.
 func teamA(role deadletter.Role) deadletter.Principal {
-	return deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{{Role: role, Reveal: true, Purge: true, Places: deadletter.Places{Queues: []string{"a.*"}}}}}
+	return deadletter.Principal{
+		Name: "ana",
+		Grants: []deadletter.Grant{
+			{Role: role, Reveal: true, Purge: true, Places: deadletter.Places{Queues: []string{"a.*"}}},
+		},
+	}
 }
 
-var teamB = deadletter.Principal{Name: "kanarie-person", Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Reveal: true, Purge: true}}}
+var teamB = deadletter.Principal{
+	Name:   "kanarie-person",
+	Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Reveal: true, Purge: true}},
+}
 
 // die makes n letters of a queue dead. All their texts contain the given word.
 func (h *teams) die(queue, word string, n int) []deadletter.ID {
@@ -51,15 +59,38 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 	var ids []deadletter.ID
 	for n > 0 {
 		h.window++
-		w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: inbox, Uncertain: deadletter.UncertainHold, Horizon: 10e9, HorizonRows: 1000}
+		w := deadletter.Window{
+			Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: inbox, Uncertain: deadletter.UncertainHold,
+			Horizon: 10e9, HorizonRows: 1000,
+		}
 		for i := range min(n, 500) {
-			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: place, Tag: uint64(i + 1), Body: []byte(fmt.Sprintf(`{"note": %q, "n": %d}`, said, i)), Properties: deadletter.Properties{
-				MessageID: fmt.Sprintf("%s-m-%d-%d", said, h.window, i), AppID: said + "-app", CorrelationID: said + "-c", Type: said + ".Type", ContentType: "application/json", Headers: deadletter.Table{
-					"x-tenant": said, said + "-header": int64(1),
+			a := deadletter.Arrival{
+				Exchange:   "dlo.dlx",
+				RoutingKey: place,
+				Tag:        uint64(i + 1),
+				Body:       []byte(fmt.Sprintf(`{"note": %q, "n": %d}`, said, i)),
+				Properties: deadletter.Properties{
+					MessageID:     fmt.Sprintf("%s-m-%d-%d", said, h.window, i),
+					AppID:         said + "-app",
+					CorrelationID: said + "-c",
+					Type:          said + ".Type",
+					ContentType:   "application/json",
+					Headers: deadletter.Table{
+						"x-tenant": said, said + "-header": int64(1),
+					},
 				},
-			}}
+			}
 			if queue != "" {
-				a.Properties.Headers["x-death"] = []any{deadletter.Table{"queue": queue, "exchange": word + ".events", "reason": "rejected", "count": int64(1), "routing-keys": []any{word + ".key"}, "time": start}}
+				a.Properties.Headers["x-death"] = []any{
+					deadletter.Table{
+						"queue":        queue,
+						"exchange":     word + ".events",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{word + ".key"},
+						"time":         start,
+					},
+				}
 			}
 			print, err := a.Print()
 			if err != nil {
@@ -83,8 +114,23 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 		var verdicts []deadletter.Classified
 		for _, l := range letters {
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue, Exchange: word + ".events", RoutingKey: word + ".key"}, DiedAt: start, Reason: "rejected", Type: word + ".Type",
-				Summary: "note: " + said, Error: word + " failed", Rule: word + "-rule", Why: word + ": used up", GroupKey: sha256.Sum256([]byte(place)), GroupTitle: word + " failed", GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+				Letter: l.ID,
+				To:     deadletter.ClassifiedDead,
+				Origin: deadletter.Origin{
+					Broker: "main", VHost: "/", Queue: queue, Exchange: word + ".events", RoutingKey: word + ".key",
+				},
+				DiedAt:       start,
+				Reason:       "rejected",
+				Type:         word + ".Type",
+				Summary:      "note: " + said,
+				Error:        word + " failed",
+				Rule:         word + "-rule",
+				Why:          word + ": used up",
+				GroupKey:     sha256.Sum256([]byte(place)),
+				GroupTitle:   word + " failed",
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityPage,
+				Channels:     []string{"oncall"},
 			})
 		}
 		if err := h.store.Classify(h.t.Context(), verdicts); err != nil {
@@ -96,7 +142,15 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 		}
 		var index []deadletter.Indexed
 		for _, l := range unindexed {
-			index = append(index, deadletter.Indexed{Letter: l.ID, Text: string(l.Body), Fields: []deadletter.IndexedField{{Name: "id", Value: l.ID.Short()}, {Name: "body.note", Value: said}, {Name: "header.x-tenant", Value: said}}})
+			index = append(index, deadletter.Indexed{
+				Letter: l.ID,
+				Text:   string(l.Body),
+				Fields: []deadletter.IndexedField{
+					{Name: "id", Value: l.ID.Short()},
+					{Name: "body.note", Value: said},
+					{Name: "header.x-tenant", Value: said},
+				},
+			})
 		}
 		if err := h.store.Index(h.t.Context(), index); err != nil {
 			h.t.Fatal(err)
@@ -113,10 +167,14 @@ func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}
 	h.house = open(t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) {
-		o.Fields, o.Topology, o.Adoption, o.Drains, o.Trials, o.Facts = []string{"note"}, looked{twoReports()}, &adopted{}, &fakeDrains{}, &staged{}, someFacts
+		o.Fields, o.Topology, o.Adoption, o.Drains, o.Trials, o.Facts = []string{"note"}, looked{
+			twoReports(),
+		}, &adopted{}, &fakeDrains{}, &staged{}, someFacts
 		o.Told, o.Disk = func() []string { return []string{"kanarie-channel"} }, func() string { return "kanarie free" }
 		o.Problems = func() []deadletter.Problem {
-			return []deadletter.Problem{{Kind: deadletter.ProblemInboxLoses, Title: "kanarie", Text: "kanarie", Cure: "kanarie"}}
+			return []deadletter.Problem{
+				{Kind: deadletter.ProblemInboxLoses, Title: "kanarie", Text: "kanarie", Cure: "kanarie"},
+			}
 		}
 		o.Metrics = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, `dlo_letters{queue="b.kanarie"} 1`) })
 	})
@@ -135,23 +193,36 @@ func twoTeams(t *testing.T) *teams {
 
 	h.who = teamB
 	id := string(h.b[0])
-	h.patchJSON("/api/v1/groups/G-2", `{"owner":"kanarie-owner","note":"kanarie-note","ticket":"https://kanarie.example/1","severity":"notify"}`).want(t, 200)
+	h.patchJSON(
+		"/api/v1/groups/G-2",
+		`{"owner":"kanarie-owner","note":"kanarie-note","ticket":"https://kanarie.example/1","severity":"notify"}`,
+	).want(t, 200)
 	h.postJSON("/api/v1/groups/G-2/merge", `{"groups":["G-3","G-4"]}`).want(t, 200) // G-3 belongs to team A
 	h.patchJSON("/api/v1/groups/G-5", `{"status":"resolved"}`)
 	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"queue:b.kanarie"}`).want(t, 201)
-	h.postJSON("/api/v1/overrides", `{"queue":"b.kanarie","to":"b.kanarie.other","reason":"kanarie-reason"}`).want(t, 201)
+	h.postJSON(
+		"/api/v1/overrides", `{"queue":"b.kanarie","to":"b.kanarie.other","reason":"kanarie-reason"}`,
+	).want(t, 201)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"b.kanarie.two","reason":"kanarie-pause"}`).want(t, 200)
 	h.postJSON("/api/v1/groups/G-4/pause", `{"reason":"kanarie-pause"}`).want(t, 200)
 	h.postJSON("/api/v1/deploys", `{"service":"kanarie-service","version":"kanarie-1"}`).want(t, 201)
 	h.postJSON("/api/v1/letters/"+id+"/revisions", `{"body":"a2FuYXJpZQ==","reason":"kanarie-edit"}`)
-	h.postJSON("/api/v1/annotations", `{"broker":"main","vhost":"/","queue":"b.kanarie","message_id":"kanarie-m-2-1","error_type":"kanarie.Error","message":"kanarie","stack":"kanarie","service":"kanarie"}`)
-	h.postJSON("/api/v1/operations", `{"action":"discard","ids":["`+string(h.b[5])+`"],"reason":"kanarie-alone"}`).want(t, 202)
+	h.postJSON(
+		"/api/v1/annotations",
+		`{"broker":"main","vhost":"/","queue":"b.kanarie","message_id":"kanarie-m-2-1","error_type":"kanarie.Error","message":"kanarie","stack":"kanarie","service":"kanarie"}`,
+	)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"discard","ids":["`+string(h.b[5])+`"],"reason":"kanarie-alone"}`,
+	).want(t, 202)
 	h.postJSON("/api/v1/operations", `{"action":"hold","q":"(","reason":"x"}`)
-	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants} // if an action was on a letter of team A, the audit shows team A who acted and why
+	// if an action was on a letter of team A, the audit shows team A who acted and why
+	h.who = deadletter.Principal{Name: "root", Grants: teamB.Grants}
 	both := fmt.Sprintf(`["%s","%s","%s"]`, h.a[7], h.b[7], h.b[8])
 	h.postJSON("/api/v1/operations", `{"action":"hold","ids":`+both+`,"reason":"both"}`).want(t, 202)
 	h.who = teamB
-	h.postJSON("/api/v1/operations", `{"action":"requeue","q":"queue:b.kanarie.two","reason":"kanarie-running"}`).want(t, 202)
+	h.postJSON(
+		"/api/v1/operations", `{"action":"requeue","q":"queue:b.kanarie.two","reason":"kanarie-running"}`,
+	).want(t, 202)
 	h.postJSON("/api/v1/letters/"+string(h.b[9])+"/reveal", `{"field":"note"}`)
 	h.postJSON("/api/v1/tokens", `{"name":"kanarie-token","role":"reader"}`).want(t, 201)
 	h.postJSON("/api/v1/users", `{"name":"kanarie-user","role":"reader"}`).want(t, 201)
@@ -166,30 +237,55 @@ func twoTeams(t *testing.T) *teams {
 // queue with a fault.
 func twoReports() topology.Report {
 	fault := func(queue, word string) topology.Finding {
-		return topology.Finding{Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue, Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start}
+		return topology.Finding{
+			Kind: topology.NoExchange, Severity: deadletter.SeverityNotify, Broker: "main", VHost: "/", Queue: queue,
+			Title: word, Loses: word, Why: word, Cure: word, Sure: topology.Certain, Since: start,
+		}
 	}
 	shared := fault("a.two", "kanarie")
 	shared.Kind, shared.Others = topology.Cycle, []string{"b.kanarie"}
 	r := report(fault("a.one", "apple"), shared, fault("b.kanarie", "kanarie"), fault("", "kanarie"))
 	r.Gaps = []topology.Gap{{What: "kanarie", Why: "kanarie"}}
 	r.Queues = 3
-	through := topology.Route{Known: true, Judged: true, Set: true, Key: "b.kanarie", Fixed: true, Queues: []string{"a.two", "b.kanarie"}}
-	r.All = []topology.Described{{Name: "a.one"}, {Name: "a.two", Route: through}, {Name: "b.kanarie"}, {Name: "dlo.kanarie"}}
+	through := topology.Route{
+		Known:  true,
+		Judged: true,
+		Set:    true,
+		Key:    "b.kanarie",
+		Fixed:  true,
+		Queues: []string{"a.two", "b.kanarie"},
+	}
+	r.All = []topology.Described{
+		{Name: "a.one"},
+		{Name: "a.two", Route: through},
+		{Name: "b.kanarie"},
+		{Name: "dlo.kanarie"},
+	}
 	return r
 }
 
 // routePaths returns the paths of all routes. Their parameters are the ids of existing objects of
 // both teams.
 func (h *teams) routePaths() []string {
-	ids := map[string][]string{"letters": {string(h.a[0]), string(h.a[7]), string(h.a[len(h.a)-1]), string(h.b[0]), string(h.b[7]), string(h.b[len(h.b)-1])}}
+	ids := map[string][]string{
+		"letters": {
+			string(h.a[0]), string(h.a[7]), string(h.a[len(h.a)-1]), string(h.b[0]), string(h.b[7]),
+			string(h.b[len(h.b)-1]),
+		},
+	}
 	for i := 1; i <= 7; i++ {
 		ids["groups"] = append(ids["groups"], fmt.Sprint("G-", i))
 		ids["operations"] = append(ids["operations"], fmt.Sprint("O-", i))
 	}
-	queries := []string{"", "?q=", "?q=kanarie", "?q=queue:b.kanarie", "?q=kan*", "?q=-x", "?q=body.note:kanarie", "?q=header.x-tenant:kanarie", "?tab=digest", "?tab=resolved", "?tab=mine", "?tab=snoozed", "?tab=all", "?range=30d", "?limit=100", "?only=letters", "?name=kanarie", "?q=group:G-2", "?q=O-2"}
+	queries := []string{
+		"", "?q=", "?q=kanarie", "?q=queue:b.kanarie", "?q=kan*", "?q=-x", "?q=body.note:kanarie",
+		"?q=header.x-tenant:kanarie", "?tab=digest", "?tab=resolved", "?tab=mine", "?tab=snoozed", "?tab=all",
+		"?range=30d", "?limit=100", "?only=letters", "?name=kanarie", "?q=group:G-2", "?q=O-2",
+	}
 	var paths []string
 	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if method != http.MethodGet || strings.HasPrefix(route, "/static") || strings.HasSuffix(route, "/events") || route == "/signin" || route == "/welcome" {
+		if method != http.MethodGet || strings.HasPrefix(route, "/static") || strings.HasSuffix(route, "/events") ||
+			route == "/signin" || route == "/welcome" {
 			return nil
 		}
 		if !strings.Contains(route, "{") {
@@ -218,10 +314,19 @@ func (h *teams) routePaths() []string {
 		return nil
 	})
 	pair := "?a=" + string(h.a[0]) + "&b=" + string(h.b[0])
-	return append(paths, "/letters/compare"+pair, "/api/v1/letters/compare"+pair, "/letters/compare?a="+string(h.a[0])+"&b="+string(h.a[1]), "/jump?to=O-1", "/jump?to="+h.b[0].Short(), "/jump?to=G-2", "/palette?q=kan", "/palette?q=O-1", "/palette?q=b.",
-		"/letters/complete?q=queue:&at=6", "/letters/complete?q=type:&at=5", "/letters/complete?q=header.&at=7", "/letters/complete?q=body.&at=5", "/letters/complete?q=body.note:&at=10", "/letters/complete?q=group:&at=6", "/letters/complete?q=app:&at=4",
-		"/audit/complete?q=who:&at=4", "/audit/complete?q=target:&at=7", "/audit?q=kanarie", "/audit/export?format=csv", "/api/v1/audit?q=b.kanarie", "/letters/export?format=csv", "/api/v1/letters/export?reveal=1",
-		"/queues/one?broker=main&vhost=%2F&queue=b.kanarie", "/queues/one?broker=main&vhost=%2F&queue=a.one", "/api/v1/letters/facets?q=&body=note", "/api/v1/queues", "/api/v1/letters/facets?q=state:dead", "/api/v1/letters/histogram?q=")
+	return append(
+		paths, "/letters/compare"+pair, "/api/v1/letters/compare"+pair,
+		"/letters/compare?a="+string(h.a[0])+"&b="+string(h.a[1]), "/jump?to=O-1", "/jump?to="+h.b[0].Short(),
+		"/jump?to=G-2", "/palette?q=kan", "/palette?q=O-1", "/palette?q=b.",
+		"/letters/complete?q=queue:&at=6", "/letters/complete?q=type:&at=5", "/letters/complete?q=header.&at=7",
+		"/letters/complete?q=body.&at=5", "/letters/complete?q=body.note:&at=10", "/letters/complete?q=group:&at=6",
+		"/letters/complete?q=app:&at=4",
+		"/audit/complete?q=who:&at=4", "/audit/complete?q=target:&at=7", "/audit?q=kanarie", "/audit/export?format=csv",
+		"/api/v1/audit?q=b.kanarie", "/letters/export?format=csv", "/api/v1/letters/export?reveal=1",
+		"/queues/one?broker=main&vhost=%2F&queue=b.kanarie", "/queues/one?broker=main&vhost=%2F&queue=a.one",
+		"/api/v1/letters/facets?q=&body=note", "/api/v1/queues", "/api/v1/letters/facets?q=state:dead",
+		"/api/v1/letters/histogram?q=",
+	)
 }
 
 // echo finds the word that marks the letters of the other team. A response may contain this word
@@ -269,7 +374,9 @@ func (h *teams) clean(what, request string, a answer) {
 	}
 	if len(found) > 0 {
 		i := found[len(found)-1]
-		h.t.Errorf("%s: %d shows a letter of others: …%s…", what, a.StatusCode, text[max(0, i[0]-150):min(len(text), i[1]+60)])
+		h.t.Errorf(
+			"%s: %d shows a letter of others: …%s…", what, a.StatusCode, text[max(0, i[0]-150):min(len(text), i[1]+60)],
+		)
 	}
 }
 
@@ -350,14 +457,20 @@ func TestTwoTeamsAct(t *testing.T) {
 	same := func(what, own, none string, send func(id string) answer) {
 		t.Helper()
 		x, y := send(own), send(none)
-		if x.StatusCode != y.StatusCode || strings.ReplaceAll(x.text, own, "ID") != strings.ReplaceAll(y.text, none, "ID") {
-			t.Errorf("%s: %d %.300s\nfor what does not exist: %d %.300s", what, x.StatusCode, x.text, y.StatusCode, y.text)
+		if x.StatusCode != y.StatusCode ||
+			strings.ReplaceAll(x.text, own, "ID") != strings.ReplaceAll(y.text, none, "ID") {
+			t.Errorf(
+				"%s: %d %.300s\nfor what does not exist: %d %.300s", what, x.StatusCode, x.text, y.StatusCode, y.text,
+			)
 		}
 	}
 	for kind, b := range map[string]string{"a letter": b, "a letter of unknown origin": string(h.b[len(h.b)-1])} {
 		for _, action := range []string{"requeue", "discard", "hold", "purge", "edit"} {
 			same(action+" of "+kind, b, missing, func(id string) answer {
-				return h.postJSON("/api/v1/operations", `{"action":"`+action+`","ids":["`+id+`"],"dry_run":true,"patch":[{"op":"remove","path":"/n"}]}`)
+				return h.postJSON(
+					"/api/v1/operations",
+					`{"action":"`+action+`","ids":["`+id+`"],"dry_run":true,"patch":[{"op":"remove","path":"/n"}]}`,
+				)
 			})
 		}
 		same("a revision of "+kind, b, missing, func(id string) answer {
@@ -367,7 +480,9 @@ func TestTwoTeamsAct(t *testing.T) {
 			return h.postJSON("/api/v1/letters/"+id+"/reveal", `{"field":"note"}`)
 		})
 		same(kind, b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id) })
-		same("the body of "+kind, b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id + "/body") })
+		same(
+			"the body of "+kind, b, missing, func(id string) answer { return h.get("/api/v1/letters/" + id + "/body") },
+		)
 	}
 	for _, path := range []string{"", "/pause", "/resume"} {
 		same("a group"+path, "G-2", "G-99", func(id string) answer {
@@ -378,14 +493,29 @@ func TestTwoTeamsAct(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"/pause", "/resume", "/cancel"} {
-		same("an operation"+path, "O-1", "O-99", func(id string) answer { return h.postJSON("/api/v1/operations/"+id+path, ``) })
+		same(
+			"an operation"+path, "O-1", "O-99",
+			func(id string) answer { return h.postJSON("/api/v1/operations/"+id+path, ``) },
+		)
 	}
-	same("a merge", "G-2", "G-99", func(id string) answer { return h.postJSON("/api/v1/groups/G-1/merge", `{"groups":["`+id+`"]}`) })
-	same("a merge into", "G-2", "G-99", func(id string) answer { return h.postJSON("/api/v1/groups/"+id+"/merge", `{"groups":["G-1"]}`) })
-	same("a decision", "1", "99", func(id string) answer { return h.postJSON("/api/v1/groups/decisions/"+id+"/undo", ``) })
+	same(
+		"a merge", "G-2", "G-99",
+		func(id string) answer { return h.postJSON("/api/v1/groups/G-1/merge", `{"groups":["`+id+`"]}`) },
+	)
+	same(
+		"a merge into", "G-2", "G-99",
+		func(id string) answer { return h.postJSON("/api/v1/groups/"+id+"/merge", `{"groups":["G-1"]}`) },
+	)
+	same(
+		"a decision", "1", "99",
+		func(id string) answer { return h.postJSON("/api/v1/groups/decisions/"+id+"/undo", ``) },
+	)
 	same("a view", "1", "99", func(id string) answer { return h.sendJSON("DELETE", "/api/v1/views/"+id, "") })
 	same("a redirect", "1", "99", func(id string) answer { return h.sendJSON("DELETE", "/api/v1/overrides/"+id, "") })
-	same("a queue", "b.kanarie", "b.nothing", func(queue string) answer { return h.postJSON("/api/v1/queues/pause", `{"queue":"`+queue+`"}`) })
+	same(
+		"a queue", "b.kanarie", "b.nothing",
+		func(queue string) answer { return h.postJSON("/api/v1/queues/pause", `{"queue":"`+queue+`"}`) },
+	)
 	same("a target", "b.kanarie", "b.nothing", func(queue string) answer {
 		return h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+a+`"],"to":"`+queue+`"}`)
 	})
@@ -398,8 +528,14 @@ func TestTwoTeamsAct(t *testing.T) {
 	h.clean("a decision on a merged group", "", h.patchJSON("/api/v1/groups/G-3", `{"note":"x"}`).want(t, 403))
 	h.clean("an operation on both", "", h.postJSON("/api/v1/operations/O-2/cancel", ``).want(t, 403))
 	h.patchJSON("/api/v1/groups/G-1", `{"note":"mine","owner":"ana"}`).want(t, 200)
-	h.clean("a plan", "", h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"]+h.n["a.inbox"])))
-	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`) // the name is free, although a view of another team has it
+	h.clean(
+		"a plan", "",
+		h.postJSON("/api/v1/operations", `{"action":"requeue","q":"","dry_run":true}`).want(
+			t, 200, fmt.Sprintf(`"total":%d`, h.n["a.one"]+h.n["a.two"]+h.n["a.inbox"]),
+		),
+	)
+	// the name is free, although a view of another team has it
+	h.postJSON("/api/v1/views", `{"name":"kanarie-view","query":"state:dead"}`).want(t, 201, `"mine":true`)
 	teamA := h.who
 	deadOfB := func() (n int) {
 		var left struct{ Count int }
@@ -435,7 +571,10 @@ func TestEventsKeepToTheScope(t *testing.T) {
 		for _, rank := range ranks {
 			who := deadletter.Principal{Name: "ana", Grants: slices.Clone(rank.grants)}
 			who.Grants[0].Queues = []string{"a.*"}
-			for name, p := range map[string]deadletter.Principal{rank.name + " of a.*": who, rank.name: {Name: "ana", Grants: rank.grants}} {
+			for name, p := range map[string]deadletter.Principal{
+				rank.name + " of a.*": who,
+				rank.name:             {Name: "ana", Grants: rank.grants},
+			} {
 				n, err := h.store.Position(deadletter.Within(t.Context(), p.Sees()))
 				if err != nil {
 					t.Fatal(err)
@@ -449,8 +588,12 @@ func TestEventsKeepToTheScope(t *testing.T) {
 		do  func()
 		own bool // whether the letters belong to the reader
 	}{
-		"letters of others arrived":                                {func() { h.die("b.kanarie", "kanarie", 3) }, false},
-		"letters of others arrived, and their origin is not known": {func() { h.arrive("b.kanarie.inbox", "", "kanarie", 1) }, false},
+		"letters of others arrived": {
+			func() { h.die("b.kanarie", "kanarie", 3) }, false,
+		},
+		"letters of others arrived, and their origin is not known": {
+			func() { h.arrive("b.kanarie.inbox", "", "kanarie", 1) }, false,
+		},
 		"others wrote a note": {func() {
 			h.who = teamB
 			h.patchJSON("/api/v1/groups/G-2", `{"note":"again"}`).want(t, 200)

@@ -17,7 +17,10 @@ func TestUploadsHinderNoPage(t *testing.T) {
 	t.Parallel()
 	h := open(t, withLibrary)
 	id := h.receive("sms", 1, "x")[0]
-	file := []byte(`syntax = "proto2"; message M { optional string a = 1 [` + strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",") + `]; }`)
+	file := []byte(
+		`syntax = "proto2"; message M { optional string a = 1 [` +
+			strings.TrimSuffix(strings.Repeat("deprecated=true,", 60_000), ",") + `]; }`,
+	)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var uploads sync.WaitGroup

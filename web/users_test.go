@@ -22,7 +22,10 @@ func TestInvitations(t *testing.T) {
 	var i api.Invitation
 	h.postJSON("/api/v1/users", `{"name":"Łucja 樹","role":"reader"}`, "Authorization", bearer).want(t, 201).json(t, &i)
 	h.postJSON("/api/v1/users", `{"name":"łucja 樹","role":"reader"}`, "Authorization", bearer).want(t, 409)
-	for _, wrong := range []string{`{"name":"dlo","role":"reader"}`, `{"name":"token:x","role":"reader"}`, `{"name":" a","role":"reader"}`, `{"name":"a\u202e","role":"reader"}`, `{"name":"a","role":"none"}`} {
+	for _, wrong := range []string{
+		`{"name":"dlo","role":"reader"}`, `{"name":"token:x","role":"reader"}`, `{"name":" a","role":"reader"}`,
+		`{"name":"a\u202e","role":"reader"}`, `{"name":"a","role":"none"}`,
+	} {
 		h.postJSON("/api/v1/users", wrong, "Authorization", bearer).want(t, 400)
 	}
 	link, err := url.Parse(i.Link)
@@ -42,7 +45,9 @@ func TestInvitations(t *testing.T) {
 	g.ask("GET", "/welcome?code=dlo_wrong", nil).want(t, 404, "This link is not valid")
 	g.ask("GET", "/welcome", nil).want(t, 404)
 
-	h.postJSON("/api/v1/users/"+url.PathEscape("Łucja 樹")+"/reset", ``, "Authorization", bearer).want(t, 200).json(t, &i)
+	h.postJSON(
+		"/api/v1/users/"+url.PathEscape("Łucja 樹")+"/reset", ``, "Authorization", bearer,
+	).want(t, 200).json(t, &i)
 	g.ask("GET", "/account", nil).want(t, 303) // the session has ended
 	g.signIn("Łucja 樹", passphrase).want(t, 401)
 	g.late.Store(int64(73 * time.Hour))
@@ -79,7 +84,11 @@ func TestAPersonIsRemovedWhileTheirOperationRuns(t *testing.T) {
 	g := openGuests(t)
 	ids := g.receive("sms", 3, "x")
 	g.signIn("lena", passphrase)
-	g.ask("POST", "/operations", url.Values{"action": {"discard"}, "id": {string(ids[0]), string(ids[1]), string(ids[2])}, "key": {"k"}}).want(t, 303).redirectsTo(t, "/operations/O-1")
+	g.ask("POST", "/operations", url.Values{
+		"action": {"discard"},
+		"id":     {string(ids[0]), string(ids[1]), string(ids[2])},
+		"key":    {"k"},
+	}).want(t, 303).redirectsTo(t, "/operations/O-1")
 	bearer := bearerOf(t, g.house, "admin")
 	r := request("DELETE", "/api/v1/users/lena", "")
 	r.Header.Set("Authorization", bearer)
@@ -102,8 +111,12 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	g := openGuests(t)
 	bearer := bearerOf(t, g.house, "admin")
-	g.postJSON("/api/v1/users", `{"name":"eve","role":"reader","reveal":true}`, "Authorization", bearer).want(t, 403, "reveal: true")
-	g.postJSON("/api/v1/users", `{"name":"eve","role":"operator","purge":true}`, "Authorization", bearer).want(t, 403, "purge: true")
+	g.postJSON(
+		"/api/v1/users", `{"name":"eve","role":"reader","reveal":true}`, "Authorization", bearer,
+	).want(t, 403, "reveal: true")
+	g.postJSON(
+		"/api/v1/users", `{"name":"eve","role":"operator","purge":true}`, "Authorization", bearer,
+	).want(t, 403, "purge: true")
 	g.postJSON("/api/v1/users/lena/reset", ``, "Authorization", bearer).want(t, 403)
 	g.postJSON("/api/v1/users/LENA/reset", ``, "Authorization", bearer).want(t, 403)
 }
@@ -112,7 +125,9 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 // mia, and adds another user with this name and more rights.
 type renewedStore struct{ *store.Store }
 
-func (s renewedStore) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (string, error) {
+func (s renewedStore) ResetUser(
+	ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error,
+) (string, error) {
 	u, err := deadletter.NewUser("mia", deadletter.Grant{Role: deadletter.RoleReader, Reveal: true}, "test")
 	if err := errors.Join(err, s.RemoveUser(ctx, "mia", "test"), s.AddUser(ctx, u, [32]byte{1}, start)); err != nil {
 		return "", err

@@ -87,7 +87,15 @@ func (w *Web) stopViewAs(rw http.ResponseWriter, _ *http.Request) {
 }
 
 func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration) {
-	http.SetCookie(rw, &http.Cookie{Name: w.viewAsCookie(), Value: value, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: w.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(rw, &http.Cookie{
+		Name:     w.viewAsCookie(),
+		Value:    value,
+		Path:     "/",
+		MaxAge:   int(age.Seconds()),
+		HttpOnly: true,
+		Secure:   w.Secure,
+		SameSite: http.SameSiteStrictMode,
+	})
 }
 
 // viewAsForm returns the form for viewing pages with another role. It returns nil for a caller who

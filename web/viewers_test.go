@@ -21,7 +21,10 @@ import (
 func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}
-	h.house = open(t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) { o.Fields = []string{"note"} })
+	h.house = open(
+		t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who),
+		func(o *web.Options) { o.Fields = []string{"note"} },
+	)
 	h.b = h.die("orders", "olive", 40)
 	h.a = h.die("own", "apple", 10)
 	h.b = append(h.b, h.arrive("inbox", "", "olive", 5)...) // of unknown origin
@@ -51,17 +54,33 @@ func TestViewersReadNothing(t *testing.T) {
 		h.get("/api/v1/letters/"+id).want(t, 200, `"withheld":true`, `"body":null`)
 	}
 
-	for _, who := range []deadletter.Principal{viewer, {Name: "ana", Grants: []deadletter.Grant{{Role: deadletter.RoleViewer}, {Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"own", "own.inbox"}}}}}} {
+	for _, who := range []deadletter.Principal{
+		viewer,
+		{
+			Name: "ana",
+			Grants: []deadletter.Grant{
+				{Role: deadletter.RoleViewer},
+				{Role: deadletter.RoleReader, Places: deadletter.Places{Queues: []string{"own", "own.inbox"}}},
+			},
+		},
+	} {
 		h.who = who
 		for _, id := range []string{id, lost} {
-			for _, path := range []string{"/letters/" + id + "/body", "/letters/" + id + "/copy", "/api/v1/letters/" + id + "/body", "/letters/compare?a=" + id + "&b=" + own, "/letters/compare?a=" + own + "&b=" + id, "/api/v1/letters/compare?a=" + id + "&b=" + string(h.b[1])} {
+			for _, path := range []string{
+				"/letters/" + id + "/body", "/letters/" + id + "/copy", "/api/v1/letters/" + id + "/body",
+				"/letters/compare?a=" + id + "&b=" + own, "/letters/compare?a=" + own + "&b=" + id,
+				"/api/v1/letters/compare?a=" + id + "&b=" + string(h.b[1]),
+			} {
 				h.clean(path, path, h.get(path).want(t, 403, "role reader"))
 			}
 			h.clean("a letter", "", h.get("/letters/"+id).want(t, 200))
 			h.clean("a letter", "", h.get("/api/v1/letters/"+id).want(t, 200, `"withheld":true`))
 		}
 	}
-	for q, want := range map[string]int{"kanarie": 13, "body.note:kanarie": 13, "header.x-tenant:kanarie": 13, "app:kanarie-app": 0, "-kanarie": 0, "state:dead,held": 58} {
+	for q, want := range map[string]int{
+		"kanarie": 13, "body.note:kanarie": 13, "header.x-tenant:kanarie": 13, "app:kanarie-app": 0, "-kanarie": 0,
+		"state:dead,held": 58,
+	} {
 		var n struct{ Count int }
 		if h.get("/api/v1/letters/count?q="+url.QueryEscape(q)).want(t, 200).json(t, &n); n.Count != want {
 			t.Errorf("%s finds %d letters for somebody who reads 13 of 58, want %d", q, n.Count, want)
@@ -69,11 +88,14 @@ func TestViewersReadNothing(t *testing.T) {
 	}
 	h.get("/letters/"+own).want(t, 200, "kanarie")
 	h.get("/letters/"+string(h.a[len(h.a)-1])).want(t, 200, "kanarie")
-	if lines := strings.Split(strings.TrimSpace(h.get("/api/v1/letters/export").want(t, 200).text), "\n"); len(lines) != 58 {
+	if lines := strings.Split(
+		strings.TrimSpace(h.get("/api/v1/letters/export").want(t, 200).text), "\n",
+	); len(lines) != 58 {
 		t.Errorf("%d letters are exported", len(lines))
 	} else {
 		for _, line := range lines {
-			if readable := strings.Contains(line, `"queue":"own"`) || strings.Contains(line, `"inbox":"own.inbox"`); strings.Contains(line, "kanarie") != readable {
+			if readable := strings.Contains(line, `"queue":"own"`) ||
+				strings.Contains(line, `"inbox":"own.inbox"`); strings.Contains(line, "kanarie") != readable {
 				t.Errorf("exported: %s", line)
 			} else if !readable && !(strings.Contains(line, `"masked":true`) && strings.Contains(line, `"body":null`)) {
 				t.Errorf("exported as a letter without a body: %s", line)
@@ -81,7 +103,10 @@ func TestViewersReadNothing(t *testing.T) {
 		}
 	}
 	h.who = viewer
-	for _, q := range []string{"kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "app:kanarie-app", "message_id:k*", "-correlation_id:x"} {
+	for _, q := range []string{
+		"kanarie", "body.note:kanarie", "header.x-tenant:kanarie", "app:kanarie-app", "message_id:k*",
+		"-correlation_id:x",
+	} {
 		h.get("/api/v1/letters?q="+url.QueryEscape(q)).want(t, 403, "role reader")
 	}
 }

@@ -94,7 +94,8 @@ func walk(t *testing.T, seed uint64) int {
 	h, tab, url := visitThrough(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
-				time.Sleep(rand.N(60 * time.Millisecond)) // requests run at the same time, and random is not safe for that
+				// requests run at the same time, and random is not safe for that
+				time.Sleep(rand.N(60 * time.Millisecond))
 			}
 			next.ServeHTTP(rw, r)
 		})
@@ -104,7 +105,10 @@ func walk(t *testing.T, seed uint64) int {
 	}
 	tab.OnEveryPage(watchKeys)
 	tab.Open(url + "/triage")
-	keys := []string{"j", "j", "j", "k", "x", "x", "e", "e", "r", "s", "a", "z", kb.Escape, kb.Escape, kb.Escape, kb.Enter, "Back", "Back"}
+	keys := []string{
+		"j", "j", "j", "k", "x", "x", "e", "e", "r", "s", "a", "z", kb.Escape, kb.Escape, kb.Escape, kb.Enter, "Back",
+		"Back",
+	}
 	for i := range 200 {
 		key := keys[random.IntN(len(keys))]
 		if i%20 == 10 {
@@ -127,7 +131,8 @@ func walk(t *testing.T, seed uint64) int {
 	}
 	decided := checkWalk(t, steps)
 	for _, m := range tab.Console() {
-		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") { // the group has changed in the meantime
+		// the group has changed in the meantime
+		if !strings.Contains(m, "/triage/undo") || !strings.Contains(m, "409") {
 			t.Errorf("console: %s", m)
 		}
 	}
@@ -163,12 +168,18 @@ func checkWalk(t *testing.T, steps []step) int {
 		r := wanted[0]
 		wanted = wanted[1:]
 		if s.To != r.to || r.to != "/triage/undo" && s.IDs != r.ids {
-			t.Fatalf("step %d: the key %s was about %q, and asked for %s of %q, want %s: %s", i, r.key, r.ids, s.To, s.IDs, r.to, trail(steps[max(0, r.step-3):i+1]))
+			t.Fatalf(
+				"step %d: the key %s was about %q, and asked for %s of %q, want %s: %s", i, r.key, r.ids, s.To, s.IDs,
+				r.to, trail(steps[max(0, r.step-3):i+1]),
+			)
 		}
 		decided++
 	}
 	if len(wanted) > 0 {
-		t.Errorf("never asked for %s: %s", wanted[0].to, trail(steps[max(0, wanted[0].step-3):min(len(steps), wanted[0].step+4)]))
+		t.Errorf(
+			"never asked for %s: %s", wanted[0].to,
+			trail(steps[max(0, wanted[0].step-3):min(len(steps), wanted[0].step+4)]),
+		)
 	}
 	return decided
 }

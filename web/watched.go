@@ -38,7 +38,14 @@ func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bo
 		i, ok := at[s.origin]
 		if !ok {
 			i = len(all)
-			all = append(all, view.WatchedQueue{Origin: s.origin, Gone: w.lookSucceeded(ctx, s.origin), Ready: -1, Unacked: -1, Consumers: -1, Published: -1})
+			all = append(all, view.WatchedQueue{
+				Origin:    s.origin,
+				Gone:      w.lookSucceeded(ctx, s.origin),
+				Ready:     -1,
+				Unacked:   -1,
+				Consumers: -1,
+				Published: -1,
+			})
 		}
 		row := w.queueRow(s, several)
 		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled
@@ -47,7 +54,10 @@ func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bo
 		all[i].Week = received[all[i].Origin]
 	}
 	slices.SortStableFunc(all, func(a, b view.WatchedQueue) int {
-		return cmp.Or(ownLast(a, b), cmp.Compare(a.Origin.Broker, b.Origin.Broker), cmp.Compare(a.Origin.VHost, b.Origin.VHost), cmp.Compare(a.Origin.Queue, b.Origin.Queue))
+		return cmp.Or(
+			ownLast(a, b), cmp.Compare(a.Origin.Broker, b.Origin.Broker), cmp.Compare(a.Origin.VHost, b.Origin.VHost),
+			cmp.Compare(a.Origin.Queue, b.Origin.Queue),
+		)
 	})
 	return all, nil
 }
@@ -63,9 +73,23 @@ func (w *Web) lookSucceeded(ctx context.Context, o deadletter.Origin) bool {
 // watchedOf converts a queue in a report on dead-letter paths for the page of queues.
 func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
 	q := view.WatchedQueue{
-		Origin: deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name}, Kind: d.Kind, Ready: figure(d.Ready), Unacked: figure(d.Unacked), Consumers: figure(d.Consumers), Published: d.Published, Acked: d.Acked,
+		Origin:    deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name},
+		Kind:      d.Kind,
+		Ready:     figure(d.Ready),
+		Unacked:   figure(d.Unacked),
+		Consumers: figure(d.Consumers),
+		Published: d.Published,
+		Acked:     d.Acked,
 		Chain: view.Chain{
-			Known: d.Route.Known, Judged: d.Route.Judged, Set: d.Route.Set, Exchange: d.Route.Exchange, From: d.Route.From, Queues: d.Route.Queues, More: d.Route.More, Lost: d.Route.Lost, Guarantee: d.Route.Guarantee,
+			Known:     d.Route.Known,
+			Judged:    d.Route.Judged,
+			Set:       d.Route.Set,
+			Exchange:  d.Route.Exchange,
+			From:      d.Route.From,
+			Queues:    d.Route.Queues,
+			More:      d.Route.More,
+			Lost:      d.Route.Lost,
+			Guarantee: d.Route.Guarantee,
 		},
 	}
 	if d.Route.Fixed {
@@ -119,7 +143,8 @@ func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQu
 	}
 	kept := slices.DeleteFunc(all, func(q view.WatchedQueue) bool {
 		switch {
-		case p.Only == view.OnlyLosing && q.Chain.Lost == "", p.Only == view.OnlyLetters && q.Week+q.Dead.Letters+q.Scheduled.Letters == 0:
+		case p.Only == view.OnlyLosing && q.Chain.Lost == "", p.Only == view.OnlyLetters &&
+			q.Week+q.Dead.Letters+q.Scheduled.Letters == 0:
 			return true
 		case strings.ContainsRune(name, '*'):
 			return !deadletter.Glob(name, q.Origin.Queue, false)

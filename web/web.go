@@ -58,51 +58,63 @@ type Actions interface {
 // Options configures a Web. Store and Desk are required. The zero value of every other field is
 // usable.
 type Options struct {
-	Store     Store
-	Desk      Actions
-	Picker    Picker                                            // nil: types cannot be picked
-	Schemas   Schemas                                           // nil: types cannot be listed or changed
-	Bindings  []payload.Binding                                 // from the configuration
-	Digests   Digester                                          // nil: no digest
-	Reports   Annotator                                         // nil: letters cannot be annotated
-	Drains    Drainer                                           // nil: no queue can be drained by request
-	Decoder   func() *payload.Decoder                           // current decoder of bodies; nil: no types
-	Header    func(name, text string) (string, bool)            // masks one header or property; nil: nothing is masked
-	Masked    func(path string) bool                            // reports whether queries must not name a body path; nil: all are allowed
-	Brokers   func() []deadletter.BrokerStatus                  // current state of the connections
-	Trials    Trials                                            // nil: no trials
-	Topology  Topology                                          // nil: dlo does not check dead-letter paths
-	Adoption  Adoption                                          // nil: dlo changes no policy
-	Observing string                                            // queues whose letters are only observed, in words; "": none
-	Observed  func(deadletter.Origin) bool                      // whether letters of a queue are only observed; nil: none are
-	Connector Connector                                         // nil: no connection on request
-	Problems  func() []deadletter.Problem                       // current problems of dlo itself, such as a full disk
-	Setup     Setup                                             // for the first run
-	Hosts     []string                                          // Host allow list, see Hosts; empty: any host, for tests only
-	Metrics   http.Handler                                      // /metrics; nil: 404
-	Links     []config.Link                                     // links from letters' pages to other tools
-	Fields    []string                                          // body paths that queries can name
-	MaxBody   int                                               // maximum bytes of a published body; 0: 16 MiB
-	Restore   time.Duration                                     // how long discarded letters can be restored; 0: not shown
-	Told      func() []string                                   // channels notified of problems; nil: not shown
-	Disk      func() string                                     // space for letters, in words; nil: not shown
-	Rules     *rules.Book                                       // rules in use; nil: not shown
-	RuleFacts func(l *deadletter.Letter) rules.Facts            // all facts of a stored letter that rules use; nil: rules get only the stored facts, without headers and fields
-	Watch     time.Duration                                     // how long after it was sent a letter must not come back to count as quiet; 0: not shown
-	Now       func() time.Time                                  // nil: time.Now
-	Log       *slog.Logger                                      // nil: discarded
-	Actor     func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
-	Restrict  func(*deadletter.Principal)                       // takes rights away from everybody; nil: it takes none
-	Users     *identity.Accounts                                // dlo's own users; nil: none
-	TokensOn  bool                                              // requests can identify themselves with a token
-	Granted   func(name string) []deadletter.Grant              // grants of the configuration for a user or a token; nil: none
-	PublicURL string                                            // where people reach dlo; "": unknown
-	Secure    bool                                              // people reach dlo by https
-	BasePath  string                                            // path below which people reach dlo, such as /dlo; "": at the root
-	Requests  float64                                           // limit for one principal per second; 0: no limit
-	Address   func(*http.Request) string                        // address that a request comes from; nil: the other end of the connection
+	Store    Store
+	Desk     Actions
+	Picker   Picker                                 // nil: types cannot be picked
+	Schemas  Schemas                                // nil: types cannot be listed or changed
+	Bindings []payload.Binding                      // from the configuration
+	Digests  Digester                               // nil: no digest
+	Reports  Annotator                              // nil: letters cannot be annotated
+	Drains   Drainer                                // nil: no queue can be drained by request
+	Decoder  func() *payload.Decoder                // current decoder of bodies; nil: no types
+	Header   func(name, text string) (string, bool) // masks one header or property; nil: nothing is masked
+	// reports whether queries must not name a body path; nil: all are allowed
+	Masked   func(path string) bool
+	Brokers  func() []deadletter.BrokerStatus // current state of the connections
+	Trials   Trials                           // nil: no trials
+	Topology Topology                         // nil: dlo does not check dead-letter paths
+	Adoption Adoption                         // nil: dlo changes no policy
+	// queues whose letters are only observed, in words; "": none
+	Observing string
+	// whether letters of a queue are only observed; nil: none are
+	Observed  func(deadletter.Origin) bool
+	Connector Connector                   // nil: no connection on request
+	Problems  func() []deadletter.Problem // current problems of dlo itself, such as a full disk
+	Setup     Setup                       // for the first run
+	// Host allow list, see Hosts; empty: any host, for tests only
+	Hosts   []string
+	Metrics http.Handler  // /metrics; nil: 404
+	Links   []config.Link // links from letters' pages to other tools
+	Fields  []string      // body paths that queries can name
+	MaxBody int           // maximum bytes of a published body; 0: 16 MiB
+	// how long discarded letters can be restored; 0: not shown
+	Restore time.Duration
+	Told    func() []string // channels notified of problems; nil: not shown
+	Disk    func() string   // space for letters, in words; nil: not shown
+	Rules   *rules.Book     // rules in use; nil: not shown
+	// all facts of a stored letter that rules use; nil: rules get only the stored facts, without
+	// headers and fields
+	RuleFacts func(l *deadletter.Letter) rules.Facts
+	// how long after it was sent a letter must not come back to count as quiet; 0: not shown
+	Watch    time.Duration
+	Now      func() time.Time                                  // nil: time.Now
+	Log      *slog.Logger                                      // nil: discarded
+	Actor    func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
+	Restrict func(*deadletter.Principal)                       // takes rights away from everybody; nil: it takes none
+	Users    *identity.Accounts                                // dlo's own users; nil: none
+	TokensOn bool                                              // requests can identify themselves with a token
+	// grants of the configuration for a user or a token; nil: none
+	Granted   func(name string) []deadletter.Grant
+	PublicURL string // where people reach dlo; "": unknown
+	Secure    bool   // people reach dlo by https
+	// path below which people reach dlo, such as /dlo; "": at the root
+	BasePath string
+	Requests float64 // limit for one principal per second; 0: no limit
+	// address that a request comes from; nil: the other end of the connection
+	Address func(*http.Request) string
 
-	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts // returns the facts that a broker reports about a queue; nil if unknown
+	// returns the facts that a broker reports about a queue; nil if unknown
+	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 }
 
 // Setup contains the names for the example on the first page after the installation: the broker,
@@ -113,14 +125,16 @@ type Setup struct{ Broker, Exchange, Inbox, VHost string }
 // Web serves all HTTP requests. Its methods are safe for concurrent use.
 type Web struct {
 	Options
-	router   chi.Router
-	open     bool   // every caller is local
-	heavy    places // limits how many bodies are decoded at the same time
-	lists    lists
-	loading  places // limits how many uploaded schemas are compiled at the same time
-	looks    places // limits how many searches read through letters at the same time
-	streams  streams
-	picking  sync.Mutex    // held from the check of If-Match until the bindings are changed, so that no other change comes between
+	router  chi.Router
+	open    bool   // every caller is local
+	heavy   places // limits how many bodies are decoded at the same time
+	lists   lists
+	loading places // limits how many uploaded schemas are compiled at the same time
+	looks   places // limits how many searches read through letters at the same time
+	streams streams
+	// held from the check of If-Match until the bindings are changed, so that no other change comes
+	// between
+	picking  sync.Mutex
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
 	pinger   pinger
@@ -172,7 +186,15 @@ func New(o Options) *Web {
 			return p, err
 		}
 	}
-	w := &Web{Options: o, open: open, heavy: make(places, maxHeavy), lists: lists{places: make(places, maxLists), own: map[string]*ownLists{}}, loading: make(places, maxLoading), looks: make(places, 1), drained: make(chan struct{})}
+	w := &Web{
+		Options: o,
+		open:    open,
+		heavy:   make(places, maxHeavy),
+		lists:   lists{places: make(places, maxLists), own: map[string]*ownLists{}},
+		loading: make(places, maxLoading),
+		looks:   make(places, 1),
+		drained: make(chan struct{}),
+	}
 	w.router = w.routes()
 	return w
 }
@@ -211,7 +233,8 @@ func (w *Web) Server() *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug), // the server logs only lost connections here
+		// the server logs only lost connections here
+		ErrorLog: slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -68,22 +68,50 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h.store, h.facts, h.brokers = s, deadletter.UnknownQueue, []deadletter.BrokerStatus{{Name: "main", VHost: "/", Version: "4.3.6", Connected: true, Reached: true, Since: start, Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}}}}
+	h.store, h.facts, h.brokers = s, deadletter.UnknownQueue, []deadletter.BrokerStatus{
+		{
+			Name:      "main",
+			VHost:     "/",
+			Version:   "4.3.6",
+			Connected: true,
+			Reached:   true,
+			Since:     start,
+			Inboxes:   []deadletter.InboxStatus{{Queue: "dlo.letters", Draining: true}},
+		},
+	}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
 	targets.Add("second", "shop", []string{"*"}, nil)
-	h.book = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityDigest}})
-	h.classifier = classify.New(s, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: h.book, Targets: targets, Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler)})
+	h.book = rules.NewBook(&rules.Set{
+		Default: rules.Rule{
+			Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}},
+			Severity: deadletter.SeverityDigest,
+		},
+	})
+	h.classifier = classify.New(s, classify.Options{
+		Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: h.book, Targets: targets,
+		Now: func() time.Time { return start }, Log: slog.New(slog.DiscardHandler),
+	})
 	h.desk = operation.New(s, operation.Options{
 		Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 			return h.Decoder().Revise(l, patch, reveal)
 		},
 		Away:    func(o deadletter.Origin) string { return deadletter.Away(h.brokers, o) },
-		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }, Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts }, Log: slog.New(slog.DiscardHandler),
+		Decider: h.classifier, Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) },
+		Targets: targets, Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return h.facts },
+		Log: slog.New(slog.DiscardHandler),
 	})
 	o := web.Options{
-		Store: s, Desk: h.desk, Reports: s, Connector: connector{h}, Brokers: h.statuses, Setup: web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
-		Hosts: []string{"dlo.example"}, Restore: 7 * 24 * time.Hour, Now: func() time.Time { return now().Add(time.Minute) }, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
+		Store:     s,
+		Desk:      h.desk,
+		Reports:   s,
+		Connector: connector{h},
+		Brokers:   h.statuses,
+		Setup:     web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
+		Hosts:     []string{"dlo.example"},
+		Restore:   7 * 24 * time.Hour,
+		Now:       func() time.Time { return now().Add(time.Minute) },
+		Log:       slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
 	for _, c := range change {
 		c(&o)
@@ -96,14 +124,35 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 	h.t.Helper()
 	h.window++
-	w := deadletter.Window{Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
+	w := deadletter.Window{
+		Session: 1, Number: h.window, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+		Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
+	}
 	for i := range n {
-		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(body), Properties: deadletter.Properties{
-			DeliveryMode: 2, MessageID: fmt.Sprintf("m-%d-%d", h.window, i), AppID: "shop", Headers: deadletter.Table{
-				"x-error-message": "endpoint answered 410 Gone", "tries": int32(3),
-				"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": start.Add(-time.Minute)}},
+		a := deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: queue,
+			Tag:        uint64(i + 1),
+			Body:       []byte(body),
+			Properties: deadletter.Properties{
+				DeliveryMode: 2,
+				MessageID:    fmt.Sprintf("m-%d-%d", h.window, i),
+				AppID:        "shop",
+				Headers: deadletter.Table{
+					"x-error-message": "endpoint answered 410 Gone", "tries": int32(3),
+					"x-death": []any{
+						deadletter.Table{
+							"queue":        queue,
+							"exchange":     "events",
+							"reason":       "rejected",
+							"count":        int64(1),
+							"routing-keys": []any{"k"},
+							"time":         start.Add(-time.Minute),
+						},
+					},
+				},
 			},
-		}}
+		}
 		maps.Copy(a.Properties.Headers, h.headers)
 		print, err := a.Print()
 		if err != nil {
@@ -129,8 +178,11 @@ func (h *house) receive(queue string, n int, body string) []deadletter.ID {
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 		origin.Broker, origin.VHost = "main", "/"
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, DiedAt: start.Add(time.Duration(h.late.Load())), Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Summary: "url: \"https://example\"",
-			Error: failure, Why: "retries used up: 3 of 3", GroupKey: sha256.Sum256([]byte(origin.Queue + h.failure)), GroupTitle: failure, GroupVersion: 1, Severity: deadletter.SeverityDigest,
+			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin,
+			DiedAt: start.Add(time.Duration(h.late.Load())), Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery",
+			Summary: "url: \"https://example\"",
+			Error:   failure, Why: "retries used up: 3 of 3", GroupKey: sha256.Sum256([]byte(origin.Queue + h.failure)),
+			GroupTitle: failure, GroupVersion: 1, Severity: deadletter.SeverityDigest,
 		})
 	}
 	if err := h.store.Classify(context.Background(), verdicts); err != nil {

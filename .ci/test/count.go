@@ -72,7 +72,10 @@ func killChildren() {
 			continue
 		}
 		command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		fmt.Printf("still running %s after the tests: %d %s\n", lingerLimit, pid, strings.ReplaceAll(string(command), "\x00", " "))
+		fmt.Printf(
+			"still running %s after the tests: %d %s\n", lingerLimit, pid,
+			strings.ReplaceAll(string(command), "\x00", " "),
+		)
 		_ = syscall.Kill(pid, syscall.SIGKILL) // fails only if it has ended
 	}
 }

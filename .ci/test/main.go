@@ -37,7 +37,8 @@ var (
 	watching = []string{"internal/system", "web/view", "internal/testenv", "cmd/demo"}
 	// raced have goroutines that meet, and run with the race detector in each tier.
 	raced = []string{
-		"internal/rabbitmq", "internal/requeue", "internal/operation", "internal/notify", "internal/classify", "internal/ingest",
+		"internal/rabbitmq", "internal/requeue", "internal/operation", "internal/notify", "internal/classify",
+		"internal/ingest",
 		"internal/schemas", "internal/server", "internal/survey", "internal/drain",
 	}
 	// partly run with the race detector too, but in make test only the tests that meeting matches.
@@ -51,10 +52,14 @@ var (
 var (
 	aTest   = regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(t \*testing\.T\)`)
 	inFull  = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n\t(?:testenv\.)?Full\(t\)$`)
-	unraced = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n(?:\t.*\n){0,3}\tpayloadtest\.Unraced\(t\)$`)
+	unraced = regexp.MustCompile(
+		`(?m)^func (Test\w+)\(t \*testing\.T\) \{\n(?:\t.*\n){0,3}\tpayloadtest\.Unraced\(t\)$`,
+	)
 	// expected matches the reasons for which a test may be skipped. It is in another tier, or needs
 	// root, another version of RabbitMQ or another operating system.
-	expected = regexp.MustCompile(`^in (test-full|soak|bench)$|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`)
+	expected = regexp.MustCompile(
+		`^in (test-full|soak|bench)$|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`,
+	)
 )
 
 func main() {
@@ -115,7 +120,9 @@ func all(byFolder map[string][]string) []string {
 // plan returns the calls of go test, in lanes that run side by side. No test is in two calls.
 func plan(tier string, tests, full map[string][]string) (lanes [][][]string) {
 	call := func(module string, folders []string, flags ...string) []string {
-		folders = slices.DeleteFunc(slices.Clone(folders), func(f string) bool { return tier == "rest" && module == "." && len(full[f]) == 0 })
+		folders = slices.DeleteFunc(
+			slices.Clone(folders), func(f string) bool { return tier == "rest" && module == "." && len(full[f]) == 0 },
+		)
 		if len(folders) == 0 {
 			return nil
 		}
@@ -132,7 +139,8 @@ func plan(tier string, tests, full map[string][]string) (lanes [][][]string) {
 		}
 	}
 	slices.Sort(others)
-	withRace := []string{"-race", "-parallel=3", "-gcflags=modernc.org/...=-race=false"} // SQLite, translated to Go: four times as slow with it, and not ours
+	// SQLite, translated to Go: four times as slow with it, and not ours
+	withRace := []string{"-race", "-parallel=3", "-gcflags=modernc.org/...=-race=false"}
 	lanes = [][][]string{{call(".", watching, "-p=2", "-parallel=6")}, {call(".", raced, withRace...)}}
 	switch tier {
 	case "":
@@ -158,8 +166,10 @@ func plan(tier string, tests, full map[string][]string) (lanes [][][]string) {
 
 // results contains the results of all tests. Several lanes add to it at the same time.
 type results struct {
-	mu        sync.Mutex
-	said      map[string]string // what a test that runs has printed, by its package and its name without subtests; "" = the package
+	mu sync.Mutex
+	// what a test that runs has printed, by its package and its name without subtests; "" = the
+	// package
+	said      map[string]string
 	ended     map[string]string // "pass", "fail" or "skip", by the package and the name of a top-level test
 	reasons   map[string]string // the latest message of a test or a subtest, which is the reason if it is skipped
 	processor float64           // seconds that the tests and their descendants used
@@ -183,7 +193,8 @@ func (r *results) run(args []string) {
 	if os.Getenv("DLO_TEST") == "full" { // all of a package, with the race detector, beside other packages
 		timeout = "60m"
 	}
-	flags := []string{"-json", "-count=1", "-trimpath", "-vet=off", "-timeout=" + timeout, "-exec=" + self + " run"} // make runs vet on all packages first
+	// make runs vet on all packages first
+	flags := []string{"-json", "-count=1", "-trimpath", "-vet=off", "-timeout=" + timeout, "-exec=" + self + " run"}
 	cmd := exec.Command("go", slices.Insert(args, 3, flags...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GOGC="+cmp.Or(os.Getenv("GOGC"), "400")), os.Stderr
 	out, err2 := cmd.StdoutPipe()
@@ -229,7 +240,10 @@ func (r *results) read(e event) {
 		}
 		if e.Action == "skip" && os.Getenv("DLO_TEST_REQUIRE") == "1" && !expected.MatchString(r.reasons[whole]) {
 			r.failed = true
-			fmt.Printf("skipped, although make test requires it: %s: %s\n", whole, cmp.Or(r.reasons[whole], "it does not say why"))
+			fmt.Printf(
+				"skipped, although make test requires it: %s: %s\n", whole,
+				cmp.Or(r.reasons[whole], "it does not say why"),
+			)
 		}
 		if whole == key {
 			r.end(key, e.Action)
@@ -299,7 +313,10 @@ func (r *results) line(tier string, tests, full int, took time.Duration) string 
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
 		parts = append(parts, err.Error())
 	}
-	return fmt.Sprintf("%s; %.0f s processor, builds %.0f s more, %.0f s wall", strings.Join(parts, ", "), r.processor, seconds(used)-r.processor, took.Seconds())
+	return fmt.Sprintf(
+		"%s; %.0f s processor, builds %.0f s more, %.0f s wall", strings.Join(parts, ", "), r.processor,
+		seconds(used)-r.processor, took.Seconds(),
+	)
 }
 
 // thousands returns a number with a comma before each three digits.

@@ -32,7 +32,11 @@ type broker struct {
 // node. If "install" is true, it first installs RabbitMQ for that node unless it is installed
 // already.
 func openBroker(ctx context.Context, p *program, install bool) (*broker, error) {
-	b := &broker{url: p.getenv("DLO_AMQP_URL"), managedAt: p.getenv("DLO_MANAGEMENT_URL"), names: names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"}}
+	b := &broker{
+		url:       p.getenv("DLO_AMQP_URL"),
+		managedAt: p.getenv("DLO_MANAGEMENT_URL"),
+		names:     names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"},
+	}
 	if b.url == "" {
 		b.names = names{"dlo.dlx", "dlo.letters", "dlo.annotations"}
 		if err := b.start(ctx, p, install); err != nil {
@@ -71,7 +75,10 @@ func installRabbitMQ(p *program) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.module, p.stdout, p.stderr
 	var ended *exec.ExitError
 	if err := cmd.Run(); errors.As(err, &ended) {
-		return fmt.Errorf("%w: RabbitMQ (see above); or give the demo a broker that runs: DLO_AMQP_URL=amqp://user:password@host:5672/vhost make demo", testenv.ErrMissing)
+		return fmt.Errorf(
+			"%w: RabbitMQ (see above); or give the demo a broker that runs: DLO_AMQP_URL=amqp://user:password@host:5672/vhost make demo",
+			testenv.ErrMissing,
+		)
 	} else if err != nil {
 		return fmt.Errorf("install rabbitmq-server: %w", err)
 	}

@@ -167,7 +167,10 @@ func (d *running) saidInOrder(steps ...string) {
 func (d *running) wholeWay() {
 	t := d.t
 	family := descendants(t, d.cmd.Process.Pid)
-	d.eventually("56 letters that the fix can help, and four that it cannot, are dead", func() bool { return d.count("state:dead") >= 60 })
+	d.eventually(
+		"56 letters that the fix can help, and four that it cannot, are dead",
+		func() bool { return d.count("state:dead") >= 60 },
+	)
 	if n := d.count("queue:billing-queue"); n != 0 {
 		t.Errorf("%d letters of the billing service", n)
 	}
@@ -176,10 +179,15 @@ func (d *running) wholeWay() {
 	}
 
 	d.saidInOrder("compiling dlo", "starting dlo", "declaring the queues of the shop", "Dashboard")
-	d.eventually("letters are found by a field of their bodies", func() bool { return d.count("body.tenant_id:48213") > 0 && d.count("body.template:welcome_v3") > 0 })
+	d.eventually(
+		"letters are found by a field of their bodies",
+		func() bool { return d.count("body.tenant_id:48213") > 0 && d.count("body.template:welcome_v3") > 0 },
+	)
 
 	var answer strings.Builder
-	if err := run(t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
+	if err := run(
+		t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer,
+	); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
 		t.Fatalf("fix: %v %s", err, answer.String())
 	}
 	fixed := time.Now()
@@ -189,33 +197,47 @@ func (d *running) wholeWay() {
 	if after := time.Since(fixed); after > 30*time.Second {
 		t.Errorf("Overview says it %s after the deploy", after)
 	}
-	d.eventually("what was on its way has passed", func() bool { return d.count("state:received,scheduled,publishing") == 0 })
+	d.eventually(
+		"what was on its way has passed", func() bool { return d.count("state:received,scheduled,publishing") == 0 },
+	)
 	ids := d.dead()
 	var operation struct{ ID string }
-	d.call(http.MethodPost, "/api/v1/operations", map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is deployed", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}, &operation)
+	d.call(http.MethodPost, "/api/v1/operations", map[string]any{
+		"action": "requeue", "ids": ids, "reason": "the fix is deployed", "hold": "0s", "canary": 0, "rate": 100000,
+		"stop_at": 0,
+	}, &operation)
 	d.eventually("a worker accepts what was requeued", func() bool {
 		return regexp.MustCompile(`(email|sms)-queue: accepted .*\(attempt 3\)`).MatchString(d.output())
 	})
-	d.eventually("the four that no fix helps are dead again, and nothing else", func() bool { return d.count("state:dead") == 4 && d.count("state:scheduled") == 0 })
+	d.eventually(
+		"the four that no fix helps are dead again, and nothing else",
+		func() bool { return d.count("state:dead") == 4 && d.count("state:scheduled") == 0 },
+	)
 	d.eventually("all others are quiet", func() bool {
 		var o struct{ Counts map[string]int }
 		d.call(http.MethodGet, "/api/v1/operations/"+operation.ID, nil, &o)
-		return o.Counts["came_back"] == 4 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-4 && d.count("state:settled") >= len(ids)-4
+		return o.Counts["came_back"] == 4 && o.Counts["quiet"]+o.Counts["unverified"] == len(ids)-4 &&
+			d.count("state:settled") >= len(ids)-4
 	})
 
 	// The provider rejects the text because it is too long. The test shortens the text, and the worker
 	// must accept the edited copy.
 	var list struct{ Letters []struct{ ID string } }
-	d.call(http.MethodGet, "/api/v1/letters?q="+url.QueryEscape("state:dead type:acme.notify.v1.SmsRequested"), nil, &list)
+	d.call(
+		http.MethodGet, "/api/v1/letters?q="+url.QueryEscape("state:dead type:acme.notify.v1.SmsRequested"), nil, &list,
+	)
 	if len(list.Letters) != 1 {
 		t.Fatalf("%d text messages are left", len(list.Letters))
 	}
 	var revised struct{ Operation string }
 	d.call(http.MethodPost, "/api/v1/letters/"+list.Letters[0].ID+"/revisions", map[string]any{
-		"patch": []map[string]any{{"op": "replace", "path": "/text", "value": "Welcome aboard!"}}, "reason": "longer than the provider takes", "requeue": true,
+		"patch":   []map[string]any{{"op": "replace", "path": "/text", "value": "Welcome aboard!"}},
+		"reason":  "longer than the provider takes",
+		"requeue": true,
 	}, &revised)
 	d.eventually("the worker accepts the edited copy", func() bool {
-		return d.count("state:dead") == 3 && d.count("state:scheduled") == 0 && regexp.MustCompile(`sms-queue: accepted .*\(attempt 4\)`).MatchString(d.output())
+		return d.count("state:dead") == 3 && d.count("state:scheduled") == 0 &&
+			regexp.MustCompile(`sms-queue: accepted .*\(attempt 4\)`).MatchString(d.output())
 	})
 	if strings.Contains(d.output(), "billing-queue: accepted") {
 		t.Error("a requeue reached the billing service")
@@ -229,7 +251,8 @@ func (d *running) wholeWay() {
 	case <-time.After(patience):
 		t.Fatal("the demo does not stop")
 	}
-	if code := d.cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(d.output(), "stopped; nothing is left running") {
+	if code := d.cmd.ProcessState.ExitCode(); code != 0 ||
+		!strings.Contains(d.output(), "stopped; nothing is left running") {
 		t.Errorf("exit code %d", code)
 	}
 	if len(family) < 1 {

@@ -67,7 +67,9 @@ type program struct {
 
 var errUsage = errors.New("usage: demo [-folder DIR] [-install=false] [-listen ADDRESS] [fix | break]")
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
+func run(
+	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
+) error {
 	module, err := moduleFolder()
 	if err != nil {
 		return err

@@ -28,16 +28,17 @@ const (
 	registered        kind = iota // goes to all three services, and each of them accepts it
 	registeredBadMail             // goes to all three services; the email service does not have the template
 	registeredLongSMS             // goes to all three services; the text is longer than the column of the sms service
-	registeredTenant              // goes to all three services; two of them do not know the tenant, so there are two letters
-	mail                          // goes only to the email service
-	mailBadTemplate               //
-	sms                           // goes only to the sms service
-	smsTooLong                    //
-	smsFarTooLong                 // fits the column after the fix, but is too long for the provider
-	mailHostile                   // has HTML in values that dlo shows to people
-	oddJSON                       // like the next two kinds, it is not valid protobuf, so no fix helps
-	oddText                       //
-	oddBytes                      //
+	// goes to all three services; two of them do not know the tenant, so there are two letters
+	registeredTenant
+	mail            // goes only to the email service
+	mailBadTemplate //
+	sms             // goes only to the sms service
+	smsTooLong      //
+	smsFarTooLong   // fits the column after the fix, but is too long for the provider
+	mailHostile     // has HTML in values that dlo shows to people
+	oddJSON         // like the next two kinds, it is not valid protobuf, so no fix helps
+	oddText         //
+	oddBytes        //
 )
 
 // message is a message that the shop publishes, with its exchange and its routing key.
@@ -78,8 +79,12 @@ func (s samples) message(n int, k kind) (message, error) {
 	tenant := 40100 + n%7
 	at := s.now().UTC().Format("2006-01-02T15:04:05.000Z")
 	p := amqp.Publishing{
-		DeliveryMode: amqp.Persistent, MessageId: fmt.Sprintf("shop-%06d", n), CorrelationId: fmt.Sprintf("order-%d", 70000+n/2), AppId: "shop-web", Timestamp: s.now(),
-		Headers: amqp.Table{"traceparent": fmt.Sprintf("00-%032x-%016x-01", 0x5eed0000+n, 0xa0000+n)},
+		DeliveryMode:  amqp.Persistent,
+		MessageId:     fmt.Sprintf("shop-%06d", n),
+		CorrelationId: fmt.Sprintf("order-%d", 70000+n/2),
+		AppId:         "shop-web",
+		Timestamp:     s.now(),
+		Headers:       amqp.Table{"traceparent": fmt.Sprintf("00-%032x-%016x-01", 0x5eed0000+n, 0xa0000+n)},
 	}
 	var err error
 	switch k {
@@ -95,9 +100,12 @@ func (s samples) message(n int, k kind) (message, error) {
 		}
 		p.ContentType, p.Type = "application/protobuf", customerRegistered
 		p.Body, err = s.types.encode(customerRegistered, map[string]any{
-			"event_id": fmt.Sprintf("evt-%06d", n), "registered_at": at, "tenant_id": tenant, "plan": []string{"PLAN_FREE", "PLAN_TEAM"}[n%2],
-			"customer": map[string]any{"name": c.name, "email": c.email, "phone": c.phone, "language": c.language},
-			"welcome":  map[string]any{"email_template": template, "sms_text": text},
+			"event_id":      fmt.Sprintf("evt-%06d", n),
+			"registered_at": at,
+			"tenant_id":     tenant,
+			"plan":          []string{"PLAN_FREE", "PLAN_TEAM"}[n%2],
+			"customer":      map[string]any{"name": c.name, "email": c.email, "phone": c.phone, "language": c.language},
+			"welcome":       map[string]any{"email_template": template, "sms_text": text},
 		})
 		return message{eventsExchange, "customer.registered", p}, err
 
@@ -113,13 +121,19 @@ func (s samples) message(n int, k kind) (message, error) {
 		p.AppId = "shop-crm"
 		p.ContentType = "application/protobuf; messageType=" + emailRequested
 		p.Body, err = s.types.encode(emailRequested, map[string]any{
-			"to": c.email, "template": template, "tenant_id": tenant, "requested_at": at, "variables": map[string]any{"name": name, "language": c.language},
+			"to":           c.email,
+			"template":     template,
+			"tenant_id":    tenant,
+			"requested_at": at,
+			"variables":    map[string]any{"name": name, "language": c.language},
 		})
 
 	case sms, smsTooLong, smsFarTooLong:
 		text := map[kind]string{sms: shortText, smsTooLong: longText, smsFarTooLong: longText + termsText}[k]
 		var body []byte
-		body, err = s.types.encode(smsRequested, map[string]any{"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at})
+		body, err = s.types.encode(smsRequested, map[string]any{
+			"to": c.phone, "text": text, "tenant_id": tenant, "requested_at": at,
+		})
 		// This publisher is old. It sends the body as base64 in a text message that does not name the
 		// type. In dlo.yaml, the queue is therefore bound to the type.
 		p.AppId, p.ContentType, p.Body = "shop-legacy", "text/plain", []byte(base64.StdEncoding.EncodeToString(body))
@@ -128,7 +142,9 @@ func (s samples) message(n int, k kind) (message, error) {
 
 	case oddJSON:
 		p.AppId, p.ContentType = "shop-import", "application/json"
-		p.Body = []byte(`{"to":"` + c.email + `","template":"welcome_v2","note":"sent as JSON by an import script","retries":0}`)
+		p.Body = []byte(
+			`{"to":"` + c.email + `","template":"welcome_v2","note":"sent as JSON by an import script","retries":0}`,
+		)
 	case oddText:
 		p.AppId, p.ContentType = "ops", "text/plain"
 		p.Body = []byte("test, please ignore")

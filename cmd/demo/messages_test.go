@@ -34,8 +34,11 @@ func TestEverySampleDecodesByItsSchema(t *testing.T) {
 	t.Parallel()
 	types := mustLoad(t)
 	for k, want := range map[kind]string{
-		registered: customerRegistered, registeredBadMail: customerRegistered, registeredLongSMS: customerRegistered, registeredTenant: customerRegistered,
-		mail: emailRequested, mailBadTemplate: emailRequested, mailHostile: emailRequested, sms: smsRequested, smsTooLong: smsRequested, smsFarTooLong: smsRequested,
+		registered: customerRegistered, registeredBadMail: customerRegistered, registeredLongSMS: customerRegistered,
+		registeredTenant: customerRegistered,
+		mail:             emailRequested, mailBadTemplate: emailRequested, mailHostile: emailRequested,
+		sms:        smsRequested,
+		smsTooLong: smsRequested, smsFarTooLong: smsRequested,
 	} {
 		for n := range len(customers) {
 			m, _ := sample(t, types, n, k)
@@ -60,7 +63,8 @@ func TestEverySampleDecodesByItsSchema(t *testing.T) {
 func TestTheHostileSampleIsHostile(t *testing.T) {
 	t.Parallel()
 	m, _ := sample(t, mustLoad(t), 3, mailHostile)
-	if !strings.Contains(string(m.publishing.Body), "<script>") || !strings.Contains(m.publishing.Headers["x-campaign"].(string), "onmouseover") {
+	if !strings.Contains(string(m.publishing.Body), "<script>") ||
+		!strings.Contains(m.publishing.Headers["x-campaign"].(string), "onmouseover") {
 		t.Errorf("%q %v", m.publishing.Body, m.publishing.Headers)
 	}
 }

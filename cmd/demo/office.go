@@ -36,7 +36,10 @@ type office struct {
 
 // build compiles dlo into the folder, with the same options as `make build`.
 func build(ctx context.Context, module, folder string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=demo", "-o", filepath.Join(folder, "dlo"), "./cmd/dlo")
+	cmd := exec.Command(
+		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=demo", "-o",
+		filepath.Join(folder, "dlo"), "./cmd/dlo",
+	)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var said strings.Builder
@@ -63,7 +66,9 @@ func configure(folder, listen string, n names) error {
 	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
 		return err
 	}
-	text := strings.NewReplacer("LISTEN", listen, "EXCHANGE", n.exchange, "INBOX", n.inbox, "ANNOTATIONS", n.annotations).Replace(configuration)
+	text := strings.NewReplacer(
+		"LISTEN", listen, "EXCHANGE", n.exchange, "INBOX", n.inbox, "ANNOTATIONS", n.annotations,
+	).Replace(configuration)
 	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
 }
 
@@ -94,7 +99,9 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 	}
 	cmd := exec.Command(filepath.Join(folder, "dlo"), "serve", "--config", "dlo.yaml")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, write
-	cmd.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt}
+	cmd.Env = []string{
+		"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt,
+	}
 	o := &office{folder: folder, client: &http.Client{Timeout: 10 * time.Second}}
 	o.process, err = start(cmd)
 	write.Close() // the child process has a copy of its own
@@ -180,7 +187,10 @@ func (o *office) checkDraining() error {
 // recordDeploy tells dlo that a version of the shop's services was deployed. A real deployment
 // would do this as its last step.
 func (o *office) recordDeploy(ctx context.Context, version string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url+"/api/v1/deploys", strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)))
+	request, err := http.NewRequestWithContext(
+		ctx, http.MethodPost, o.url+"/api/v1/deploys",
+		strings.NewReader(fmt.Sprintf(`{"service": "notifications", "version": %q}`, version)),
+	)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,8 @@ func (s schemas) encode(typ string, fields map[string]any) ([]byte, error) {
 	if err := protojson.Unmarshal(text, m); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", typ, err)
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m) // the order of the fields is by field number, as in generated code
+	// the order of the fields is by field number, as in generated code
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
 // decode decodes a body as a message of the given type.

@@ -94,7 +94,11 @@ func (s *shop) handle(ctx context.Context, queue string, m amqp.Delivery, work w
 		s.tell.worker(rejected, fmt.Sprintf("%s: rejected %s: %s%s", queue, what, refusal, line))
 		report, err := annotation(queue, m, refusal)
 		if err == nil {
-			err = reports.PublishWithContext(ctx, "", s.annotations, false, false, amqp.Publishing{ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: report})
+			err = reports.PublishWithContext(ctx, "", s.annotations, false, false, amqp.Publishing{
+				ContentType:  "application/json",
+				DeliveryMode: amqp.Persistent,
+				Body:         report,
+			})
 		}
 		if err != nil {
 			return unlessDone(ctx, err)

@@ -38,7 +38,10 @@ func declare(c *amqp.Connection, deadLetterExchange string) error {
 		return err
 	}
 	defer ch.Close()
-	for name, kind := range map[string]string{eventsExchange: amqp.ExchangeFanout, requestsExchange: amqp.ExchangeDirect} {
+	for name, kind := range map[string]string{
+		eventsExchange:   amqp.ExchangeFanout,
+		requestsExchange: amqp.ExchangeDirect,
+	} {
 		if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
 			return fmt.Errorf("declare exchange %s: %w", name, err)
 		}
@@ -71,7 +74,9 @@ func declare(c *amqp.Connection, deadLetterExchange string) error {
 // messages that die before then are lost (RabbitMQ 3.10.8, 4.0.5, 4.3.6).
 func setPolicy(ctx context.Context, m *management, deadLetterExchange string) error {
 	if err := m.put(ctx, "/api/policies/"+m.vhost()+"/"+policyName, map[string]any{
-		"pattern": policyPattern, "apply-to": "queues", "definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
+		"pattern":    policyPattern,
+		"apply-to":   "queues",
+		"definition": map[string]string{"dead-letter-exchange": deadLetterExchange},
 	}); err != nil {
 		return err
 	}
@@ -86,7 +91,9 @@ func setPolicy(ctx context.Context, m *management, deadLetterExchange string) er
 				return err
 			}
 			if shown.Definition["dead-letter-exchange"] != deadLetterExchange {
-				return errors.New("it does not follow the policy yet; does another policy with a higher priority match it?")
+				return errors.New(
+					"it does not follow the policy yet; does another policy with a higher priority match it?",
+				)
 			}
 			return nil
 		})
@@ -116,7 +123,9 @@ func await(ctx context.Context, ask func() error) error {
 
 // errTaken is the error if the broker already has a queue that the demo would create. Such a queue
 // belongs to someone else, or another demo may be using it.
-var errTaken = errors.New("a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)")
+var errTaken = errors.New(
+	"a demo of its own needs a vhost of its own (rabbitmqctl add_vhost demo, and that vhost in DLO_AMQP_URL)",
+)
 
 // checkFree returns an error if the existing broker already has queues with the names that the demo
 // uses. Queues that an earlier demo left behind are allowed. If the inbox of the demo exists, the

@@ -21,7 +21,10 @@ func TestWorkers(t *testing.T) {
 		{"a customer", emailQueue, registered, false, ""},
 		{"a customer whose mail has no template", emailQueue, registeredBadMail, false, "no template welcome_v3"},
 		{"that customer's text message is fine", smsQueue, registeredBadMail, false, ""},
-		{"a customer with a long text message", smsQueue, registeredLongSMS, false, "214 characters, the column holds 160"},
+		{
+			"a customer with a long text message", smsQueue, registeredLongSMS, false,
+			"214 characters, the column holds 160",
+		},
 		{"that customer's mail is fine", emailQueue, registeredLongSMS, false, ""},
 		{"an unknown tenant, mail", emailQueue, registeredTenant, false, "tenant 48213 is not known"},
 		{"an unknown tenant, text message", smsQueue, registeredTenant, false, "tenant 48213 is not known"},

@@ -32,8 +32,25 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the process immediately
 	}()
-	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: versionText(), Check: server.Check, Ask: server.Ask, Look: server.Look, Dropped: server.Dropped, Tokens: openTokens}
-	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: program.Version})
+	program := cli.Program{
+		Ctx:     ctx,
+		Getenv:  os.Getenv,
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+		Version: versionText(),
+		Check:   server.Check,
+		Ask:     server.Ask,
+		Look:    server.Look,
+		Dropped: server.Dropped,
+		Tokens:  openTokens,
+	}
+	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{
+		Getenv:  os.Getenv,
+		Log:     os.Stderr,
+		Out:     os.Stdout,
+		Version: program.Version,
+	})
 	os.Exit(cli.ExitCode(err, os.Stderr))
 }
 

@@ -75,11 +75,20 @@ const recoverEvery = 10 * time.Second
 // New returns an Adoption for the given places. The caller must call Run, because Run removes the
 // policies that dlo was setting when it crashed. The Adoption calls "changed" after each request
 // for a change of a vhost. The function "crash" is only for tests, and may be nil.
-func New(store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger) *Adoption {
+func New(
+	store Store, places []Place, changed func(broker, vhost string), crash func(point string), log *slog.Logger,
+) *Adoption {
 	if crash == nil {
 		crash = func(string) {}
 	}
-	return &Adoption{store: store, places: places, changed: changed, crash: crash, log: log, probing: map[string]chan struct{}{}}
+	return &Adoption{
+		store:   store,
+		places:  places,
+		changed: changed,
+		crash:   crash,
+		log:     log,
+		probing: map[string]chan struct{}{},
+	}
 }
 
 // Run removes policies that dlo had recorded but not yet proved when it crashed. It runs until ctx
@@ -112,7 +121,9 @@ func (a *Adoption) recover(ctx context.Context) error {
 			continue
 		}
 		if p := a.place(d.Broker, d.VHost); p != nil {
-			failed = append(failed, a.takeBack(ctx, p, &d, deadletter.Service, "dlo ended before the policy was proved"))
+			failed = append(
+				failed, a.takeBack(ctx, p, &d, deadletter.Service, "dlo ended before the policy was proved"),
+			)
 		}
 	}
 	return errors.Join(failed...)
@@ -137,7 +148,10 @@ func (a *Adoption) allowed(by deadletter.Principal, broker, vhost string) (*Plac
 	}
 	p := a.place(broker, vhost)
 	if p == nil {
-		return nil, fmt.Errorf("%w: vhost %s of broker %s is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(vhost), deadletter.Visible(broker))
+		return nil, fmt.Errorf(
+			"%w: vhost %s of broker %s is not in the configuration, or has no management URL there",
+			deadletter.ErrNotFound, deadletter.Visible(vhost), deadletter.Visible(broker),
+		)
 	}
 	return p, nil
 }
@@ -157,7 +171,8 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 	}
 	a.changing.Lock()
 	defer a.changing.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait) // if the client disconnects, the change continues, so that it is either finished or taken back
+	// if the client disconnects, the change continues, so that it is either finished or taken back
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 	defer cancel()
 	defer a.changed(p.Broker, p.VHost)
 	if err := p.checkUnchanged(ctx, &plan); err != nil {
@@ -172,7 +187,9 @@ func (a *Adoption) Apply(ctx context.Context, by deadletter.Principal, plan topo
 // apply first records that the policies of a plan will be set. It then sets the policies, proves
 // them with test messages, and records that they are set. If a step fails, it removes the policies
 // again.
-func (a *Adoption) apply(ctx context.Context, by deadletter.Principal, p *Place, plan *topology.Plan) ([]topology.Proof, error) {
+func (a *Adoption) apply(
+	ctx context.Context, by deadletter.Principal, p *Place, plan *topology.Plan,
+) ([]topology.Proof, error) {
 	rows, err := a.record(ctx, by, plan)
 	if err != nil {
 		return nil, err
@@ -198,23 +215,40 @@ func (p *Place) checkUnchanged(ctx context.Context, plan *topology.Plan) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 	}
-	now := topology.MakePlan(&s, topology.Want{Queues: plan.Queues(), Exchange: p.Exchange, AtLeastOnce: plan.AtLeastOnce, Intents: p.Intents})
+	now := topology.MakePlan(&s, topology.Want{
+		Queues:      plan.Queues(),
+		Exchange:    p.Exchange,
+		AtLeastOnce: plan.AtLeastOnce,
+		Intents:     p.Intents,
+	})
 	if changed := plan.Differences(&now); len(changed) > 0 {
-		return fmt.Errorf("%w: the vhost has changed since the plan was made. Make the plan again. %s", deadletter.ErrConflict, strings.Join(changed, "; "))
+		return fmt.Errorf(
+			"%w: the vhost has changed since the plan was made. Make the plan again. %s", deadletter.ErrConflict,
+			strings.Join(changed, "; "),
+		)
 	}
 	return nil
 }
 
 // record writes a record of each policy of a plan to the store, before the policies are set. It
 // returns these records.
-func (a *Adoption) record(ctx context.Context, by deadletter.Principal, plan *topology.Plan) ([]deadletter.Declared, error) {
+func (a *Adoption) record(
+	ctx context.Context, by deadletter.Principal, plan *topology.Plan,
+) ([]deadletter.Declared, error) {
 	var rows []deadletter.Declared
 	for i := range plan.Policies {
 		detail, err := json.Marshal(&plan.Policies[i])
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, deadletter.Declared{Broker: plan.Broker, VHost: plan.VHost, Kind: deadletter.DeclaredPolicy, Name: plan.Policies[i].Name, Detail: detail, By: by.Name})
+		rows = append(rows, deadletter.Declared{
+			Broker: plan.Broker,
+			VHost:  plan.VHost,
+			Kind:   deadletter.DeclaredPolicy,
+			Name:   plan.Policies[i].Name,
+			Detail: detail,
+			By:     by.Name,
+		})
 	}
 	return rows, a.store.Declare(ctx, rows, deadletter.Act{})
 }
@@ -230,7 +264,10 @@ func (a *Adoption) newAct(kind string, by deadletter.Principal, rows []deadlette
 	if why != "" {
 		detail += ": " + why
 	}
-	act := deadletter.Once(kind, by.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: rows[0].Broker})
+	act := deadletter.Once(kind, by.Name, detail, deadletter.Target{
+		Kind: deadletter.TargetBroker,
+		Name: rows[0].Broker,
+	})
 	act.Asked, act.Done = len(rows), len(rows)
 	return act
 }
@@ -258,7 +295,10 @@ func (a *Adoption) setPolicies(ctx context.Context, p *Place, plan *topology.Pla
 		proof := topology.Proof{Policy: planned.Name, Queues: planned.Queues}
 		if proof.Why = p.Unready(); proof.Why == "" {
 			if err := a.prove(ctx, p, planned); err != nil {
-				return nil, fmt.Errorf("%w: policy %s is set, and the test message did not reach dlo: %w", deadletter.ErrConflict, planned.Name, err)
+				return nil, fmt.Errorf(
+					"%w: policy %s is set, and the test message did not reach dlo: %w", deadletter.ErrConflict,
+					planned.Name, err,
+				)
 			}
 			proof.Proved = true
 		}
@@ -283,13 +323,24 @@ func (a *Adoption) prove(ctx context.Context, p *Place, planned *topology.Planne
 		a.mu.Unlock()
 	}()
 	at := time.Now()
-	body, err := payload.Trial(fmt.Sprintf("Dead Letter Office rejects this message to prove policy %s.", planned.Name), p.Broker, deadletter.Service.Name, at)
+	body, err := payload.Trial(
+		fmt.Sprintf("Dead Letter Office rejects this message to prove policy %s.", planned.Name), p.Broker,
+		deadletter.Service.Name, at,
+	)
 	if err != nil {
 		return err
 	}
-	return p.Probe(ctx, planned.ProbeQueue(), planned.Type, deadletter.TrialMessage{Body: body, Properties: deadletter.Properties{
-		MessageID: id, AppID: "dlo", ContentType: payload.TrialContent, DeliveryMode: 2, Timestamp: at.Truncate(time.Second), Headers: deadletter.Table{deadletter.HeaderTrial: a.store.TrialMark(id)},
-	}}, arrived)
+	return p.Probe(ctx, planned.ProbeQueue(), planned.Type, deadletter.TrialMessage{
+		Body: body,
+		Properties: deadletter.Properties{
+			MessageID:    id,
+			AppID:        "dlo",
+			ContentType:  payload.TrialContent,
+			DeliveryMode: 2,
+			Timestamp:    at.Truncate(time.Second),
+			Headers:      deadletter.Table{deadletter.HeaderTrial: a.store.TrialMark(id)},
+		},
+	}, arrived)
 }
 
 // Arrived must be called for each letter that dlo itself created, once the letter is stored and

@@ -89,8 +89,12 @@ func (o *office) TrialMark(id string) string { return "mark of " + id }
 // exchange.
 func open() *office {
 	o := &office{snapshot: topology.Snapshot{
-		Broker: "main", VHost: "/", Version: "4.3.6", Queues: []topology.Queue{{Name: "orders"}, {Name: "mail"}, {Name: "dlo.letters"}},
-		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+		Broker:    "main",
+		VHost:     "/",
+		Version:   "4.3.6",
+		Queues:    []topology.Queue{{Name: "orders"}, {Name: "mail"}, {Name: "dlo.letters"}},
+		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}},
+		Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}}
 	o.adoption = adopt.New(o, []adopt.Place{{
 		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return o.unready },
@@ -115,7 +119,9 @@ func open() *office {
 		},
 		Delete: func(_ context.Context, name string) error {
 			if o.remove == nil {
-				o.snapshot.Policies = slices.DeleteFunc(o.snapshot.Policies, func(p topology.Policy) bool { return p.Name == name })
+				o.snapshot.Policies = slices.DeleteFunc(
+					o.snapshot.Policies, func(p topology.Policy) bool { return p.Name == name },
+				)
 			}
 			return o.remove
 		},
@@ -152,15 +158,30 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 		want error
 		text string
 	}{
-		"nothing fails":           {},
-		"the inbox is not read":   {fail: func(o *office) { o.unready = "not read" }},
-		"the API does not answer": {fail: func(o *office) { o.look = errors.New("500") }, want: deadletter.ErrUnavailable, text: "500"},
-		"the user may not":        {fail: func(o *office) { o.set = fmt.Errorf("%w: no tag", deadletter.ErrForbidden) }, want: deadletter.ErrForbidden, text: "No policy of the plan stays set"},
-		"the message is lost":     {fail: func(o *office) { o.lost = true }, want: deadletter.ErrConflict, text: "did not reach dlo"},
-		"the queue is refused":    {fail: func(o *office) { o.probe = errors.New("403") }, want: deadletter.ErrConflict, text: "403"},
-		"the time is over":        {fail: func(o *office) { o.slow, o.probe = 3*time.Minute, errors.New("the time is over") }, want: deadletter.ErrConflict, text: "No policy of the plan stays set"},
-		"the vhost has changed":   {fail: func(o *office) { o.snapshot.Queues = o.snapshot.Queues[1:] }, want: deadletter.ErrConflict, text: "is not planned any more: queue orders: there is no such queue"},
-		"the store is full":       {fail: func(o *office) { o.declare = errors.New("full") }, text: "full"},
+		"nothing fails":         {},
+		"the inbox is not read": {fail: func(o *office) { o.unready = "not read" }},
+		"the API does not answer": {
+			fail: func(o *office) { o.look = errors.New("500") }, want: deadletter.ErrUnavailable, text: "500",
+		},
+		"the user may not": {
+			fail: func(o *office) { o.set = fmt.Errorf("%w: no tag", deadletter.ErrForbidden) },
+			want: deadletter.ErrForbidden, text: "No policy of the plan stays set",
+		},
+		"the message is lost": {
+			fail: func(o *office) { o.lost = true }, want: deadletter.ErrConflict, text: "did not reach dlo",
+		},
+		"the queue is refused": {
+			fail: func(o *office) { o.probe = errors.New("403") }, want: deadletter.ErrConflict, text: "403",
+		},
+		"the time is over": {
+			fail: func(o *office) { o.slow, o.probe = 3*time.Minute, errors.New("the time is over") },
+			want: deadletter.ErrConflict, text: "No policy of the plan stays set",
+		},
+		"the vhost has changed": {
+			fail: func(o *office) { o.snapshot.Queues = o.snapshot.Queues[1:] }, want: deadletter.ErrConflict,
+			text: "is not planned any more: queue orders: there is no such queue",
+		},
+		"the store is full": {fail: func(o *office) { o.declare = errors.New("full") }, text: "full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -171,7 +192,12 @@ func TestAPlanIsAppliedOrNothing(t *testing.T) {
 				}
 				applied, err := o.adoption.Apply(t.Context(), deadletter.Local, plan)
 				if c.text == "" {
-					if err != nil || len(applied.Policies) != 1 || applied.Policies[0].Proved != (o.unready == "") || applied.Policies[0].Why != o.unready || len(o.rows) != 1 || !o.rows[0].Sure || len(o.snapshot.Policies) != 1 || !slices.Equal(o.acts, []string{"", deadletter.ActPolicyApplied}) {
+					if err != nil || len(applied.Policies) != 1 || applied.Policies[0].Proved != (o.unready == "") ||
+						applied.Policies[0].Why != o.unready || len(o.rows) != 1 || !o.rows[0].Sure || len(
+						o.snapshot.Policies,
+					) != 1 || !slices.Equal(
+						o.acts, []string{"", deadletter.ActPolicyApplied},
+					) {
 						t.Errorf("%+v, %v, rows %+v, acts %q", applied, err, o.rows, o.acts)
 					}
 					return
@@ -193,7 +219,11 @@ func TestARequestThatTimedOutIsTakenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := open()
 		o.set, o.late = fmt.Errorf("%w: no answer", deadletter.ErrUnavailable), true
-		if _, err := o.adoption.Apply(t.Context(), deadletter.Local, o.plan("orders")); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "may be set now. dlo takes the policies back") || !strings.Contains(err.Error(), ". Policy dlo-") {
+		if _, err := o.adoption.Apply(
+			t.Context(), deadletter.Local, o.plan("orders"),
+		); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(
+			err.Error(), "may be set now. dlo takes the policies back",
+		) || !strings.Contains(err.Error(), ". Policy dlo-") {
 			t.Errorf("%v", err)
 		}
 		if len(o.rows) != 1 || o.rows[0].Sure {
@@ -226,18 +256,26 @@ func TestOnlyUnchangedPoliciesAreUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.snapshot.Policies[0].Priority = 7
-	if _, err := o.adoption.Undo(t.Context(), deadletter.Local, 1); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "priority 0") || !strings.Contains(err.Error(), "priority 7") {
+	if _, err := o.adoption.Undo(
+		t.Context(), deadletter.Local, 1,
+	); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "priority 0") ||
+		!strings.Contains(err.Error(), "priority 7") {
 		t.Errorf("a changed policy: %v", err)
 	}
-	if _, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"mail"}}); !errors.Is(err, deadletter.ErrConflict) {
+	if _, err := o.adoption.Leave(
+		t.Context(), deadletter.Local, topology.Wish{Queues: []string{"mail"}},
+	); !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("leaving a changed policy: %v", err)
 	}
 	o.snapshot.Policies[0].Priority = 0
 	left, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"ma*"}})
-	if err != nil || !slices.Equal(left, []string{"mail"}) || len(o.rows) != 1 || len(o.snapshot.Policies) != 1 || strings.Contains(o.snapshot.Policies[0].Pattern, "mail") || o.snapshot.Policies[0].Priority != 1 {
+	if err != nil || !slices.Equal(left, []string{"mail"}) || len(o.rows) != 1 || len(o.snapshot.Policies) != 1 ||
+		strings.Contains(o.snapshot.Policies[0].Pattern, "mail") || o.snapshot.Policies[0].Priority != 1 {
 		t.Errorf("%q, %v, %+v", left, err, o.snapshot.Policies)
 	}
-	if _, err := o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"mail"}}); !errors.Is(err, deadletter.ErrNotFound) {
+	if _, err := o.adoption.Leave(
+		t.Context(), deadletter.Local, topology.Wish{Queues: []string{"mail"}},
+	); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Errorf("leaving twice: %v", err)
 	}
 	o.snapshot.Policies = nil
@@ -276,7 +314,8 @@ func TestTheRetriesOfAQueueThatLeavesArePaused(t *testing.T) {
 				}
 			}
 			apply()
-			if err := leave(o); err != nil || len(o.guards) != 1 || !o.led || o.guards[0].Origin != origin || o.guards[0].By != "local" {
+			if err := leave(o); err != nil || len(o.guards) != 1 || !o.led || o.guards[0].Origin != origin ||
+				o.guards[0].By != "local" {
 				t.Fatalf("%v, %+v", err, o.guards)
 			}
 			apply()
@@ -312,7 +351,9 @@ func TestWhatLeavesIsNamed(t *testing.T) {
 	}
 	o.snapshot.Policies[1].Priority = 7
 	left, err = o.adoption.Leave(t.Context(), deadletter.Local, topology.Wish{Queues: []string{"*"}})
-	if !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "Before that, these queues left: mail") || !slices.Equal(left, []string{"mail"}) {
+	if !errors.Is(err, deadletter.ErrConflict) ||
+		!strings.Contains(err.Error(), "Before that, these queues left: mail") ||
+		!slices.Equal(left, []string{"mail"}) {
 		t.Errorf("%q, %v", left, err)
 	}
 }
@@ -322,14 +363,18 @@ func TestWhatLeavesIsNamed(t *testing.T) {
 func TestNobodyElseMayApply(t *testing.T) {
 	o := open()
 	plan := o.plan("orders")
-	if _, err := o.adoption.Apply(t.Context(), deadletter.Principal{Name: "eve"}, plan); !errors.Is(err, deadletter.ErrForbidden) {
+	if _, err := o.adoption.Apply(
+		t.Context(), deadletter.Principal{Name: "eve"}, plan,
+	); !errors.Is(err, deadletter.ErrForbidden) {
 		t.Errorf("a stranger: %v", err)
 	}
 	plan.VHost = "other"
 	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, plan); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Errorf("another vhost: %v", err)
 	}
-	if _, err := o.adoption.Apply(t.Context(), deadletter.Local, topology.Plan{Broker: "main", VHost: "/"}); !errors.Is(err, deadletter.ErrInvalid) {
+	if _, err := o.adoption.Apply(
+		t.Context(), deadletter.Local, topology.Plan{Broker: "main", VHost: "/"},
+	); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Errorf("an empty plan: %v", err)
 	}
 	if len(o.rows)+len(o.snapshot.Policies) > 0 {

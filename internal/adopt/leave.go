@@ -35,20 +35,27 @@ func (a *Adoption) Leave(ctx context.Context, by deadletter.Principal, w topolog
 	}
 	chosen := topology.Chosen(all, w.Queues)
 	for _, one := range applied {
-		leaving := slices.DeleteFunc(slices.Clone(one.Queues), func(q string) bool { return !slices.Contains(chosen, q) })
+		leaving := slices.DeleteFunc(
+			slices.Clone(one.Queues), func(q string) bool { return !slices.Contains(chosen, q) },
+		)
 		if len(leaving) == 0 {
 			continue
 		}
 		if err := a.leave(ctx, by, one.ID, leaving); err != nil {
 			if len(left) > 0 {
-				err = fmt.Errorf("%w. Before that, these queues left: %s", err, deadletter.Visible(strings.Join(left, ", ")))
+				err = fmt.Errorf(
+					"%w. Before that, these queues left: %s", err, deadletter.Visible(strings.Join(left, ", ")),
+				)
 			}
 			return left, err
 		}
 		left = append(left, leaving...)
 	}
 	if len(left) == 0 {
-		return nil, deadletter.NoSuch("policy of dlo for queue %s; `dlo topology undo` lists those that there are", deadletter.Visible(strings.Join(w.Queues, ", ")))
+		return nil, deadletter.NoSuch(
+			"policy of dlo for queue %s; `dlo topology undo` lists those that there are",
+			deadletter.Visible(strings.Join(w.Queues, ", ")),
+		)
 	}
 	return left, nil
 }
@@ -98,7 +105,10 @@ func (a *Adoption) keepRest(ctx context.Context, by deadletter.Principal, p *Pla
 	case err != nil:
 		return err
 	case now != nil:
-		return fmt.Errorf("%w: the vhost already has a policy with the name %s. Remove that policy first", deadletter.ErrConflict, rest.Name)
+		return fmt.Errorf(
+			"%w: the vhost already has a policy with the name %s. Remove that policy first", deadletter.ErrConflict,
+			rest.Name,
+		)
 	}
 	_, err := a.apply(ctx, by, p, &topology.Plan{Broker: p.Broker, VHost: p.VHost, Policies: []topology.Planned{rest}})
 	return err

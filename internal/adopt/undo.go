@@ -15,9 +15,14 @@ import (
 // giveUp removes the policies of a plan that could not be applied completely. The parameter "cause"
 // is the error of that plan. The result wraps this error, and names the policies that giveUp could
 // not remove. The method Run tries again later to remove them.
-func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error) error {
+func (a *Adoption) giveUp(
+	ctx context.Context, p *Place, rows []deadletter.Declared, by deadletter.Principal, cause error,
+) error {
 	if errors.Is(cause, deadletter.ErrUnavailable) { // the broker may still carry out a request that timed out
-		return fmt.Errorf("%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause, policies(rows))
+		return fmt.Errorf(
+			"%w. %s may be set now. dlo takes the policies back as soon as the management API responds", cause,
+			policies(rows),
+		)
 	}
 	// A new time limit is needed, because the change may have failed when its own time limit was
 	// reached.
@@ -41,7 +46,9 @@ func (a *Adoption) giveUp(ctx context.Context, p *Place, rows []deadletter.Decla
 		}
 	}
 	if len(stay) > 0 {
-		return fmt.Errorf("%w. %s could not be taken back either; dlo tries again: %w", cause, policies(stay), errors.Join(why...))
+		return fmt.Errorf(
+			"%w. %s could not be taken back either; dlo tries again: %w", cause, policies(stay), errors.Join(why...),
+		)
 	}
 	return fmt.Errorf("%w. No policy of the plan stays set", cause)
 }
@@ -61,7 +68,9 @@ func policies(rows []deadletter.Declared) string {
 
 // takeBack deletes a policy that dlo has set or was about to set, and removes its record. It does
 // not delete the policy if the one on the broker differs from the one that dlo set.
-func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declared, by deadletter.Principal, why string) error {
+func (a *Adoption) takeBack(
+	ctx context.Context, p *Place, d *deadletter.Declared, by deadletter.Principal, why string,
+) error {
 	planned, err := planned(d)
 	if err != nil {
 		return err
@@ -77,7 +86,9 @@ func (a *Adoption) takeBack(ctx context.Context, p *Place, d *deadletter.Declare
 	}
 	a.crash("adopt: deleted")
 	if err := p.DeleteProbe(ctx, planned.ProbeQueue()); err != nil {
-		a.log.Warn("the temporary queue of a policy is not deleted; it expires", "queue", planned.ProbeQueue(), "err", err)
+		a.log.Warn(
+			"the temporary queue of a policy is not deleted; it expires", "queue", planned.ProbeQueue(), "err", err,
+		)
 	}
 	act := deadletter.Act{}
 	if d.Sure || now != nil {
@@ -110,7 +121,15 @@ func (a *Adoption) Adopted(ctx context.Context) ([]topology.Adopted, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, topology.Adopted{ID: d.ID, Broker: d.Broker, VHost: d.VHost, Policy: p.Policy, Queues: p.Queues, At: d.At, By: d.By})
+		list = append(list, topology.Adopted{
+			ID:     d.ID,
+			Broker: d.Broker,
+			VHost:  d.VHost,
+			Policy: p.Policy,
+			Queues: p.Queues,
+			At:     d.At,
+			By:     d.By,
+		})
 	}
 	return list, nil
 }
@@ -165,7 +184,10 @@ func (p *Place) asApplied(ctx context.Context, applied *topology.Policy) error {
 		return err
 	}
 	if now != nil && !now.Same(applied) {
-		return fmt.Errorf("%w: policy %s was changed since dlo set it, so dlo leaves it alone. dlo set: %s. It is now: %s. Delete it yourself, or set it back first", deadletter.ErrConflict, applied.Name, applied.Words(), now.Words())
+		return fmt.Errorf(
+			"%w: policy %s was changed since dlo set it, so dlo leaves it alone. dlo set: %s. It is now: %s. Delete it yourself, or set it back first",
+			deadletter.ErrConflict, applied.Name, applied.Words(), now.Words(),
+		)
 	}
 	return nil
 }
@@ -182,7 +204,15 @@ func (a *Adoption) find(ctx context.Context, id int64) (deadletter.Declared, top
 			continue
 		}
 		p, err := planned(&d)
-		return d, topology.Adopted{ID: d.ID, Broker: d.Broker, VHost: d.VHost, Policy: p.Policy, Queues: p.Queues, At: d.At, By: d.By}, err
+		return d, topology.Adopted{
+			ID:     d.ID,
+			Broker: d.Broker,
+			VHost:  d.VHost,
+			Policy: p.Policy,
+			Queues: p.Queues,
+			At:     d.At,
+			By:     d.By,
+		}, err
 	}
 	return deadletter.Declared{}, topology.Adopted{}, deadletter.NoSuch("applied policy with the id %d", id)
 }

@@ -35,7 +35,8 @@ type Intake struct {
 // New returns an Intake and registers its metric.
 func New(store Store, o Options, registry prometheus.Registerer) *Intake {
 	i := &Intake{store: store, o: o, total: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "dlo_annotations_total", Help: "Annotations of consumers: new ones, repeated ones, those in the queue that could not be read, and the letters that waited for one.",
+		Name: "dlo_annotations_total",
+		Help: "Annotations of consumers: new ones, repeated ones, those in the queue that could not be read, and the letters that waited for one.",
 	}, []string{"outcome"})}
 	registry.MustRegister(i.total)
 	for _, outcome := range []string{"new", "again", "joined", "refused"} {

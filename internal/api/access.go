@@ -20,7 +20,15 @@ type Grant struct {
 
 // NewGrant converts a grant to the JSON form of the API.
 func NewGrant(g deadletter.Grant) Grant {
-	return Grant{Role: g.Role.String(), Reveal: g.Reveal, Purge: g.Purge, Queues: texts(g.Queues), VHosts: texts(g.VHosts), Brokers: texts(g.Brokers), FromRabbitMQ: g.FromRabbitMQ}
+	return Grant{
+		Role:         g.Role.String(),
+		Reveal:       g.Reveal,
+		Purge:        g.Purge,
+		Queues:       texts(g.Queues),
+		VHosts:       texts(g.VHosts),
+		Brokers:      texts(g.Brokers),
+		FromRabbitMQ: g.FromRabbitMQ,
+	}
 }
 
 // GrantRequest is the part of a request that gives the rights of a new user or token.
@@ -35,7 +43,11 @@ type GrantRequest struct {
 
 // Grant converts the request to a deadletter.Grant. The error wraps deadletter.ErrInvalid.
 func (g GrantRequest) Grant() (deadletter.Grant, error) {
-	return deadletter.NewGrant(g.Role, g.Reveal, g.Purge, deadletter.Places{Queues: g.Queues, VHosts: g.VHosts, Brokers: g.Brokers})
+	return deadletter.NewGrant(g.Role, g.Reveal, g.Purge, deadletter.Places{
+		Queues:  g.Queues,
+		VHosts:  g.VHosts,
+		Brokers: g.Brokers,
+	})
 }
 
 // texts returns a copy of a list. If the list is empty, its JSON is [] and not null.
@@ -60,7 +72,15 @@ type Token struct {
 
 // NewToken converts a token to the JSON form of the API.
 func NewToken(t deadletter.APIToken) Token {
-	return Token{Name: t.Name, Grant: NewGrant(t.Grant), CreatedAt: At(t.CreatedAt), CreatedBy: t.CreatedBy, ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt), UsedFrom: t.UsedFrom}
+	return Token{
+		Name:      t.Name,
+		Grant:     NewGrant(t.Grant),
+		CreatedAt: At(t.CreatedAt),
+		CreatedBy: t.CreatedBy,
+		ExpiresAt: At(t.ExpiresAt),
+		UsedAt:    At(t.UsedAt),
+		UsedFrom:  t.UsedFrom,
+	}
 }
 
 // Tokens is the response to GET /tokens.
@@ -93,7 +113,14 @@ type User struct {
 
 // NewUser converts a user to the JSON form of the API.
 func NewUser(u deadletter.User) User {
-	return User{Name: u.Name, Grant: NewGrant(u.Grant), CreatedAt: At(u.CreatedAt), CreatedBy: u.CreatedBy, SignedInAt: At(u.SignedInAt), Invited: u.Invited}
+	return User{
+		Name:       u.Name,
+		Grant:      NewGrant(u.Grant),
+		CreatedAt:  At(u.CreatedAt),
+		CreatedBy:  u.CreatedBy,
+		SignedInAt: At(u.SignedInAt),
+		Invited:    u.Invited,
+	}
 }
 
 // Users is the response to GET /users.

@@ -93,7 +93,17 @@ func NewAdoptedPolicies(list []topology.Adopted) AdoptedPolicies {
 // NewAdoptedPolicy returns one adopted policy in the JSON form of the API.
 func NewAdoptedPolicy(a topology.Adopted) AdoptedPolicy {
 	return AdoptedPolicy{
-		ID: a.ID, Broker: a.Broker, VHost: a.VHost, Name: a.Name, Pattern: a.Pattern, ApplyTo: a.ApplyTo, Priority: a.Priority, Definition: a.Definition.JSON(), Queues: a.Queues, At: At(a.At), By: a.By,
+		ID:         a.ID,
+		Broker:     a.Broker,
+		VHost:      a.VHost,
+		Name:       a.Name,
+		Pattern:    a.Pattern,
+		ApplyTo:    a.ApplyTo,
+		Priority:   a.Priority,
+		Definition: a.Definition.JSON(),
+		Queues:     a.Queues,
+		At:         At(a.At),
+		By:         a.By,
 	}
 }
 

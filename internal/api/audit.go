@@ -17,15 +17,26 @@ type AuditEntry struct {
 	Query     string   `json:"query"`
 	Detail    string   `json:"detail"`
 	Targets   []Target `json:"targets"` // none = not recorded
-	Asked     *int     `json:"asked"`   // number of letters, groups or other objects that were requested; null = not recorded
-	Done      *int     `json:"done"`
+	// number of letters, groups or other objects that were requested; null = not recorded
+	Asked *int `json:"asked"`
+	Done  *int `json:"done"`
 }
 
 // NewAuditEntry converts an act to the JSON form of the API.
 func NewAuditEntry(a deadletter.Act) AuditEntry {
 	e := AuditEntry{
-		ID: a.ID, At: At(a.At), Kind: a.Kind, Actor: a.Actor, Through: string(a.Through), Address: a.Address, Total: a.Total, Query: a.Query, Detail: a.Detail,
-		Targets: []Target{}, Asked: recorded(a.Asked), Done: recorded(a.Done),
+		ID:      a.ID,
+		At:      At(a.At),
+		Kind:    a.Kind,
+		Actor:   a.Actor,
+		Through: string(a.Through),
+		Address: a.Address,
+		Total:   a.Total,
+		Query:   a.Query,
+		Detail:  a.Detail,
+		Targets: []Target{},
+		Asked:   recorded(a.Asked),
+		Done:    recorded(a.Done),
 	}
 	if a.Operation != 0 {
 		e.Operation = a.Operation.String()

@@ -44,7 +44,8 @@ type SnoozeChange struct {
 
 // ResolveChange is the part of the body of PATCH /groups/{id} that resolves a group.
 type ResolveChange struct {
-	Version string `json:"version,omitempty"` // version of the consumer that has the fix; older versions may continue to fail
+	// version of the consumer that has the fix; older versions may continue to fail
+	Version string `json:"version,omitempty"`
 }
 
 // GroupsChange is the body of POST /groups/decisions.

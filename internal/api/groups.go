@@ -2,30 +2,31 @@ package api
 
 // Group is a failure group. The response to GET /groups contains it.
 type Group struct {
-	ID        string      `json:"id"`
-	Title     string      `json:"title"`
-	Broker    string      `json:"broker"`
-	VHost     string      `json:"vhost"`
-	Queue     string      `json:"queue"`
-	Type      string      `json:"type"`
-	Reason    string      `json:"reason"`
-	Error     string      `json:"error"`
-	Severity  string      `json:"severity"`
-	Chosen    bool        `json:"severity_chosen"` // a person chose the severity
-	Status    string      `json:"status"`
-	Owner     string      `json:"owner"`
-	Ticket    string      `json:"ticket"`
-	Note      string      `json:"note"`
-	NoteBy    *string     `json:"note_by"` // who wrote the note; "" = no note; null = unknown
-	Snooze    *Snooze     `json:"snooze,omitempty"`
-	Resolved  *Resolution `json:"resolved,omitempty"`
-	Count     int         `json:"count"`   // number of letters that are dead or held now
-	Waiting   int         `json:"waiting"` // number of letters that wait for a retry
-	Overdue   int         `json:"overdue"` // number of waiting letters whose retries should be over by now
-	Failing   bool        `json:"failing"` // letters of the group are dying now; false = the group has been quiet since LastSeen
-	FirstSeen Time        `json:"first_seen"`
-	LastSeen  Time        `json:"last_seen"`
-	Hours     []int       `json:"hours"` // number of letters in each of the last 24 hours, oldest hour first
+	ID       string      `json:"id"`
+	Title    string      `json:"title"`
+	Broker   string      `json:"broker"`
+	VHost    string      `json:"vhost"`
+	Queue    string      `json:"queue"`
+	Type     string      `json:"type"`
+	Reason   string      `json:"reason"`
+	Error    string      `json:"error"`
+	Severity string      `json:"severity"`
+	Chosen   bool        `json:"severity_chosen"` // a person chose the severity
+	Status   string      `json:"status"`
+	Owner    string      `json:"owner"`
+	Ticket   string      `json:"ticket"`
+	Note     string      `json:"note"`
+	NoteBy   *string     `json:"note_by"` // who wrote the note; "" = no note; null = unknown
+	Snooze   *Snooze     `json:"snooze,omitempty"`
+	Resolved *Resolution `json:"resolved,omitempty"`
+	Count    int         `json:"count"`   // number of letters that are dead or held now
+	Waiting  int         `json:"waiting"` // number of letters that wait for a retry
+	Overdue  int         `json:"overdue"` // number of waiting letters whose retries should be over by now
+	// letters of the group are dying now; false = the group has been quiet since LastSeen
+	Failing   bool  `json:"failing"`
+	FirstSeen Time  `json:"first_seen"`
+	LastSeen  Time  `json:"last_seen"`
+	Hours     []int `json:"hours"` // number of letters in each of the last 24 hours, oldest hour first
 }
 
 // Snooze says how long a group is snoozed. The response to GET /groups contains it.
@@ -57,9 +58,10 @@ type GroupDetail struct {
 	Deploys    []Deploy       `json:"deploys"`
 	Suspect    *Deploy        `json:"suspect,omitempty"`
 	Shared     []Shared       `json:"shared"`
-	Sampled    int            `json:"sampled"`       // number of letters that were sampled for shared
-	Different  []Different    `json:"different"`     // differences from the quiet letters of the queue, the greatest first
-	Quiet      int            `json:"quiet_sampled"` // number of quiet letters that were sampled for different
+	Sampled    int            `json:"sampled"` // number of letters that were sampled for shared
+	// differences from the quiet letters of the queue, the greatest first
+	Different []Different `json:"different"`
+	Quiet     int         `json:"quiet_sampled"` // number of quiet letters that were sampled for different
 }
 
 // GroupEvent is an event in the history of a group. The response to GET /groups/{id} contains it.
@@ -83,10 +85,11 @@ type Shared struct {
 // than in quiet letters of the queue. Quiet letters did not come back after a retry or requeue. The
 // response to GET /groups/{id} contains it.
 type Different struct {
-	Field     string `json:"field"`
-	Value     string `json:"value"`     // empty = any value of the field
-	Here      int    `json:"here"`      // number of letters of the group with this value; the sample has sampled letters
-	Otherwise int    `json:"otherwise"` // number of quiet letters with this value; the sample has quiet_sampled letters
+	Field string `json:"field"`
+	Value string `json:"value"` // empty = any value of the field
+	// number of letters of the group with this value; the sample has sampled letters
+	Here      int `json:"here"`
+	Otherwise int `json:"otherwise"` // number of quiet letters with this value; the sample has quiet_sampled letters
 }
 
 // Groups is a page of GET /groups.

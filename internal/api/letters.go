@@ -86,12 +86,13 @@ type Attempt struct {
 	Sends     int                    `json:"sends"` // how often the letter was sent in this attempt
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
-	Revision  int                    `json:"revision,omitempty"` // number of the revision that was sent; missing = the letter as received
-	At        Time                   `json:"at"`
-	ClosedAt  Time                   `json:"closed_at,omitzero"`
-	WaitsIn   string                 `json:"waits_in,omitempty"`
-	WaitUntil Time                   `json:"wait_until,omitzero"`
-	Back      *Return                `json:"came_back,omitempty"`
+	// number of the revision that was sent; missing = the letter as received
+	Revision  int     `json:"revision,omitempty"`
+	At        Time    `json:"at"`
+	ClosedAt  Time    `json:"closed_at,omitzero"`
+	WaitsIn   string  `json:"waits_in,omitempty"`
+	WaitUntil Time    `json:"wait_until,omitzero"`
+	Back      *Return `json:"came_back,omitempty"`
 }
 
 // Return says how the letter came back after an attempt. The response to GET /letters/{id} contains
@@ -115,10 +116,11 @@ type Event struct {
 // Decoded is the result of decoding a body. The responses to GET /letters/{id} and POST
 // /types/match contain it.
 type Decoded struct {
-	Kind          string          `json:"kind"`
-	Type          string          `json:"type"`
-	Score         float64         `json:"score,omitempty"`      // score of the match, from 0 to 1
-	ShapeOnly     bool            `json:"shape_only,omitempty"` // only the shape of the body was matched: neither the letter nor its queue names the type
+	Kind  string  `json:"kind"`
+	Type  string  `json:"type"`
+	Score float64 `json:"score,omitempty"` // score of the match, from 0 to 1
+	// only the shape of the body was matched: neither the letter nor its queue names the type
+	ShapeOnly     bool            `json:"shape_only,omitempty"`
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
 	JSON          json.RawMessage `json:"json"` // null = there is no JSON
@@ -129,8 +131,9 @@ type Decoded struct {
 // Letter is the response to GET /letters/{id}. It contains everything that is known about a letter.
 type Letter struct {
 	Row
-	Failure      *Failure            `json:"failure,omitempty"` // what the consumer reported about the latest death
-	Attempts     []Attempt           `json:"attempts"`          // replaces the field of the same name in Row, which is a number
+	Failure *Failure `json:"failure,omitempty"` // what the consumer reported about the latest death
+	// replaces the field of the same name in Row, which is a number
+	Attempts     []Attempt           `json:"attempts"`
 	AttemptsUsed int                 `json:"attempts_used"`
 	Inbox        string              `json:"inbox"`
 	Severity     deadletter.Severity `json:"severity"`

@@ -43,10 +43,11 @@ type Pace struct {
 	Rate       float64  `json:"rate"`   // letters per second
 	Canary     int      `json:"canary"` // number of letters that are sent first; 0 = none
 	CanaryWait Duration `json:"canary_wait"`
-	StopAt     float64  `json:"stop_at"`   // percentage of returned letters at which the operation stops; 0 = it never stops by itself
-	MaxDepth   int      `json:"max_depth"` // maximum number of messages in a target queue; 0 = no limit
-	Order      string   `json:"order"`
-	Hold       Duration `json:"hold"`
+	// percentage of returned letters at which the operation stops; 0 = it never stops by itself
+	StopAt   float64  `json:"stop_at"`
+	MaxDepth int      `json:"max_depth"` // maximum number of messages in a target queue; 0 = no limit
+	Order    string   `json:"order"`
+	Hold     Duration `json:"hold"`
 }
 
 // Verdict counts the letters of an operation by their results. The response to GET /operations
@@ -87,11 +88,13 @@ type OperationLetter struct {
 	Reason string        `json:"reason"`
 	Twice  bool          `json:"twice"` // the letter may have been sent twice
 
-	State     deadletter.State `json:"state"`            // current state
-	DueAt     *Time            `json:"due_at,omitempty"` // if the letter is scheduled, when it is sent
-	Group     string           `json:"group,omitempty"`  // the current group; missing = none
-	Error     string           `json:"error"`            // the error of the latest death; if there is none, the title of the group
-	SameError *bool            `json:"same_error"`       // the letter came back with the same error as before; null = unknown
+	State deadletter.State `json:"state"`            // current state
+	DueAt *Time            `json:"due_at,omitempty"` // if the letter is scheduled, when it is sent
+	Group string           `json:"group,omitempty"`  // the current group; missing = none
+	// the error of the latest death; if there is none, the title of the group
+	Error string `json:"error"`
+	// the letter came back with the same error as before; null = unknown
+	SameError *bool `json:"same_error"`
 }
 
 // Operations is a page of GET /operations.

@@ -19,16 +19,17 @@ type OperationRequest struct {
 	Rate       *float64        `json:"rate,omitempty"`   // letters per second
 	Canary     *int            `json:"canary,omitempty"` // number of letters that are sent first
 	CanaryWait *Duration       `json:"canary_wait,omitempty"`
-	StopAt     *float64        `json:"stop_at,omitempty"`   // percentage of returned letters at which the operation stops
-	MaxDepth   *int            `json:"max_depth,omitempty"` // maximum number of messages in a target queue
-	Order      string          `json:"order,omitempty"`
-	First      int             `json:"first,omitempty"` // maximum number of letters; 0 = all
-	To         string          `json:"to,omitempty"`
-	Hold       *Duration       `json:"hold,omitempty"`
-	DueAt      Time            `json:"due_at,omitzero"`
-	Reset      bool            `json:"reset_attempts,omitempty"`
-	Restored   bool            `json:"include_restored,omitempty"`
-	TakeOver   []string        `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
+	// percentage of returned letters at which the operation stops
+	StopAt   *float64  `json:"stop_at,omitempty"`
+	MaxDepth *int      `json:"max_depth,omitempty"` // maximum number of messages in a target queue
+	Order    string    `json:"order,omitempty"`
+	First    int       `json:"first,omitempty"` // maximum number of letters; 0 = all
+	To       string    `json:"to,omitempty"`
+	Hold     *Duration `json:"hold,omitempty"`
+	DueAt    Time      `json:"due_at,omitzero"`
+	Reset    bool      `json:"reset_attempts,omitempty"`
+	Restored bool      `json:"include_restored,omitempty"`
+	TakeOver []string  `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
 
 	Patch json.RawMessage `json:"patch,omitzero"` // for an edit: a patch of the decoded body, RFC 6902
 }
@@ -76,6 +77,7 @@ type PlanSkip struct {
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`
 
-	Operation string                    `json:"operation,omitempty"` // the other operation that has the letters
-	Halted    deadletter.OperationState `json:"halted,omitempty"`    // state of that operation, if this one can take over its remaining letters
+	Operation string `json:"operation,omitempty"` // the other operation that has the letters
+	// state of that operation, if this one can take over its remaining letters
+	Halted deadletter.OperationState `json:"halted,omitempty"`
 }

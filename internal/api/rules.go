@@ -13,8 +13,9 @@ type Retry struct {
 
 // Rule is a current rule. The response to GET /rules contains it.
 type Rule struct {
-	Name         string              `json:"name"`
-	When         []Condition         `json:"when"` // the conditions, which must all match; none = the rule matches every letter
+	Name string `json:"name"`
+	// the conditions, which must all match; none = the rule matches every letter
+	When         []Condition         `json:"when"`
 	Retry        *Retry              `json:"retry"`
 	Discard      bool                `json:"discard"`
 	Severity     deadletter.Severity `json:"severity"`
@@ -147,8 +148,9 @@ type Fate struct {
 	Would    WouldDecide     `json:"would"`
 	Same     bool            `json:"same"` // the result would be the same
 	Letters  int             `json:"letters"`
-	Examples []deadletter.ID `json:"examples"`    // newest first
-	Query    string          `json:"q,omitempty"` // the query that selects exactly these letters; missing = there is no such query
+	Examples []deadletter.ID `json:"examples"` // newest first
+	// the query that selects exactly these letters; missing = there is no such query
+	Query string `json:"q,omitempty"`
 }
 
 // WasDecided is the decision that was really made about letters. The response to POST /rules/test
@@ -176,7 +178,8 @@ type Applied struct {
 	Unchanged int             `json:"unchanged"`  // number of letters whose decision is the same
 	LeftAlone map[string]int  `json:"left_alone"` // number of letters that did not change, by reason
 	Changes   []AppliedChange `json:"changes"`    // the change with the most letters comes first
-	Stopped   bool            `json:"stopped"`    // dlo is stopping, so that not all letters of the query were looked at
+	// dlo is stopping, so that not all letters of the query were looked at
+	Stopped bool `json:"stopped"`
 }
 
 // AppliedChange is the number of letters whose decision changed in the same way. The response to

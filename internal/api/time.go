@@ -53,7 +53,9 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("%w: a duration is written as a string, for example \"2m\" or \"10s\", not %s", deadletter.ErrInvalid, b)
+		return fmt.Errorf(
+			"%w: a duration is written as a string, for example \"2m\" or \"10s\", not %s", deadletter.ErrInvalid, b,
+		)
 	}
 	return d.UnmarshalText([]byte(text))
 }

@@ -49,7 +49,14 @@ func NewTopology(reports []topology.Report) Topology {
 	t := Topology{Findings: []Finding{}, Looks: []Look{}}
 	for i := range reports {
 		r := &reports[i]
-		look := Look{Broker: r.Broker, VHost: r.VHost, ReadAt: At(r.ReadAt), Failed: r.Failed, Queues: r.Queues, Gaps: []Gap{}}
+		look := Look{
+			Broker: r.Broker,
+			VHost:  r.VHost,
+			ReadAt: At(r.ReadAt),
+			Failed: r.Failed,
+			Queues: r.Queues,
+			Gaps:   []Gap{},
+		}
 		for _, g := range r.Gaps {
 			look.Gaps = append(look.Gaps, Gap{g.What, g.Why})
 		}
@@ -57,7 +64,18 @@ func NewTopology(reports []topology.Report) Topology {
 		for j := range r.Findings {
 			f := &r.Findings[j]
 			t.Findings = append(t.Findings, Finding{
-				Kind: string(f.Kind), Severity: string(f.Severity), Broker: f.Broker, VHost: f.VHost, Queue: f.Queue, Title: f.Title, Loses: f.Loses, Why: f.Why, Sure: string(f.Sure), Since: IfKnown(f.Since), Cure: f.Cure, Plannable: f.Plannable,
+				Kind:      string(f.Kind),
+				Severity:  string(f.Severity),
+				Broker:    f.Broker,
+				VHost:     f.VHost,
+				Queue:     f.Queue,
+				Title:     f.Title,
+				Loses:     f.Loses,
+				Why:       f.Why,
+				Sure:      string(f.Sure),
+				Since:     IfKnown(f.Since),
+				Cure:      f.Cure,
+				Plannable: f.Plannable,
 			})
 		}
 	}
@@ -66,16 +84,18 @@ func NewTopology(reports []topology.Report) Topology {
 
 // PlanRequest is the body of POST /topology/plan.
 type PlanRequest struct {
-	Broker      string   `json:"broker,omitzero"`        // "" = all brokers
-	VHost       string   `json:"vhost,omitzero"`         // "" = all vhosts
-	Queues      []string `json:"queues,omitzero"`        // names or globs; none = all queues with a finding that a policy cures
+	Broker string `json:"broker,omitzero"` // "" = all brokers
+	VHost  string `json:"vhost,omitzero"`  // "" = all vhosts
+	// names or globs; none = all queues with a finding that a policy cures
+	Queues      []string `json:"queues,omitzero"`
 	AtLeastOnce bool     `json:"at_least_once,omitzero"` // quorum queues should dead-letter at least once
 }
 
 // Plans is the response to POST /topology/plan.
 type Plans struct {
-	Plans []TopologyPlan    `json:"plans"` // one plan for each vhost
-	Forms map[string]string `json:"forms"` // all plans in each of the formats rabbitmqctl, definitions, terraform and operator
+	Plans []TopologyPlan `json:"plans"` // one plan for each vhost
+	// all plans in each of the formats rabbitmqctl, definitions, terraform and operator
+	Forms map[string]string `json:"forms"`
 }
 
 // TopologyPlan is a set of policies for one vhost.
@@ -86,7 +106,9 @@ type TopologyPlan struct {
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
 	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
-	Rule        string    `json:"rule,omitzero"`  // YAML of the rule that discards the messages that these queues drop by design; missing if they drop nothing
+	// YAML of the rule that discards the messages that these queues drop by design; missing if they
+	// drop nothing
+	Rule string `json:"rule,omitzero"`
 }
 
 // Drop is a queue that drops messages on purpose, for example because the messages expire, or
@@ -106,8 +128,9 @@ type Planned struct {
 	Definition json.RawMessage `json:"definition"` // the keys of the policy
 	Queues     []string        `json:"queues"`     // queues to which the policy applies, without the queue dlo.probe.*
 	Type       string          `json:"type"`       // type of the queues: classic or quorum
-	Hides      string          `json:"hides"`      // the policy whose keys the planned policy repeats; "" = no policy applies now
-	Changes    []KeyChange     `json:"changes"`    // changes of the keys that apply to the queues
+	// the policy whose keys the planned policy repeats; "" = no policy applies now
+	Hides   string      `json:"hides"`
+	Changes []KeyChange `json:"changes"` // changes of the keys that apply to the queues
 }
 
 // KeyChange says how a policy changes one key. Before and After are JSON, or "" if the key is not
@@ -128,10 +151,24 @@ type Refusal struct {
 func NewPlans(plans []topology.Plan) Plans {
 	out := Plans{Plans: []TopologyPlan{}, Forms: map[string]string{}}
 	for i := range plans {
-		p := TopologyPlan{Broker: plans[i].Broker, VHost: plans[i].VHost, AtLeastOnce: plans[i].AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}}
+		p := TopologyPlan{
+			Broker:      plans[i].Broker,
+			VHost:       plans[i].VHost,
+			AtLeastOnce: plans[i].AtLeastOnce,
+			Policies:    []Planned{},
+			Refused:     []Refusal{},
+		}
 		for _, planned := range plans[i].Policies {
 			one := Planned{
-				Name: planned.Name, Pattern: planned.Pattern, ApplyTo: planned.ApplyTo, Priority: planned.Priority, Definition: planned.Definition.JSON(), Queues: planned.Queues, Type: planned.Type, Hides: planned.Hides, Changes: []KeyChange{},
+				Name:       planned.Name,
+				Pattern:    planned.Pattern,
+				ApplyTo:    planned.ApplyTo,
+				Priority:   planned.Priority,
+				Definition: planned.Definition.JSON(),
+				Queues:     planned.Queues,
+				Type:       planned.Type,
+				Hides:      planned.Hides,
+				Changes:    []KeyChange{},
 			}
 			for _, c := range planned.Changes {
 				one.Changes = append(one.Changes, KeyChange(c))

@@ -104,9 +104,10 @@ type Upload struct {
 	Changed       []TypeChange `json:"changed"`
 	Removed       []string     `json:"removed"`
 	Conflicts     []TypeChange `json:"conflicts"`
-	Letters       int          `json:"letters"`  // number of letters whose type changes
-	Sampled       int          `json:"sampled"`  // number of letters without a type that were decoded with the set as a test
-	Readable      int          `json:"readable"` // number of these letters that the set can decode
+	Letters       int          `json:"letters"` // number of letters whose type changes
+	// number of letters without a type that were decoded with the set as a test
+	Sampled  int `json:"sampled"`
+	Readable int `json:"readable"` // number of these letters that the set can decode
 }
 
 // Removal is the response to DELETE /types/{set}.
@@ -128,8 +129,9 @@ type Match struct {
 // Matching counts message types that may fit a body. The responses to POST /types/match and GET
 // /letters/{id} contain it.
 type Matching struct {
-	Tied        int `json:"tied,omitempty"`         // number of types that can decode the body equally well
-	NotCompared int `json:"not_compared,omitempty"` // number of types that were not compared because the body is too large
+	Tied int `json:"tied,omitempty"` // number of types that can decode the body equally well
+	// number of types that were not compared because the body is too large
+	NotCompared int `json:"not_compared,omitempty"`
 }
 
 // ReadStep is one step in decoding a body. The response to POST /types/match contains it.

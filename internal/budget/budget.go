@@ -29,7 +29,9 @@ type Budget struct {
 	Bytes  int64 // maximum number of bytes of a body, and of all its unpacked layers together
 	Fields int64 // maximum number of wire fields and packed elements that are examined in all scans
 	Depth  int   // maximum nesting of messages
-	Memory int64 // maximum number of bytes that decoders may allocate; an estimate that is higher than the measured values
+	// maximum number of bytes that decoders may allocate; an estimate that is higher than the
+	// measured values
+	Memory int64
 
 	used Used
 }

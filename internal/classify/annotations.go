@@ -38,7 +38,9 @@ func (s *reports) annotate(l *deadletter.Letter, v *deadletter.Classified) bool 
 		return false
 	}
 	k := l.DeathKeys()
-	i := slices.IndexFunc(s.of[l.ID], func(a deadletter.Annotation) bool { return (a.Many() || !s.taken[a.ID]) && a.Fits(k, v.Origin) })
+	i := slices.IndexFunc(
+		s.of[l.ID], func(a deadletter.Annotation) bool { return (a.Many() || !s.taken[a.ID]) && a.Fits(k, v.Origin) },
+	)
 	if i < 0 {
 		return false
 	}

@@ -10,7 +10,9 @@ import (
 
 // classifyWith classifies one batch of letters for which consumers have sent annotations. It
 // returns the verdicts.
-func classifyWith(t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter) []deadletter.Classified {
+func classifyWith(
+	t *testing.T, annotations map[deadletter.ID][]deadletter.Annotation, letters ...deadletter.Letter,
+) []deadletter.Classified {
 	t.Helper()
 	store := &fake{letters: letters, annotations: annotations}
 	if _, err := classify.New(store, options()).Step(t.Context()); err != nil {
@@ -31,7 +33,12 @@ func TestTheErrorOfAnAnnotation(t *testing.T) {
 		want    string
 	}{
 		{"type and message", deadletter.Annotation{ErrorType: "E", Message: "went wrong"}, header, "E: went wrong"},
-		{"the type stands in the message", deadletter.Annotation{ErrorType: "E", Message: "E: went wrong"}, nil, "E: went wrong"},
+		{
+			"the type stands in the message",
+			deadletter.Annotation{ErrorType: "E", Message: "E: went wrong"},
+			nil,
+			"E: went wrong",
+		},
 		{"the message is the type", deadletter.Annotation{ErrorType: "E", Message: "E"}, nil, "E"},
 		{"a message", deadletter.Annotation{Message: "went\nwrong"}, nil, `went\nwrong`},
 		{"a type", deadletter.Annotation{ErrorType: "E"}, nil, "E"},
@@ -56,7 +63,9 @@ func TestTheErrorOfAnAnnotation(t *testing.T) {
 
 func TestWhatNobodySaysWaitsForAWord(t *testing.T) {
 	t.Parallel()
-	silent, told, imported := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", deadletter.Table{"error": "x"}), deadLetter("sms", "rejected", nil)
+	silent, told, imported := deadLetter("sms", "rejected", nil), deadLetter(
+		"sms", "rejected", deadletter.Table{"error": "x"},
+	), deadLetter("sms", "rejected", nil)
 	silent.Arrived.MessageID = "m"
 	silent.Arrived.Headers["dlo-token"] = "t"
 	imported.Imported = deadletter.StateDead
@@ -79,7 +88,9 @@ func TestAnAnnotationIsTakenOnce(t *testing.T) {
 	for queue, want := range map[string]int{"sms": 1, "": 2} {
 		a := []deadletter.Annotation{{ID: 7, MessageID: "m", Queue: queue, Message: "x"}}
 		n := 0
-		for _, v := range classifyWith(t, map[deadletter.ID][]deadletter.Annotation{one.ID: a, other.ID: a}, one, other) {
+		for _, v := range classifyWith(t, map[deadletter.ID][]deadletter.Annotation{
+			one.ID: a, other.ID: a,
+		}, one, other) {
 			if v.Annotation == 7 {
 				n++
 			}

@@ -34,16 +34,32 @@ var causes = []struct {
 	{headers: map[string]string{"x-error": "dial tcp: lookup cache.internal on [ip]: no such host"}},
 	{headers: map[string]string{"x-error": `pq: column "emial" of relation "users" does not exist`}},
 	{headers: map[string]string{"x-error": `pq: column "phnoe" of relation "users" does not exist`}},
-	{headers: map[string]string{"x-error": `duplicate key value violates unique constraint "users_email_key": Key (email)=([email]) already exists.`}},
-	{headers: map[string]string{"x-error": `duplicate key value violates unique constraint "orders_number_key": Key (number)=([n]) already exists.`}},
+	{
+		headers: map[string]string{
+			"x-error": `duplicate key value violates unique constraint "users_email_key": Key (email)=([email]) already exists.`,
+		},
+	},
+	{
+		headers: map[string]string{
+			"x-error": `duplicate key value violates unique constraint "orders_number_key": Key (number)=([n]) already exists.`,
+		},
+	},
 	{headers: map[string]string{"x-error": "Duplicate entry '[n]-[name]' for key 'users.PRIMARY'"}},
 	{headers: map[string]string{"x-error": "Lock wait timeout exceeded; try restarting transaction [hex]"}},
 	{headers: map[string]string{"x-error": "Deadlock found when trying to get lock; try restarting transaction [hex]"}},
 	{headers: map[string]string{"x-error": "unexpected token '[name]' in JSON at position [n]"}},
 	{headers: map[string]string{"x-error": "POST [url] failed with 502 after [duration]"}},
 	{headers: map[string]string{"x-error": "POST [url] failed: certificate has expired on [time]"}},
-	{headers: map[string]string{"x-error": `answered 402: {"error": {"code": "card_declined", "charge": "ch_[n]", "message": "[name]"}}`}},
-	{headers: map[string]string{"x-error": `answered 402: {"error": {"code": "expired_card", "charge": "ch_[n]", "message": "[name]"}}`}},
+	{
+		headers: map[string]string{
+			"x-error": `answered 402: {"error": {"code": "card_declined", "charge": "ch_[n]", "message": "[name]"}}`,
+		},
+	},
+	{
+		headers: map[string]string{
+			"x-error": `answered 402: {"error": {"code": "expired_card", "charge": "ch_[n]", "message": "[name]"}}`,
+		},
+	},
 	{headers: map[string]string{"x-error": "TypeError: Cannot read properties of undefined (reading 'items')"}},
 	{headers: map[string]string{"x-error": "TypeError: Cannot read properties of undefined (reading 'total')"}},
 	{headers: map[string]string{"x-error-type": "KeyError", "x-error-message": "'user_id'"}},
@@ -54,12 +70,42 @@ var causes = []struct {
 	{headers: map[string]string{"x-error": "blob [base64] of object com.acme.Blob@[hex8] is damaged"}},
 	{headers: map[string]string{"x-error": "event [ulid] came before event [ulid]"}},
 	{headers: map[string]string{"x-error": "body of [n] bytes is above the limit of [n] KiB"}},
-	{headers: map[string]string{"x-exception-message": "boom [n]", "x-original-routingKey": "k", "x-exception-stacktrace": "a.B: boom [n]\n\tat com.acme.Stock.take(Stock.java:[n])\n\tat java.base/java.lang.Thread.run(Thread.java:[n])\n\tat com.acme.Place.on(Place.java:[n])"}},
-	{headers: map[string]string{"x-exception-message": "boom [n]", "x-original-routingKey": "k", "x-exception-stacktrace": "a.B: boom [n]\n\tat com.acme.Stock.give(Stock.java:[n])\n\tat com.acme.Place$$SpringCGLIB$$[n].on(<generated>)"}},
-	{headers: map[string]string{"NServiceBus.FailedQ": "sms", "NServiceBus.ExceptionInfo.ExceptionType": "System.X", "NServiceBus.ExceptionInfo.Message": "boom [n]", "NServiceBus.ExceptionInfo.StackTrace": "System.X: boom [n]\n   at Acme.Stock.<Take>d__5.MoveNext() in /src/[hex8]/Stock.cs:line [n]"}},
-	{headers: map[string]string{"NServiceBus.FailedQ": "sms", "NServiceBus.ExceptionInfo.ExceptionType": "System.Y", "NServiceBus.ExceptionInfo.Message": "boom [n]", "NServiceBus.ExceptionInfo.StackTrace": "System.Y: boom [n]\n   at Acme.Stock.<Take>d__5.MoveNext() in /src/[hex8]/Stock.cs:line [n]"}},
-	{headers: map[string]string{"reason_poisoned": "rpc error: code = Unavailable desc = [duration]", "topic_poisoned": "sms"}},
-	{headers: map[string]string{"reason_poisoned": "rpc error: code = Internal desc = [duration]", "topic_poisoned": "sms"}},
+	{
+		headers: map[string]string{
+			"x-exception-message": "boom [n]", "x-original-routingKey": "k",
+			"x-exception-stacktrace": "a.B: boom [n]\n\tat com.acme.Stock.take(Stock.java:[n])\n\tat java.base/java.lang.Thread.run(Thread.java:[n])\n\tat com.acme.Place.on(Place.java:[n])",
+		},
+	},
+	{
+		headers: map[string]string{
+			"x-exception-message": "boom [n]", "x-original-routingKey": "k",
+			"x-exception-stacktrace": "a.B: boom [n]\n\tat com.acme.Stock.give(Stock.java:[n])\n\tat com.acme.Place$$SpringCGLIB$$[n].on(<generated>)",
+		},
+	},
+	{
+		headers: map[string]string{
+			"NServiceBus.FailedQ": "sms", "NServiceBus.ExceptionInfo.ExceptionType": "System.X",
+			"NServiceBus.ExceptionInfo.Message":    "boom [n]",
+			"NServiceBus.ExceptionInfo.StackTrace": "System.X: boom [n]\n   at Acme.Stock.<Take>d__5.MoveNext() in /src/[hex8]/Stock.cs:line [n]",
+		},
+	},
+	{
+		headers: map[string]string{
+			"NServiceBus.FailedQ": "sms", "NServiceBus.ExceptionInfo.ExceptionType": "System.Y",
+			"NServiceBus.ExceptionInfo.Message":    "boom [n]",
+			"NServiceBus.ExceptionInfo.StackTrace": "System.Y: boom [n]\n   at Acme.Stock.<Take>d__5.MoveNext() in /src/[hex8]/Stock.cs:line [n]",
+		},
+	},
+	{
+		headers: map[string]string{
+			"reason_poisoned": "rpc error: code = Unavailable desc = [duration]", "topic_poisoned": "sms",
+		},
+	},
+	{
+		headers: map[string]string{
+			"reason_poisoned": "rpc error: code = Internal desc = [duration]", "topic_poisoned": "sms",
+		},
+	},
 	{body: `{"id":[n],"total":"[n]"}`},
 	{body: `{"id":[n],"name":"[name]"}`},
 	{body: "\x0a\x03abc\x10\x05\x1a\x02\xff\xfe"},
@@ -83,7 +129,9 @@ func fillPlaceholders(text string, r *rand.Rand) string {
 		case "n":
 			value = fmt.Sprint(n >> (r.Uint32() % 60))
 		case "uuid":
-			value = fmt.Sprintf("%08x-%04x-7%03x-9%03x-%012x", uint32(n), uint16(n>>32), n>>48&0xfff, n>>20&0xfff, r.Uint64()>>16)
+			value = fmt.Sprintf(
+				"%08x-%04x-7%03x-9%03x-%012x", uint32(n), uint16(n>>32), n>>48&0xfff, n>>20&0xfff, r.Uint64()>>16,
+			)
 		case "hex":
 			value = fmt.Sprintf("%032x", r.Uint64())
 		case "hex8":
@@ -95,7 +143,9 @@ func fillPlaceholders(text string, r *rand.Rand) string {
 		case "ip":
 			value = fmt.Sprintf("%d.%d.%d.%d:%d", n%256, n>>8%256, n>>16%256, n>>24%256, n>>32%65536)
 		case "time":
-			value = time.Unix(int64(n%4e9), int64(n%1e9)).UTC().Format([]string{time.RFC3339Nano, "2006-01-02 15:04:05,000", time.RFC1123}[n%3])
+			value = time.Unix(int64(n%4e9), int64(n%1e9)).UTC().Format([]string{
+				time.RFC3339Nano, "2006-01-02 15:04:05,000", time.RFC1123,
+			}[n%3])
 		case "duration":
 			value = time.Duration(n % 1e13).String()
 		case "url":
@@ -128,7 +178,9 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	path := storetest.File(t)
 	o := options()
 	o.Mask = nil
-	o.Rules = rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityDigest}})
+	o.Rules = rules.NewBook(&rules.Set{
+		Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}, Severity: deadletter.SeverityDigest},
+	})
 	r := rand.New(rand.NewPCG(1, 2))
 	cause := map[deadletter.ID]int{}
 	open := func() *store.Store {
@@ -144,19 +196,38 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 	}
 	s := open()
 	for n := 0; n < letters; {
-		w := deadletter.Window{Session: 1, Number: int64(n/inWindow + 1), Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000}
+		w := deadletter.Window{
+			Session: 1, Number: int64(n/inWindow + 1), Broker: "main", VHost: "/", Inbox: "dlo.letters",
+			Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000,
+		}
 		var of []int
 		for range inWindow {
 			of = append(of, n%len(causes))
 			c := causes[n%len(causes)]
-			p := deadletter.Properties{MessageID: fmt.Sprint(n), Headers: table{"x-death": []any{table{"queue": "sms", "reason": "rejected", "exchange": "shop", "routing-keys": []any{"order.placed"}, "time": now}}}}
+			p := deadletter.Properties{
+				MessageID: fmt.Sprint(n),
+				Headers: table{
+					"x-death": []any{
+						table{
+							"queue":        "sms",
+							"reason":       "rejected",
+							"exchange":     "shop",
+							"routing-keys": []any{"order.placed"},
+							"time":         now,
+						},
+					},
+				},
+			}
 			if strings.HasPrefix(c.body, "{") {
 				p.ContentType = "application/json"
 			}
 			for name, text := range c.headers {
 				p.Headers[name] = fillPlaceholders(text, r)
 			}
-			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "k", Tag: uint64(len(of)), Properties: p, Body: []byte(fillPlaceholders(c.body, r))}
+			a := deadletter.Arrival{
+				Exchange: "dlo.dlx", RoutingKey: "k", Tag: uint64(len(of)), Properties: p,
+				Body: []byte(fillPlaceholders(c.body, r)),
+			}
 			print, err := a.Print()
 			if err != nil {
 				t.Fatal(err)

@@ -36,8 +36,9 @@ type Store interface {
 
 // Options are the settings of a Classifier.
 type Options struct {
-	Decoder func() *payload.Decoder                // returns a decoder with the current types
-	Picks   func() map[[32]byte]string             // returns the types that people picked for groups, by group key; nil = none
+	Decoder func() *payload.Decoder // returns a decoder with the current types
+	// returns the types that people picked for groups, by group key; nil = none
+	Picks   func() map[[32]byte]string
 	Mask    func(name, text string) (string, bool) // masks the value of a header; nil = nothing is masked
 	Rules   *rules.Book
 	Targets *rules.Targets
@@ -56,10 +57,14 @@ type Options struct {
 	// nil, the broker cannot be asked.
 	Onward func(ctx context.Context, o deadletter.Origin, route deadletter.Route) deadletter.Onward
 
-	Made  func(l *deadletter.Letter) bool // reports whether the mark of a letter shows that dlo made it for a trial; nil = there are no trials
-	Tried func(l *deadletter.Letter)      // called for each trial letter that has arrived
+	// reports whether the mark of a letter shows that dlo made it for a trial; nil = there are no
+	// trials
+	Made  func(l *deadletter.Letter) bool
+	Tried func(l *deadletter.Letter) // called for each trial letter that has arrived
 
-	FirstName func(broker string) string // returns the first name that a broker had, which is part of the keys of its groups; nil = the current name
+	// returns the first name that a broker had, which is part of the keys of its groups; nil = the
+	// current name
+	FirstName func(broker string) string
 }
 
 // Metrics counts verdicts, and measures the time that reading the bodies took.
@@ -76,11 +81,26 @@ type Metrics struct {
 // NewMetrics creates and registers the classifier's metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_readings_total", Help: "Bodies that were read for a verdict, by how they were read."}, []string{"reading"}),
-		seconds:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_reading_seconds_total", Help: "Seconds that reading bodies for a verdict took, including the comparison with types, by how they were read."}, []string{"reading"}),
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_received_total", Help: "Deaths that reached dlo and were classified, by broker, queue they died in and reason; a letter that comes back counts again."}, []string{"broker", "queue", "reason"}),
-		dead:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_dead_total", Help: "Letters that came to need a person, by the queue they died in and severity: page, notify, digest."}, []string{"queue", "severity"}),
-		back:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_came_back_total", Help: "Letters that died again after dlo had sent them back, by the queue they died in."}, []string{"queue"}),
+		readings: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dlo_readings_total",
+			Help: "Bodies that were read for a verdict, by how they were read.",
+		}, []string{"reading"}),
+		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dlo_reading_seconds_total",
+			Help: "Seconds that reading bodies for a verdict took, including the comparison with types, by how they were read.",
+		}, []string{"reading"}),
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dlo_received_total",
+			Help: "Deaths that reached dlo and were classified, by broker, queue they died in and reason; a letter that comes back counts again.",
+		}, []string{"broker", "queue", "reason"}),
+		dead: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dlo_dead_total",
+			Help: "Letters that came to need a person, by the queue they died in and severity: page, notify, digest.",
+		}, []string{"queue", "severity"}),
+		back: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dlo_came_back_total",
+			Help: "Letters that died again after dlo had sent them back, by the queue they died in.",
+		}, []string{"queue"}),
 	}
 	r.MustRegister(m.readings, m.seconds, m.received, m.dead, m.back)
 	return m
@@ -92,7 +112,9 @@ type Classifier struct {
 	store Store
 	o     Options
 	hand  sync.RWMutex // held while a letter is read; held exclusively for a letter whose reading may have killed dlo
-	types sync.RWMutex // each step holds it shared, from reading a body to recording the result; a change of the known types holds it exclusively
+	// each step holds it shared, from reading a body to recording the result; a change of the known
+	// types holds it exclusively
+	types sync.RWMutex
 }
 
 // New returns a Classifier. Call Run to start it.
@@ -122,7 +144,12 @@ func New(store Store, o Options) *Classifier {
 		o.Picks = func() map[[32]byte]string { return nil }
 	}
 	// During a flood, storing letters comes first. A stored letter is safe, and its verdict can wait.
-	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: 250 * time.Millisecond, fail: func(err error) { o.Log.Error("deciding on received letters failed", "err", err) }}
+	work := loop{
+		wake:  make(chan struct{}, 1),
+		busy:  o.Busy,
+		yield: 250 * time.Millisecond,
+		fail:  func(err error) { o.Log.Error("deciding on received letters failed", "err", err) },
+	}
 	return &Classifier{loop: work, store: store, o: o}
 }
 
@@ -151,7 +178,9 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 		if ctx.Err() != nil {
 			return 0, nil
 		}
-		if err := c.inHand(&letters[i], c.store.Reading, func() { verdicts = append(verdicts, c.verdict(&letters[i], known)) }); err != nil {
+		if err := c.inHand(
+			&letters[i], c.store.Reading, func() { verdicts = append(verdicts, c.verdict(&letters[i], known)) },
+		); err != nil {
 			return 0, err
 		}
 	}
@@ -170,7 +199,8 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	}
 	if m := c.o.Metrics; m != nil {
 		for i, v := range verdicts {
-			if letters[i].Imported != "" || v.Tried { // the letter died on another dlo's broker, or it belongs to a trial
+			// the letter died on another dlo's broker, or it belongs to a trial
+			if letters[i].Imported != "" || v.Tried {
 				continue
 			}
 			if letters[i].Attempts > 0 {
@@ -251,9 +281,20 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 func (c *Classifier) facts(l *deadletter.Letter, v *deadletter.Classified, doc *payload.Document) rules.Facts {
 	serial, _, _ := l.ID.Split()
 	return rules.Facts{
-		Broker: v.Origin.Broker, VHost: v.Origin.VHost, Queue: v.Origin.Queue, Exchange: v.Origin.Exchange, Key: v.Origin.RoutingKey,
-		Reason: v.Reason, Type: v.Type, Unread: doc.Type == "", Error: v.Error, Attempts: l.Attempts, Reset: l.Reset, Age: c.o.Now().Sub(l.ReceivedAt), Serial: serial,
-		Header: func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
-		Field:  doc.ValuesAt,
+		Broker:   v.Origin.Broker,
+		VHost:    v.Origin.VHost,
+		Queue:    v.Origin.Queue,
+		Exchange: v.Origin.Exchange,
+		Key:      v.Origin.RoutingKey,
+		Reason:   v.Reason,
+		Type:     v.Type,
+		Unread:   doc.Type == "",
+		Error:    v.Error,
+		Attempts: l.Attempts,
+		Reset:    l.Reset,
+		Age:      c.o.Now().Sub(l.ReceivedAt),
+		Serial:   serial,
+		Header:   func(name string) (string, bool) { return c.header(l.Arrived.Headers, name) },
+		Field:    doc.ValuesAt,
 	}
 }

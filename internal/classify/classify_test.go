@@ -66,15 +66,25 @@ func (f *fake) Reading(id deadletter.ID) error {
 // email-*. It masks the header x-error-class and numbers of 16 digits. Its broker reports that
 // every queue has a consumer.
 func options() classify.Options {
-	masks := payload.Masks{Headers: []string{"x-error-class"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}
+	masks := payload.Masks{
+		Headers:  []string{"x-error-class"},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)},
+	}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email-*"}, []string{"dlo.letters", "old-dlq"})
 	return classify.Options{
 		Onward: func(context.Context, deadletter.Origin, deadletter.Route) deadletter.Onward {
 			return deadletter.Onward{Consumed: true}
 		},
-		Decoder: func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} }, Mask: masks.Header, Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
-		Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityNotify}}),
+		Decoder: func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} }, Mask: masks.Header,
+		Targets: targets, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		Rules: rules.NewBook(&rules.Set{
+			Default: rules.Rule{
+				Name:     rules.DefaultName,
+				Retry:    &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}},
+				Severity: deadletter.SeverityNotify,
+			},
+		}),
 	}
 }
 
@@ -85,10 +95,26 @@ func deadLetter(queue, reason string, headers deadletter.Table) deadletter.Lette
 		table[k] = v
 	}
 	if queue != "" {
-		table["x-death"] = []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": reason, "routing-keys": []any{"k"}, "time": now.Add(-time.Hour)}}
+		table["x-death"] = []any{
+			deadletter.Table{
+				"queue":        queue,
+				"exchange":     "events",
+				"reason":       reason,
+				"routing-keys": []any{"k"},
+				"time":         now.Add(-time.Hour),
+			},
+		}
 	}
 	p := deadletter.Properties{Headers: table, ContentType: "application/json"}
-	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: "dlo.letters", Origin: deadletter.Origin{Broker: "main", VHost: "/"}, Properties: p, Arrived: p, Body: []byte(`{"user":"x"}`)}
+	return deadletter.Letter{
+		ID:         deadletter.NewID(1, 1),
+		State:      deadletter.StateReceived,
+		Inbox:      "dlo.letters",
+		Origin:     deadletter.Origin{Broker: "main", VHost: "/"},
+		Properties: p,
+		Arrived:    p,
+		Body:       []byte(`{"user":"x"}`),
+	}
 }
 
 // verdicts classifies letters, and returns the verdicts that were recorded.
@@ -112,47 +138,121 @@ func TestVerdicts(t *testing.T) {
 		change func(l *deadletter.Letter)
 		want   deadletter.Classified // only To, DueAt and Why are compared
 	}{
-		{"the first death is retried", deadLetter("sms", "rejected", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
-		{"the second a little later", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s")},
-		{"an unknown reason is retried", deadLetter("sms", "eaten", nil), nil, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{
+			"the first death is retried", deadLetter("sms", "rejected", nil), nil,
+			retry(10*time.Second, "retry 1 of 2 in 10s"),
+		},
+		{
+			"the second a little later", deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Attempts = 1 }, retry(100*time.Second, "retry 2 of 2 in 1m40s"),
+		},
+		{
+			"an unknown reason is retried", deadLetter("sms", "eaten", nil), nil,
+			retry(10*time.Second, "retry 1 of 2 in 10s"),
+		},
 		{
 			"retries used up", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 2 },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "retries used up: 2 of 2"},
 		},
-		{"expired", deadLetter("sms", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason expired: no retry unless a rule says so"}},
-		{"maxlen", deadLetter("sms", "maxlen", nil), nil, deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason maxlen: no retry unless a rule says so"}},
-		{"no origin", deadLetter("", "", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox"}},
-		{"died in its own inbox only", deadLetter("dlo.letters", "expired", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox"}},
+		{
+			"expired",
+			deadLetter("sms", "expired", nil),
+			nil,
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason expired: no retry unless a rule says so"},
+		},
+		{
+			"maxlen",
+			deadLetter("sms", "maxlen", nil),
+			nil,
+			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "reason maxlen: no retry unless a rule says so"},
+		},
+		{
+			"no origin",
+			deadLetter("", "", nil),
+			nil,
+			deadletter.Classified{
+				To:  deadletter.ClassifiedHold,
+				Why: "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox",
+			},
+		},
+		{
+			"died in its own inbox only",
+			deadLetter("dlo.letters", "expired", nil),
+			nil,
+			deadletter.Classified{
+				To:  deadletter.ClassifiedHold,
+				Why: "no origin: nothing says which queue it died in. Redirect it to a queue, or discard it; brokers[].origins can name the queue for further letters of its inbox",
+			},
+		},
 		{
 			"a queue outside of the allow list", deadLetter("payments", "rejected", nil), nil,
-			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue payments is not in requeue_to of broker main"},
+			deadletter.Classified{
+				To: deadletter.ClassifiedHold, Why: "no target: queue payments is not in requeue_to of broker main",
+			},
 		},
-		{"a queue of the broker", deadLetter("amq.gen-x", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue amq.gen-x belongs to the broker or to a connection"}},
-		{"another inbox", deadLetter("old-dlq", "rejected", nil), nil, deadletter.Classified{To: deadletter.ClassifiedHold, Why: "no target: queue old-dlq is a dead-letter queue of dlo"}},
 		{
-			"a suspect, before all else", deadLetter("payments", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "probably the same as its twin" },
+			"a queue of the broker",
+			deadLetter("amq.gen-x", "rejected", nil),
+			nil,
+			deadletter.Classified{
+				To:  deadletter.ClassifiedHold,
+				Why: "no target: queue amq.gen-x belongs to the broker or to a connection",
+			},
+		},
+		{
+			"another inbox",
+			deadLetter("old-dlq", "rejected", nil),
+			nil,
+			deadletter.Classified{
+				To: deadletter.ClassifiedHold, Why: "no target: queue old-dlq is a dead-letter queue of dlo",
+			},
+		},
+		{
+			"a suspect, before all else",
+			deadLetter("payments", "rejected", nil),
+			func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "probably the same as its twin" },
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{
-			"it killed the process three times", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes },
-			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only"},
+			"it killed the process three times",
+			deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes },
+			deadletter.Classified{
+				To:  deadletter.ClassifiedDead,
+				Why: "undecodable (crash): dlo died three times while it was being read; it is shown as bytes only",
+			},
 		},
 		{
-			"a suspect that killed the process three times", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) {
+			"a suspect that killed the process three times",
+			deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) {
 				l.Crashes, l.Doubt, l.Why = deadletter.MaxCrashes, deadletter.DoubtRestart, "probably the same as its twin"
 			},
 			deadletter.Classified{To: deadletter.ClassifiedHold, Why: "probably the same as its twin"},
 		},
 		{
-			"released, and nothing says where it could go", deadLetter("", "", nil), func(l *deadletter.Letter) { l.Unguarded = true },
+			"released, and nothing says where it could go",
+			deadLetter("", "", nil),
+			func(l *deadletter.Letter) { l.Unguarded = true },
 			deadletter.Classified{To: deadletter.ClassifiedDead, Why: "no target: nothing says which queue it died in"},
 		},
 		{
-			"released, and no dispatcher sends to its broker", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded, l.Origin.Broker = true, "away" },
-			deadletter.Classified{To: deadletter.ClassifiedDead, Why: `no target: there is no broker "away" in the configuration`},
+			"released, and no dispatcher sends to its broker",
+			deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Unguarded, l.Origin.Broker = true, "away" },
+			deadletter.Classified{
+				To: deadletter.ClassifiedDead, Why: `no target: there is no broker "away" in the configuration`,
+			},
 		},
-		{"released suspects are retried", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, retry(10*time.Second, "retry 1 of 2 in 10s")},
-		{"it killed the process twice: one more try", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes - 1 }, retry(10*time.Second, "retry 1 of 2 in 10s")},
+		{
+			"released suspects are retried", deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Unguarded = true }, retry(10*time.Second, "retry 1 of 2 in 10s"),
+		},
+		{
+			"it killed the process twice: one more try", deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes - 1 },
+			retry(10*time.Second, "retry 1 of 2 in 10s"),
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +263,9 @@ func TestVerdicts(t *testing.T) {
 			if diff := cmp.Diff(c.want, deadletter.Classified{To: got.To, DueAt: got.DueAt, Why: got.Why}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if got.Letter != c.letter.ID || got.Rule != rules.DefaultName || got.Severity != deadletter.SeverityNotify || got.GroupKey == [32]byte{} || got.GroupTitle == "" || got.GroupVersion == 0 {
+			if got.Letter != c.letter.ID || got.Rule != rules.DefaultName ||
+				got.Severity != deadletter.SeverityNotify || got.GroupKey == [32]byte{} || got.GroupTitle == "" ||
+				got.GroupVersion == 0 {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -174,9 +276,22 @@ func TestAVerdictSaysWhereAndWhenItDied(t *testing.T) {
 	t.Parallel()
 	got := verdicts(t, options(), deadLetter("sms", "rejected", nil))[0]
 	want := deadletter.Classified{
-		Letter: got.Letter, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"}, Reason: "rejected",
-		DiedAt: now.Add(-time.Hour), Rule: "default", Reading: deadletter.ReadAsJSON, Summary: `user: "x"`, Why: got.Why, GroupKey: got.GroupKey, GroupTitle: "letters rejected", GroupVersion: classify.GroupVersion, Unexplained: got.Unexplained,
-		Severity: deadletter.SeverityNotify, DueAt: got.DueAt, ToldBy: now.Add(170 * time.Second), // the delays of the letter's retries, plus a minute
+		Letter:       got.Letter,
+		To:           deadletter.ClassifiedRetry,
+		Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "k"},
+		Reason:       "rejected",
+		DiedAt:       now.Add(-time.Hour),
+		Rule:         "default",
+		Reading:      deadletter.ReadAsJSON,
+		Summary:      `user: "x"`,
+		Why:          got.Why,
+		GroupKey:     got.GroupKey,
+		GroupTitle:   "letters rejected",
+		GroupVersion: classify.GroupVersion,
+		Unexplained:  got.Unexplained,
+		Severity:     deadletter.SeverityNotify,
+		DueAt:        got.DueAt,
+		ToldBy:       now.Add(170 * time.Second), // the delays of the letter's retries, plus a minute
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -189,16 +304,23 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	t.Parallel()
 	l := deadLetter("sms", "rejected", nil)
 	l.Attempts = 1
-	l.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created"}
+	l.Origin = deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created",
+	}
 	l.Arrived.Headers = deadletter.Table{
-		"x-death": []any{deadletter.Table{"queue": "sms", "exchange": "", "reason": "delivery_limit", "routing-keys": []any{"sms"}}}, "x-error": "second",
+		"x-death": []any{
+			deadletter.Table{"queue": "sms", "exchange": "", "reason": "delivery_limit", "routing-keys": []any{"sms"}},
+		},
+		"x-error": "second",
 	}
 	got := verdicts(t, options(), l)[0]
 	if got.Reason != "delivery_limit" || got.Error != "second" || got.Origin != l.Origin {
 		t.Errorf("%q, %q, %+v", got.Reason, got.Error, got.Origin)
 	}
 	l.Arrived.Headers["x-death"].([]any)[0].(deadletter.Table)["queue"] = "email-queue"
-	if got := verdicts(t, options(), l)[0]; got.Origin != (deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue", RoutingKey: "sms"}) {
+	if got := verdicts(t, options(), l)[0]; got.Origin != (deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "email-queue", RoutingKey: "sms",
+	}) {
 		t.Errorf("%+v", got.Origin)
 	}
 }
@@ -211,23 +333,36 @@ func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	parked := deadLetter("", "", deadletter.Table{"x-error": "boom"})
 	parked.Origin.Queue = "sms"
 	parked.ArrivedBy = deadletter.Route{Exchange: "", RoutingKey: "sms_error"}
-	lying := deadLetter("dlo.letters", "expired", deadletter.Table{"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired"}) // the headers describe only the letter's time in the inbox
+	// the headers describe only the letter's time in the inbox
+	lying := deadLetter("dlo.letters", "expired", deadletter.Table{
+		"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired",
+	})
 	lying.Origin.Queue = "sms"
 	back := deadLetter("", "", nil)
 	back.Attempts = 1
-	back.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created"}
+	back.Origin = deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created",
+	}
 	for _, c := range []struct {
 		name   string
 		letter deadletter.Letter
 		why    string
-	}{{"with the origin of its inbox", parked, "retry 1 of 2"}, {"died in its inbox only", lying, "retry 1 of 2"}, {"came back", back, "retry 2 of 2"}} {
+	}{
+		{"with the origin of its inbox", parked, "retry 1 of 2"},
+		{"died in its inbox only", lying, "retry 1 of 2"},
+		{"came back", back, "retry 2 of 2"},
+	} {
 		got := verdicts(t, options(), c.letter)[0]
-		if got.To != deadletter.ClassifiedRetry || !strings.HasPrefix(got.Why, c.why) || got.Origin != c.letter.Origin || got.Reason != "" || !got.DiedAt.IsZero() {
+		if got.To != deadletter.ClassifiedRetry || !strings.HasPrefix(got.Why, c.why) ||
+			got.Origin != c.letter.Origin || got.Reason != "" || !got.DiedAt.IsZero() {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
 	parked.Origin.Queue = "payments"
-	if got := verdicts(t, options(), parked)[0]; got.To != deadletter.ClassifiedHold || got.Why != "no target: queue payments is not in requeue_to of broker main" {
+	if got := verdicts(
+		t, options(), parked,
+	)[0]; got.To != deadletter.ClassifiedHold ||
+		got.Why != "no target: queue payments is not in requeue_to of broker main" {
 		t.Errorf("an origin outside of the allow list: %+v", got)
 	}
 }
@@ -244,12 +379,24 @@ func TestErrorsFromHeaders(t *testing.T) {
 		{"a message", h{"x-error": "timeout"}, "timeout"},
 		{"the more telling message first", h{"error": "a", "x-error-message": "b"}, "b"},
 		{"a type alone", h{"x-exception-type": "TimeoutError"}, "TimeoutError"},
-		{"type and message", h{"x-exception-type": "TimeoutError", "x-exception-message": "after 3 s"}, "TimeoutError: after 3 s"},
-		{"empty and of another type: the next one", h{"x-error-message": "", "x-exception-message": int64(3), "x-error": "c"}, "c"},
+		{
+			"type and message",
+			h{"x-exception-type": "TimeoutError", "x-exception-message": "after 3 s"},
+			"TimeoutError: after 3 s",
+		},
+		{
+			"empty and of another type: the next one",
+			h{"x-error-message": "", "x-exception-message": int64(3), "x-error": "c"},
+			"c",
+		},
 		{"what a pattern masks", h{"x-error": "card 4111111111111111 refused"}, "card •••• refused"},
 		{"what a name masks", h{"x-error-class": "Secret", "x-error": "m"}, "••••: m"},
 		{"one line, and nothing that acts on a terminal", h{"x-error": "a\nb\x1b[31m\u202e"}, `a\nb\x1b[31m\u202e`},
-		{"a secret is masked before it is cut", h{"x-error": strings.Repeat("x", 490) + "4111111111111111"}, strings.Repeat("x", 490) + "••…"},
+		{
+			"a secret is masked before it is cut",
+			h{"x-error": strings.Repeat("x", 490) + "4111111111111111"},
+			strings.Repeat("x", 490) + "••…",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -261,10 +408,14 @@ func TestErrorsFromHeaders(t *testing.T) {
 	}
 	o := options()
 	o.Mask = nil
-	if got := verdicts(t, o, deadLetter("sms", "rejected", h{"x-error": "4111111111111111"}))[0]; got.Error != "4111111111111111" {
+	if got := verdicts(
+		t, o, deadLetter("sms", "rejected", h{"x-error": "4111111111111111"}),
+	)[0]; got.Error != "4111111111111111" {
 		t.Errorf("nothing is masked, and the error is %q", got.Error)
 	}
-	long := verdicts(t, options(), deadLetter("sms", "rejected", h{"x-error": strings.Repeat("é", 100_000), "x-error-type": strings.Repeat("\x00", 100_000)}))[0]
+	long := verdicts(t, options(), deadLetter("sms", "rejected", h{
+		"x-error": strings.Repeat("é", 100_000), "x-error-type": strings.Repeat("\x00", 100_000),
+	}))[0]
 	if len(long.Error) > 500 {
 		t.Errorf("%d bytes", len(long.Error))
 	}
@@ -290,10 +441,16 @@ func TestGroups(t *testing.T) {
 	}{
 		{"the same", nil, true},
 		{"other numbers, quotes and ids", errorOf(`order 4242 of 'bert' not found: 0xcafe`), true},
-		{"another attempt, body and time", func(l *deadletter.Letter) { l.Attempts, l.Body, l.ID = 2, []byte("other"), deadletter.NewID(2, 2) }, true},
+		{
+			"another attempt, body and time",
+			func(l *deadletter.Letter) { l.Attempts, l.Body, l.ID = 2, []byte("other"), deadletter.NewID(2, 2) }, true,
+		},
 		{"another error", errorOf(`order 17 of "anna" was refused`), false},
 		{"no error", errorOf(""), false},
-		{"another queue", func(l *deadletter.Letter) { *l = deadLetter("email-1", "rejected", l.Arrived.Headers) }, false},
+		{
+			"another queue", func(l *deadletter.Letter) { *l = deadLetter("email-1", "rejected", l.Arrived.Headers) },
+			false,
+		},
 		{"another reason", func(l *deadletter.Letter) { *l = deadLetter("sms", "expired", l.Arrived.Headers) }, false},
 		{"another vhost", func(l *deadletter.Letter) { l.Origin.VHost = "other" }, false},
 		{"another broker", func(l *deadletter.Letter) { l.Origin.Broker = "other" }, false},
@@ -322,7 +479,12 @@ func TestWhatVariesIsFolded(t *testing.T) {
 			t.Errorf("%q and %q are two groups", pair[0], pair[1])
 		}
 	}
-	for _, pair := range [][2]string{{"connection refused", "connection reset"}, {"deadbeef", "cafe"}, {"a", ""}, {"field `a` is missing", "field `b` is missing"}} {
+	for _, pair := range [][2]string{
+		{"connection refused", "connection reset"},
+		{"deadbeef", "cafe"},
+		{"a", ""},
+		{"field `a` is missing", "field `b` is missing"},
+	} {
 		if key(pair[0]) == key(pair[1]) {
 			t.Errorf("%q and %q are one group", pair[0], pair[1])
 		}
@@ -393,7 +555,9 @@ func TestAStepCountsAndTells(t *testing.T) {
 		t.Error("reading took no time")
 	}
 	delete(got, "dlo_reading_seconds_total")
-	want := map[string]float64{"dlo_readings_total": 2, "dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1}
+	want := map[string]float64{
+		"dlo_readings_total": 2, "dlo_received_total": 2, "dlo_dead_total": 1, "dlo_came_back_total": 1,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -420,7 +584,10 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 // FuzzVerdict checks that any headers and body lead to a verdict. The texts of the verdict must be
 // bounded and on one line. The target of the verdict must be a queue that the options allow.
 func FuzzVerdict(f *testing.F) {
-	for _, l := range []deadletter.Letter{deadLetter("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), deadLetter("", "", nil), deadLetter("amq.gen", "expired", nil)} {
+	for _, l := range []deadletter.Letter{
+		deadLetter("sms", "rejected", deadletter.Table{"x-error": "\x1b"}), deadLetter("", "", nil),
+		deadLetter("amq.gen", "expired", nil),
+	} {
 		b, err := deadletter.Properties{Headers: l.Arrived.Headers}.Encode()
 		if err != nil {
 			f.Fatal(err)
@@ -435,13 +602,17 @@ func FuzzVerdict(f *testing.F) {
 		l := deadLetter("", "", p.Headers)
 		l.Body = bytes.Clone(body)
 		got := verdicts(t, options(), l)[0]
-		if len(got.Error) > 500 || len(got.Summary) > 200 || got.GroupTitle == "" || deadletter.Visible(got.Error) != got.Error || deadletter.Visible(got.Summary) != got.Summary {
+		if len(got.Error) > 500 || len(got.Summary) > 200 || got.GroupTitle == "" ||
+			deadletter.Visible(got.Error) != got.Error || deadletter.Visible(got.Summary) != got.Summary {
 			t.Fatalf("error %q, summary %q, title %q", got.Error, got.Summary, got.GroupTitle)
 		}
-		if got.To == deadletter.ClassifiedRetry && got.Origin.Queue != "sms" && !strings.HasPrefix(got.Origin.Queue, "email-") {
+		if got.To == deadletter.ClassifiedRetry && got.Origin.Queue != "sms" &&
+			!strings.HasPrefix(got.Origin.Queue, "email-") {
 			t.Fatalf("retried to %q", got.Origin.Queue)
 		}
-		if !slices.Contains([]deadletter.Trigger{deadletter.ClassifiedRetry, deadletter.ClassifiedDead, deadletter.ClassifiedHold}, got.To) {
+		if !slices.Contains([]deadletter.Trigger{
+			deadletter.ClassifiedRetry, deadletter.ClassifiedDead, deadletter.ClassifiedHold,
+		}, got.To) {
 			t.Fatal(got.To)
 		}
 	})
@@ -451,7 +622,9 @@ func FuzzVerdict(f *testing.F) {
 // broker, even if a rule names the group or the letter cannot be read.
 func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 	t.Parallel()
-	crashed, plain := deadLetter("sms", "rejected", nil), deadLetter("sms", "rejected", deadletter.Table{"x-error": "boom"})
+	crashed, plain := deadLetter("sms", "rejected", nil), deadLetter(
+		"sms", "rejected", deadletter.Table{"x-error": "boom"},
+	)
 	crashed.Crashes = deadletter.MaxCrashes
 	for name, l := range map[string]deadletter.Letter{"crashed": crashed, "plain": plain} {
 		for _, group := range []string{"", "noise"} {

@@ -26,7 +26,15 @@ func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiti
 
 func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	a := deadletter.NewDecision{
-		Letter: l.ID, Origin: l.Origin, Rule: l.Rule, Severity: l.Severity, Why: l.Why, DueAt: l.DueAt, WasRule: l.Rule, WasDueAt: l.DueAt, ChangedAt: l.ChangedAt,
+		Letter:    l.ID,
+		Origin:    l.Origin,
+		Rule:      l.Rule,
+		Severity:  l.Severity,
+		Why:       l.Why,
+		DueAt:     l.DueAt,
+		WasRule:   l.Rule,
+		WasDueAt:  l.DueAt,
+		ChangedAt: l.ChangedAt,
 	}
 	switch {
 	case l.State != deadletter.StateScheduled:

@@ -24,8 +24,18 @@ func optionsWith(rule rules.Rule) classify.Options {
 func TestWhatRulesSeeOfALetter(t *testing.T) {
 	t.Parallel()
 	headers := deadletter.Table{
-		"x-tenant": "48213", "x-empty": "", "x-count": int32(3), "x-ratio": 0.5, "x-new": true, "x-at": now, "x-bytes": []byte("ab"), "x-list": []any{"a"}, "x-table": deadletter.Table{"a": "b"}, "x-nothing": nil,
-		"x-error-class": "Masked", "x-card": "4111111111111111",
+		"x-tenant":      "48213",
+		"x-empty":       "",
+		"x-count":       int32(3),
+		"x-ratio":       0.5,
+		"x-new":         true,
+		"x-at":          now,
+		"x-bytes":       []byte("ab"),
+		"x-list":        []any{"a"},
+		"x-table":       deadletter.Table{"a": "b"},
+		"x-nothing":     nil,
+		"x-error-class": "Masked",
+		"x-card":        "4111111111111111",
 	}
 	body := `{"customer": {"tier": "gold", "id": 7, "card": "4111111111111111", "vip": true, "note": null, "a.b": "dotted"}, "tags": ["new", "hot"], "items": [{"sku": "A-1"}, {"sku": "B-2", "parts": [["x"], ["y"]]}],
 		"cards": ["4111111111111111", "none"], "customer.tier": "flat", "empty": ""}`
@@ -71,7 +81,18 @@ func TestWhatRulesSeeOfALetter(t *testing.T) {
 		{"an element that is not masked", field("cards", "none"), true},
 		{"an element that is", field("cards", "*•*"), false},
 		{"the path ends early", field("customer.tier.x", "*"), false},
-		{"where it died", rules.Match{Queue: rules.Patterns{"sms"}, Exchange: rules.Patterns{"events"}, Key: rules.Patterns{"k"}, Reason: rules.Patterns{"rejected"}, Broker: rules.Patterns{"main"}, VHost: rules.Patterns{"/"}}, true},
+		{
+			"where it died",
+			rules.Match{
+				Queue:    rules.Patterns{"sms"},
+				Exchange: rules.Patterns{"events"},
+				Key:      rules.Patterns{"k"},
+				Reason:   rules.Patterns{"rejected"},
+				Broker:   rules.Patterns{"main"},
+				VHost:    rules.Patterns{"/"},
+			},
+			true,
+		},
 		{"its type", rules.Match{NoSchema: true}, true},
 		{"the error is the masked one", rules.Match{Error: rules.Patterns{"*masked*"}}, false},
 		{"its age", rules.Match{Age: rules.Comparisons{{Op: ">", Than: int64(time.Hour)}}}, true},
@@ -104,14 +125,40 @@ func TestWhatARuleDiscards(t *testing.T) {
 		want   deadletter.Trigger
 		why    string
 	}{
-		{"at once", deadLetter("sms", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"it came back", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 9 }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"where nothing may be sent", deadLetter("payments", "rejected", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"without an origin", deadLetter("", "", nil), nil, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"released", deadLetter("payments", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true }, deadletter.ClassifiedDiscard, "rule it: discarded as known noise"},
-		{"a suspect is held first", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "a twin" }, deadletter.ClassifiedHold, "a twin"},
-		{"it killed the process three times", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, deadletter.ClassifiedDead, "undecodable (crash)"},
-		{"imported", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Imported = deadletter.StateDead }, deadletter.ClassifiedDead, "imported"},
+		{
+			"at once", deadLetter("sms", "rejected", nil), nil, deadletter.ClassifiedDiscard,
+			"rule it: discarded as known noise",
+		},
+		{
+			"it came back", deadLetter("sms", "rejected", nil), func(l *deadletter.Letter) { l.Attempts = 9 },
+			deadletter.ClassifiedDiscard, "rule it: discarded as known noise",
+		},
+		{
+			"where nothing may be sent", deadLetter("payments", "rejected", nil), nil, deadletter.ClassifiedDiscard,
+			"rule it: discarded as known noise",
+		},
+		{
+			"without an origin", deadLetter("", "", nil), nil, deadletter.ClassifiedDiscard,
+			"rule it: discarded as known noise",
+		},
+		{
+			"released", deadLetter("payments", "rejected", nil), func(l *deadletter.Letter) { l.Unguarded = true },
+			deadletter.ClassifiedDiscard, "rule it: discarded as known noise",
+		},
+		{
+			"a suspect is held first", deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Doubt, l.Why = deadletter.DoubtRestart, "a twin" },
+			deadletter.ClassifiedHold, "a twin",
+		},
+		{
+			"it killed the process three times", deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, deadletter.ClassifiedDead,
+			"undecodable (crash)",
+		},
+		{
+			"imported", deadLetter("sms", "rejected", nil),
+			func(l *deadletter.Letter) { l.Imported = deadletter.StateDead }, deadletter.ClassifiedDead, "imported",
+		},
 	} {
 		if c.change != nil {
 			c.change(&c.letter)
@@ -125,10 +172,19 @@ func TestWhatARuleDiscards(t *testing.T) {
 
 func TestARuleDecidesInPlaceOfTheDefault(t *testing.T) {
 	t.Parallel()
-	o := optionsWith(rules.Rule{Match: rules.Match{Reason: rules.Patterns{"expired"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}}, Severity: deadletter.SeverityPage})
+	o := optionsWith(rules.Rule{
+		Match:    rules.Match{Reason: rules.Patterns{"expired"}},
+		Retry:    &rules.Retry{Delays: []time.Duration{time.Hour}},
+		Severity: deadletter.SeverityPage,
+	})
 	got := verdicts(t, o, deadLetter("sms", "expired", nil))[0]
-	want := deadletter.Classified{To: deadletter.ClassifiedRetry, Rule: "it", Severity: deadletter.SeverityPage, DueAt: now.Add(time.Hour), Why: "rule it: retry 1 of 1 in 1h0m0s"}
-	if diff := cmp.Diff(want, deadletter.Classified{To: got.To, Rule: got.Rule, Severity: got.Severity, DueAt: got.DueAt, Why: got.Why}); diff != "" {
+	want := deadletter.Classified{
+		To: deadletter.ClassifiedRetry, Rule: "it", Severity: deadletter.SeverityPage, DueAt: now.Add(time.Hour),
+		Why: "rule it: retry 1 of 1 in 1h0m0s",
+	}
+	if diff := cmp.Diff(want, deadletter.Classified{
+		To: got.To, Rule: got.Rule, Severity: got.Severity, DueAt: got.DueAt, Why: got.Why,
+	}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

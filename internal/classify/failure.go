@@ -51,7 +51,8 @@ const (
 // equals the error of f, groupingFailure returns f, because f contains more detail.
 func (c *Classifier) groupingFailure(l *deadletter.Letter, f deadletter.Failure) (deadletter.Failure, string) {
 	text := errorLine(&f)
-	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) || !f.Said() && l.State != deadletter.StateReceived
+	known := l.Imported != "" || strings.HasPrefix(l.Why, importedWhy) ||
+		!f.Said() && l.State != deadletter.StateReceived
 	if known && l.Error != "" {
 		if was := c.masked("", l.Error); was != text {
 			return deadletter.Failure{Message: was}, was

@@ -28,7 +28,16 @@ const (
 
 // deliveredLetter returns a letter from an error queue, as a framework publishes it to that queue.
 func deliveredLetter(inbox string, p deadletter.Properties, body string) deadletter.Letter {
-	return deadletter.Letter{ID: deadletter.NewID(1, 1), State: deadletter.StateReceived, Inbox: inbox, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, ArrivedBy: deadletter.Route{RoutingKey: inbox}, Properties: p, Arrived: p, Body: []byte(body)}
+	return deadletter.Letter{
+		ID:         deadletter.NewID(1, 1),
+		State:      deadletter.StateReceived,
+		Inbox:      inbox,
+		Origin:     deadletter.Origin{Broker: "main", VHost: "/"},
+		ArrivedBy:  deadletter.Route{RoutingKey: inbox},
+		Properties: p,
+		Arrived:    p,
+		Body:       []byte(body),
+	}
 }
 
 // frameworks contains deliveries for every framework that dlo knows. For each delivery, it contains
@@ -46,98 +55,176 @@ var frameworks = []struct {
 	{
 		name: "Spring AMQP",
 		letter: deliveredLetter("orders.parked", deadletter.Properties{ContentType: "application/json", Headers: table{
-			"x-exception-message": "stock of 17 is negative", "x-exception-stacktrace": javaStack, "x-original-exchange": "shop", "x-original-routingKey": "order.placed", "__TypeId__": "com.acme.orders.Place", "retry-count": int64(3),
+			"x-exception-message": "stock of 17 is negative", "x-exception-stacktrace": javaStack,
+			"x-original-exchange": "shop", "x-original-routingKey": "order.placed",
+			"__TypeId__": "com.acme.orders.Place", "retry-count": int64(3),
 		}}, `{"id":17}`),
 		want: deadletter.Failure{
-			By: "Spring AMQP", Type: "java.lang.IllegalStateException", Message: "stock of 17 is negative", Stack: javaStack, MessageType: "com.acme.orders.Place", Exchange: "shop", RoutingKey: "order.placed", Attempts: 3,
+			By: "Spring AMQP", Type: "java.lang.IllegalStateException", Message: "stock of 17 is negative",
+			Stack: javaStack, MessageType: "com.acme.orders.Place", Exchange: "shop", RoutingKey: "order.placed",
+			Attempts: 3,
 		},
-		error: "java.lang.IllegalStateException: stock of 17 is negative", origin: deadletter.Origin{Exchange: "shop", RoutingKey: "order.placed"}, reason: "rejected",
+		error:  "java.lang.IllegalStateException: stock of 17 is negative",
+		origin: deadletter.Origin{Exchange: "shop", RoutingKey: "order.placed"},
+		reason: "rejected",
 	},
 	{
-		name:   "Spring AMQP, published to the queue itself, without a stack",
-		letter: deliveredLetter("orders.parked", deadletter.Properties{Headers: table{"x-exception-message": "boom", "x-original-exchange": "", "x-original-routingKey": "sms"}}, ""),
-		want:   deadletter.Failure{By: "Spring AMQP", Message: "boom", Queue: "sms", RoutingKey: "sms"}, error: "boom", origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"}, reason: "rejected",
+		name: "Spring AMQP, published to the queue itself, without a stack",
+		letter: deliveredLetter("orders.parked", deadletter.Properties{
+			Headers: table{"x-exception-message": "boom", "x-original-exchange": "", "x-original-routingKey": "sms"},
+		}, ""),
+		want:   deadletter.Failure{By: "Spring AMQP", Message: "boom", Queue: "sms", RoutingKey: "sms"},
+		error:  "boom",
+		origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"},
+		reason: "rejected",
 	},
 	{
 		name: "MassTransit",
-		letter: deliveredLetter("sms_error", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{
-			"MT-Reason": "fault", "MT-Fault-ExceptionType": "System.InvalidOperationException", "MT-Fault-Message": "stock of 17", "MT-Fault-StackTrace": dotnetFrames, "MT-Fault-Timestamp": "2026-11-20T07:11:12.1234567Z",
-			"MT-Fault-InputAddress": "rabbitmq://localhost/shop/sms?durable=true", "MT-Fault-ConsumerType": "Acme.Orders.PlaceConsumer", "MT-Fault-MessageType": "Acme.Orders.Place", "MT-Fault-RetryCount": int32(3),
-			"MT-Host-ProcessName": "orders", "MT-Host-AssemblyVersion": "1.4.2",
-		}}, `{"messageId":"1","messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
+		letter: deliveredLetter("sms_error", deadletter.Properties{
+			ContentType: "application/vnd.masstransit+json",
+			Headers: table{
+				"MT-Reason": "fault", "MT-Fault-ExceptionType": "System.InvalidOperationException",
+				"MT-Fault-Message": "stock of 17", "MT-Fault-StackTrace": dotnetFrames,
+				"MT-Fault-Timestamp":    "2026-11-20T07:11:12.1234567Z",
+				"MT-Fault-InputAddress": "rabbitmq://localhost/shop/sms?durable=true",
+				"MT-Fault-ConsumerType": "Acme.Orders.PlaceConsumer", "MT-Fault-MessageType": "Acme.Orders.Place",
+				"MT-Fault-RetryCount": int32(3),
+				"MT-Host-ProcessName": "orders", "MT-Host-AssemblyVersion": "1.4.2",
+			},
+		}, `{"messageId":"1","messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
 		want: deadletter.Failure{
-			By: "MassTransit", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetFrames, MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 3, Service: "orders", Version: "1.4.2",
+			By: "MassTransit", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetFrames,
+			MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 3, Service: "orders", Version: "1.4.2",
 			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 123456700, time.UTC),
 		},
-		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		error:  "System.InvalidOperationException: stock of 17",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
+		diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 	},
 	{
-		name:   "MassTransit, skipped",
-		letter: deliveredLetter("sms_skipped", deadletter.Properties{ContentType: "application/vnd.masstransit+json", Headers: table{"MT-Reason": "dead-letter"}}, `{"messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
-		want:   deadletter.Failure{By: "MassTransit", MessageType: "Acme.Orders.Place", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
+		name: "MassTransit, skipped",
+		letter: deliveredLetter("sms_skipped", deadletter.Properties{
+			ContentType: "application/vnd.masstransit+json",
+			Headers:     table{"MT-Reason": "dead-letter"},
+		}, `{"messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`),
+		want:   deadletter.Failure{By: "MassTransit", MessageType: "Acme.Orders.Place", Queue: "sms"},
+		origin: deadletter.Origin{Queue: "sms"},
 	},
 	{
 		name: "NServiceBus",
-		letter: deliveredLetter("error", deadletter.Properties{ContentType: "application/json", Type: "Acme.Orders.Place", Headers: table{
-			"NServiceBus.FailedQ": "sms@WEB-1", "NServiceBus.ExceptionInfo.ExceptionType": "System.InvalidOperationException", "NServiceBus.ExceptionInfo.Message": "stock of 17", "NServiceBus.ExceptionInfo.StackTrace": dotnetStack,
-			"NServiceBus.TimeOfFailure": "2026-11-20 07:11:12:123456 Z", "NServiceBus.EnclosedMessageTypes": "Acme.Orders.Place, Acme.Contracts, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null;Acme.Orders.IPlace, Acme.Contracts",
-			"NServiceBus.Retries": "2", "NServiceBus.ProcessingEndpoint": "Orders",
-		}}, `{"id":17}`),
+		letter: deliveredLetter("error", deadletter.Properties{
+			ContentType: "application/json",
+			Type:        "Acme.Orders.Place",
+			Headers: table{
+				"NServiceBus.FailedQ":                     "sms@WEB-1",
+				"NServiceBus.ExceptionInfo.ExceptionType": "System.InvalidOperationException",
+				"NServiceBus.ExceptionInfo.Message":       "stock of 17",
+				"NServiceBus.ExceptionInfo.StackTrace":    dotnetStack,
+				"NServiceBus.TimeOfFailure":               "2026-11-20 07:11:12:123456 Z",
+				"NServiceBus.EnclosedMessageTypes":        "Acme.Orders.Place, Acme.Contracts, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null;Acme.Orders.IPlace, Acme.Contracts",
+				"NServiceBus.Retries":                     "2", "NServiceBus.ProcessingEndpoint": "Orders",
+			},
+		}, `{"id":17}`),
 		want: deadletter.Failure{
-			By: "NServiceBus", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetStack, MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 2, Service: "Orders",
+			By: "NServiceBus", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetStack,
+			MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 2, Service: "Orders",
 			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 123456000, time.UTC),
 		},
-		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		error:  "System.InvalidOperationException: stock of 17",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
+		diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 	},
 	{
 		name: "EasyNetQ",
-		letter: deliveredLetter("EasyNetQ_Default_Error_Queue", deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"},
+		letter: deliveredLetter("EasyNetQ_Default_Error_Queue", deadletter.Properties{
+			ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ",
+		},
 			`{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"System.AggregateException: One or more errors occurred. (stock of 17)\n ---> System.InvalidOperationException: stock of 17\n   at Acme.Orders.Stock.Take(Int32 n)","Message":"{\"id\":17}","DateTime":"2026-11-20T07:11:12.5Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.Orders.Place, Acme.Contracts"}}`),
 		want: deadletter.Failure{
-			By: "EasyNetQ", Type: "System.InvalidOperationException", Message: "stock of 17", MessageType: "Acme.Orders.Place", Queue: "sms", Exchange: "shop", RoutingKey: "order.placed", FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 5e8, time.UTC),
-			Stack: "System.AggregateException: One or more errors occurred. (stock of 17)\n ---> System.InvalidOperationException: stock of 17\n   at Acme.Orders.Stock.Take(Int32 n)",
+			By: "EasyNetQ", Type: "System.InvalidOperationException", Message: "stock of 17",
+			MessageType: "Acme.Orders.Place", Queue: "sms", Exchange: "shop", RoutingKey: "order.placed",
+			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 5e8, time.UTC),
+			Stack:    "System.AggregateException: One or more errors occurred. (stock of 17)\n ---> System.InvalidOperationException: stock of 17\n   at Acme.Orders.Stock.Take(Int32 n)",
 		},
-		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms", Exchange: "shop", RoutingKey: "order.placed"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		error:  "System.InvalidOperationException: stock of 17",
+		origin: deadletter.Origin{Queue: "sms", Exchange: "shop", RoutingKey: "order.placed"},
+		reason: "rejected",
+		diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 	},
 	{
 		name: "Rebus, each attempt of its own",
 		letter: deliveredLetter("error", deadletter.Properties{Headers: table{
-			"rbs2-error-details": "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack + "\n11/20/2026 10:11:13 +00:00: " + dotnetStack, "rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
+			"rbs2-error-details": "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack +
+				"\n11/20/2026 10:11:13 +00:00: " + dotnetStack,
+			"rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
 			"rbs2-delivery-count": "5", "rbs2-content-type": "application/json;charset=utf-8",
 		}}, `{"id":17}`),
 		want: deadletter.Failure{
-			By: "Rebus", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack + "\n11/20/2026 10:11:13 +00:00: " + dotnetStack,
+			By: "Rebus", Type: "System.InvalidOperationException", Message: "stock of 17",
+			Stack: "2 unhandled exceptions: 11/20/2026 10:11:12 +00:00: " + dotnetStack +
+				"\n11/20/2026 10:11:13 +00:00: " + dotnetStack,
 			MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 5,
 		},
-		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+		error:  "System.InvalidOperationException: stock of 17",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
 	},
 	{
 		name: "Rebus 8",
 		letter: deliveredLetter("error", deadletter.Properties{Headers: table{
-			"rbs2-error-details": "1 unhandled exceptions (stock of 17): System.AggregateException: 1 unhandled exceptions (stock of 17)\r\n ---> " + dotnetStack + "\r\n   --- End of inner exception stack trace ---", "rbs2-source-queue": "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
+			"rbs2-error-details": "1 unhandled exceptions (stock of 17): System.AggregateException: 1 unhandled exceptions (stock of 17)\r\n ---> " + dotnetStack + "\r\n   --- End of inner exception stack trace ---",
+			"rbs2-source-queue":  "sms", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts",
 		}}, `{"id":17}`),
 		want: deadletter.Failure{
-			By: "Rebus", Type: "System.InvalidOperationException", Message: "stock of 17", MessageType: "Acme.Orders.Place", Queue: "sms",
+			By: "Rebus", Type: "System.InvalidOperationException", Message: "stock of 17",
+			MessageType: "Acme.Orders.Place", Queue: "sms",
 			Stack: "1 unhandled exceptions (stock of 17): System.AggregateException: 1 unhandled exceptions (stock of 17)\r\n ---> " + dotnetStack + "\r\n   --- End of inner exception stack trace ---",
 		},
-		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+		error:  "System.InvalidOperationException: stock of 17",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
 	},
 	{
 		name: "Wolverine",
-		letter: deliveredLetter("wolverine-dead-letter-queue", deadletter.Properties{Type: "Acme.Orders.Place", ContentType: "application/json", Headers: table{
-			"exception-type": "System.InvalidOperationException", "exception-message": "stock of 17", "exception-stack": dotnetFrames, "failed-at": "1795158672123", "original-destination": "rabbitmq://queue/sms", "attempts": "3",
-			"message-type": "Acme.Orders.Place",
-		}}, `{"id":17}`),
+		letter: deliveredLetter("wolverine-dead-letter-queue", deadletter.Properties{
+			Type:        "Acme.Orders.Place",
+			ContentType: "application/json",
+			Headers: table{
+				"exception-type": "System.InvalidOperationException", "exception-message": "stock of 17",
+				"exception-stack": dotnetFrames, "failed-at": "1795158672123",
+				"original-destination": "rabbitmq://queue/sms", "attempts": "3",
+				"message-type": "Acme.Orders.Place",
+			},
+		}, `{"id":17}`),
 		want: deadletter.Failure{
-			By: "Wolverine", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetFrames, MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 3, FailedAt: time.UnixMilli(1795158672123).UTC(),
+			By: "Wolverine", Type: "System.InvalidOperationException", Message: "stock of 17", Stack: dotnetFrames,
+			MessageType: "Acme.Orders.Place", Queue: "sms", Attempts: 3, FailedAt: time.UnixMilli(1795158672123).UTC(),
 		},
-		error: "System.InvalidOperationException: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected", diedAt: time.UnixMilli(1795158672000).UTC(),
+		error:  "System.InvalidOperationException: stock of 17",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
+		diedAt: time.UnixMilli(1795158672000).UTC(),
 	},
 	{
 		name: "Celery",
-		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", ContentEncoding: "utf-8", CorrelationID: "6c2a", Headers: table{
-			"lang": "py", "task": "shop.tasks.place", "id": "6c2a", "retries": int32(2), "origin": "gen4242@web-1", "argsrepr": "(17,)", "kwargsrepr": "{}", "eta": nil, "timelimit": []any{nil, nil},
-		}}, `[[17], {}, {"callbacks": null}]`),
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			ContentType:     "application/json",
+			ContentEncoding: "utf-8",
+			CorrelationID:   "6c2a",
+			Headers: table{
+				"lang":       "py",
+				"task":       "shop.tasks.place",
+				"id":         "6c2a",
+				"retries":    int32(2),
+				"origin":     "gen4242@web-1",
+				"argsrepr":   "(17,)",
+				"kwargsrepr": "{}",
+				"eta":        nil,
+				"timelimit":  []any{nil, nil},
+			},
+		}, `[[17], {}, {"callbacks": null}]`),
 		want: deadletter.Failure{By: "Celery", MessageType: "shop.tasks.place", ID: "6c2a", Attempts: 2},
 	},
 	{
@@ -150,19 +237,27 @@ var frameworks = []struct {
 			`X-Message-Stamp-Symfony\Component\Messenger\Stamp\SentToFailureTransportStamp`: `[{"originalReceiverName":"async"}]`,
 		}}, `{"id":17}`),
 		want: deadletter.Failure{
-			By: "Symfony Messenger", Type: `App\OutOfStock`, Message: "stock of 17", Stack: phpTrace, MessageType: `App\Message\Place`, Attempts: 3, Service: "async", FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+			By: "Symfony Messenger", Type: `App\OutOfStock`, Message: "stock of 17", Stack: phpTrace,
+			MessageType: `App\Message\Place`, Attempts: 3, Service: "async",
+			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 		},
-		error: `App\OutOfStock: stock of 17`, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		error:  `App\OutOfStock: stock of 17`,
+		reason: "rejected",
+		diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 	},
 	{
 		name: "Laravel",
 		letter: func() deadletter.Letter {
-			l := deliveredLetter("failed-jobs", deadletter.Properties{ContentType: "application/json", Headers: table{"laravel": table{"attempts": int32(2)}}},
+			l := deliveredLetter("failed-jobs", deadletter.Properties{
+				ContentType: "application/json",
+				Headers:     table{"laravel": table{"attempts": int32(2)}},
+			},
 				`{"displayName":"App\\Jobs\\Place","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"commandName":"App\\Jobs\\Place","command":"O:14:"}}`)
 			l.ArrivedBy.RoutingKey = "sms.failed"
 			return l
 		}(),
-		want: deadletter.Failure{By: "Laravel", MessageType: `App\Jobs\Place`, Queue: "sms", Attempts: 3}, origin: deadletter.Origin{Queue: "sms"},
+		want:   deadletter.Failure{By: "Laravel", MessageType: `App\Jobs\Place`, Queue: "sms", Attempts: 3},
+		origin: deadletter.Origin{Queue: "sms"},
 	},
 	{
 		name: "Kicks",
@@ -174,62 +269,118 @@ var frameworks = []struct {
 			return l
 		}(),
 		want: deadletter.Failure{
-			By: "Sneakers", Type: "Shop::OutOfStock", Message: "stock of 17", Stack: "/app/workers/stock.rb:42:in 'Stock#take'\n/app/workers/order.rb:7:in 'Order#work'", Queue: "sms", RoutingKey: "order.placed", Attempts: 6,
+			By: "Sneakers", Type: "Shop::OutOfStock", Message: "stock of 17",
+			Stack: "/app/workers/stock.rb:42:in 'Stock#take'\n/app/workers/order.rb:7:in 'Order#work'", Queue: "sms",
+			RoutingKey: "order.placed", Attempts: 6,
 			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 		},
-		error: "Shop::OutOfStock: stock of 17", origin: deadletter.Origin{Queue: "sms", RoutingKey: "order.placed"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		error:  "Shop::OutOfStock: stock of 17",
+		origin: deadletter.Origin{Queue: "sms", RoutingKey: "order.placed"},
+		reason: "rejected",
+		diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 	},
 	{
 		name: "Sneakers, once it had failed before",
 		letter: func() deadletter.Letter {
-			l := deliveredLetter("sms-error", deadletter.Properties{Headers: table{"retry_info": `[{"error":"reject","num_attempts":6,"failed_at":"2026-11-20T08:11:12+01:00","properties":{}},["error","old"],["num_attempts",6]]`}}, `{"id":17}`)
+			l := deliveredLetter("sms-error", deadletter.Properties{
+				Headers: table{
+					"retry_info": `[{"error":"reject","num_attempts":6,"failed_at":"2026-11-20T08:11:12+01:00","properties":{}},["error","old"],["num_attempts",6]]`,
+				},
+			}, `{"id":17}`)
 			l.ArrivedBy.RoutingKey = "sms"
 			return l
 		}(),
-		want:  deadletter.Failure{By: "Sneakers", Message: "reject", Queue: "sms", RoutingKey: "sms", Attempts: 6, FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC)},
-		error: "reject", origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"}, reason: "rejected", diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		want: deadletter.Failure{
+			By: "Sneakers", Message: "reject", Queue: "sms", RoutingKey: "sms", Attempts: 6,
+			FailedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
+		},
+		error:  "reject",
+		origin: deadletter.Origin{Queue: "sms", RoutingKey: "sms"},
+		reason: "rejected",
+		diedAt: time.Date(2026, 11, 20, 7, 11, 12, 0, time.UTC),
 	},
 	{
-		name:   "Watermill",
-		letter: deliveredLetter("poison", deadletter.Properties{Headers: table{"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms", "handler_poisoned": "place", "name": "Place", "subscriber_poisoned": "amqp.Subscriber"}}, `{"id":17}`),
-		want:   deadletter.Failure{By: "Watermill", Message: "take: stock of 17", MessageType: "Place", ID: "6c2a", Queue: "sms", Service: "place"}, error: "take: stock of 17", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+		name: "Watermill",
+		letter: deliveredLetter("poison", deadletter.Properties{
+			Headers: table{
+				"_watermill_message_uuid": "6c2a", "reason_poisoned": "take: stock of 17", "topic_poisoned": "sms",
+				"handler_poisoned": "place", "name": "Place", "subscriber_poisoned": "amqp.Subscriber",
+			},
+		}, `{"id":17}`),
+		want: deadletter.Failure{
+			By: "Watermill", Message: "take: stock of 17", MessageType: "Place", ID: "6c2a", Queue: "sms",
+			Service: "place",
+		},
+		error:  "take: stock of 17",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
 	},
 	{
-		name:   "Nameko",
-		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}, `{"args":[17],"kwargs":{}}`),
-		want:   deadletter.Failure{By: "Nameko", MessageType: "orders.place", Service: "orders"},
+		name: "Nameko",
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			ContentType: "application/json",
+			Headers:     table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}},
+		}, `{"args":[17],"kwargs":{}}`),
+		want: deadletter.Failure{By: "Nameko", MessageType: "orders.place", Service: "orders"},
 	},
 	{
-		name:   "a shovel",
-		letter: deliveredLetter("dlo.letters", deadletter.Properties{Headers: table{"x-shovelled": []any{table{"src-queue": "sms", "src-uri": "amqp://", "dest-queue": "dlo.letters"}}, "x-shovelled-timestamp": int64(1795158672)}}, `{"id":17}`),
-		want:   deadletter.Failure{By: "Shovel", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
+		name: "a shovel",
+		letter: deliveredLetter("dlo.letters", deadletter.Properties{
+			Headers: table{
+				"x-shovelled": []any{
+					table{"src-queue": "sms", "src-uri": "amqp://", "dest-queue": "dlo.letters"},
+				},
+				"x-shovelled-timestamp": int64(1795158672),
+			},
+		}, `{"id":17}`),
+		want: deadletter.Failure{By: "Shovel", Queue: "sms"}, origin: deadletter.Origin{Queue: "sms"},
 	},
 	{
 		name: "a shovel out of an error queue of MassTransit",
 		letter: deliveredLetter("dlo.letters", deadletter.Properties{Headers: table{
-			"x-shovelled": []any{table{"src-queue": "sms_error"}}, "MT-Reason": "fault", "MT-Fault-Message": []byte("boom"), "MT-Fault-ExceptionType": int32(7),
+			"x-shovelled":            []any{table{"src-queue": "sms_error"}},
+			"MT-Reason":              "fault",
+			"MT-Fault-Message":       []byte("boom"),
+			"MT-Fault-ExceptionType": int32(7),
 		}}, ""),
-		want: deadletter.Failure{By: "MassTransit", Message: "boom", Queue: "sms"}, error: "boom", origin: deadletter.Origin{Queue: "sms"}, reason: "rejected",
+		want:   deadletter.Failure{By: "MassTransit", Message: "boom", Queue: "sms"},
+		error:  "boom",
+		origin: deadletter.Origin{Queue: "sms"},
+		reason: "rejected",
 	},
 	{
-		name:   "CloudEvents, binary",
-		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}, `{"id":17}`),
-		want:   deadletter.Failure{By: "CloudEvents", MessageType: "com.acme.placed"},
+		name: "CloudEvents, binary",
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			ContentType: "application/json",
+			Headers: table{
+				"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop",
+				"cloudEvents_id": "1",
+			},
+		}, `{"id":17}`),
+		want: deadletter.Failure{By: "CloudEvents", MessageType: "com.acme.placed"},
 	},
 	{
-		name:   "CloudEvents of JMS, with an error beside",
-		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/json", Headers: table{"cloudEvents:type": "com.acme.placed", "x-error": "boom"}}, `{"id":17}`),
-		want:   deadletter.Failure{By: failure.Plain, Message: "boom", MessageType: "com.acme.placed"}, error: "boom",
+		name: "CloudEvents of JMS, with an error beside",
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			ContentType: "application/json",
+			Headers:     table{"cloudEvents:type": "com.acme.placed", "x-error": "boom"},
+		}, `{"id":17}`),
+		want: deadletter.Failure{By: failure.Plain, Message: "boom", MessageType: "com.acme.placed"}, error: "boom",
 	},
 	{
-		name:   "CloudEvents, structured",
-		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "application/cloudevents+json"}, `{"specversion":"1.0","id":"1","source":"/shop","type":"com.acme.placed","data":{"id":17}}`),
-		want:   deadletter.Failure{MessageType: "com.acme.placed"},
+		name: "CloudEvents, structured",
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			ContentType: "application/cloudevents+json",
+		}, `{"specversion":"1.0","id":"1","source":"/shop","type":"com.acme.placed","data":{"id":17}}`),
+		want: deadletter.Failure{MessageType: "com.acme.placed"},
 	},
 	{
-		name:   "plain headers",
-		letter: deliveredLetter("dlq", deadletter.Properties{Headers: table{"exception-type": "TimeoutError", "exception-message": "after 3 s"}}, `{"id":17}`),
-		want:   deadletter.Failure{By: failure.Plain, Type: "TimeoutError", Message: "after 3 s"}, error: "TimeoutError: after 3 s",
+		name: "plain headers",
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			Headers: table{"exception-type": "TimeoutError", "exception-message": "after 3 s"},
+		}, `{"id":17}`),
+		want:  deadletter.Failure{By: failure.Plain, Type: "TimeoutError", Message: "after 3 s"},
+		error: "TimeoutError: after 3 s",
 	},
 }
 
@@ -247,7 +398,9 @@ func TestWhatFrameworksSay(t *testing.T) {
 			v := verdicts(t, options(), c.letter)[0]
 			c.origin.Broker, c.origin.VHost = "main", "/"
 			want := deadletter.Classified{Origin: c.origin, Reason: c.reason, DiedAt: c.diedAt, Error: c.error}
-			if diff := cmp.Diff(want, deadletter.Classified{Origin: v.Origin, Reason: v.Reason, DiedAt: v.DiedAt, Error: v.Error}); diff != "" {
+			if diff := cmp.Diff(want, deadletter.Classified{
+				Origin: v.Origin, Reason: v.Reason, DiedAt: v.DiedAt, Error: v.Error,
+			}); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 			title := c.error
@@ -270,26 +423,32 @@ func TestWhatFrameworksSay(t *testing.T) {
 func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 	t.Parallel()
 	envelope := func(exception, message string) string {
-		return `{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"` + exception + `","Message":` + message + `,"DateTime":"2026-11-20T07:11:12Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.OrderMsg, Acme","CorrelationId":"c-1","Headers":{"x-tenant":"7"}}}`
+		return `{"RoutingKey":"order.placed","Exchange":"shop","Queue":"sms","Exception":"` + exception +
+			`","Message":` + message + `,"DateTime":"2026-11-20T07:11:12Z","BasicProperties":{"ContentType":"application/json","Type":"Acme.OrderMsg, Acme","CorrelationId":"c-1","Headers":{"x-tenant":"7"}}}`
 	}
 	outer := deadletter.Properties{ContentType: "application/json", Type: "EasyNetQ.SystemMessages.Error, EasyNetQ"}
 	l := deliveredLetter("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"{\"id\":17}"`))
 	v := verdicts(t, options(), l)[0]
 	u := v.Unwrapped
-	if u == nil || v.To != deadletter.ClassifiedRetry || v.Type != "Acme.OrderMsg" || v.Error != "System.X: boom" || v.Origin.Queue != "sms" || v.Reason != "rejected" {
+	if u == nil || v.To != deadletter.ClassifiedRetry || v.Type != "Acme.OrderMsg" || v.Error != "System.X: boom" ||
+		v.Origin.Queue != "sms" || v.Reason != "rejected" {
 		t.Fatalf("%+v", v)
 	}
-	if p := u.Properties; string(u.Body) != `{"id":17}` || p.Type != "Acme.OrderMsg, Acme" || p.CorrelationID != "c-1" || p.Headers["x-tenant"] != "7" || u.Number != 1 {
+	if p := u.Properties; string(u.Body) != `{"id":17}` || p.Type != "Acme.OrderMsg, Acme" ||
+		p.CorrelationID != "c-1" || p.Headers["x-tenant"] != "7" || u.Number != 1 {
 		t.Errorf("%s with %+v", u.Body, p)
 	}
 	back := l
 	back.Revised, back.Revision, back.Origin.Queue, back.Attempts = u, 1, "sms", 1
 	back.ArrivedBody = []byte(envelope("System.Y: again", `"{\"id\":17}"`))
-	if v := verdicts(t, options(), back)[0]; v.Unwrapped != nil || v.Error != "System.Y: again" || v.Reason != "rejected" || v.Type != "Acme.OrderMsg" {
+	if v := verdicts(
+		t, options(), back,
+	)[0]; v.Unwrapped != nil || v.Error != "System.Y: again" || v.Reason != "rejected" || v.Type != "Acme.OrderMsg" {
 		t.Errorf("came back: %+v", v)
 	}
 	lost := deliveredLetter("EasyNetQ_Default_Error_Queue", outer, envelope("System.X: boom", `"a\ufffdb"`))
-	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedHold || v.Unwrapped != nil || !strings.Contains(v.Why, "has lost bytes") || v.Unpublishable == "" {
+	if v := verdicts(t, options(), lost)[0]; v.To != deadletter.ClassifiedHold || v.Unwrapped != nil ||
+		!strings.Contains(v.Why, "has lost bytes") || v.Unpublishable == "" {
 		t.Errorf("cannot be unwrapped: %+v", v)
 	}
 	lost.Unguarded = true
@@ -303,15 +462,31 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	t.Parallel()
 	died := func(queue string, headers table) deadletter.Letter {
-		headers["x-death"] = []any{table{"queue": queue, "exchange": "", "reason": "rejected", "routing-keys": []any{queue}, "count": int64(1)}}
-		return deliveredLetter("dlo.letters", deadletter.Properties{ContentType: "application/json", Headers: headers}, `[[17], {}, {}]`)
+		headers["x-death"] = []any{
+			table{
+				"queue":        queue,
+				"exchange":     "",
+				"reason":       "rejected",
+				"routing-keys": []any{queue},
+				"count":        int64(1),
+			},
+		}
+		return deliveredLetter("dlo.letters", deadletter.Properties{
+			ContentType: "application/json", Headers: headers,
+		}, `[[17], {}, {}]`)
 	}
 	task := func() table { return table{"task": "shop.charge", "lang": "py", "id": "6c2a"} }
 	failed := task()
 	failed["x-error"] = "boom"
 	o := options()
 	set := *o.Rules.Set()
-	set.Rules = []rules.Rule{{Name: "charges", Match: rules.Match{Type: rules.Patterns{"shop.*"}, NoSchema: true}, Severity: deadletter.SeverityPage}}
+	set.Rules = []rules.Rule{
+		{
+			Name:     "charges",
+			Match:    rules.Match{Type: rules.Patterns{"shop.*"}, NoSchema: true},
+			Severity: deadletter.SeverityPage,
+		},
+	}
 	o.Rules = rules.NewBook(&set)
 	got := verdicts(t, o, died("sms", task()), died("sms", failed))
 	for i, want := range []struct {
@@ -321,7 +496,8 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 		{"shop.charge rejected", deadletter.Hash("main", "/", "sms", "rejected", "", "form", "sms", "shop.charge")},
 		{"boom", deadletter.Hash("main", "/", "sms", "rejected", "", "error", "", "boom")},
 	} {
-		if v := got[i]; v.Type != "shop.charge" || v.GroupTitle != want.title || v.GroupKey != want.key || v.Rule != "charges" {
+		if v := got[i]; v.Type != "shop.charge" || v.GroupTitle != want.title || v.GroupKey != want.key ||
+			v.Rule != "charges" {
 			t.Errorf("%q, rule %s, group %q %x", v.Type, v.Rule, v.GroupTitle, v.GroupKey)
 		}
 	}
@@ -331,7 +507,8 @@ func TestTheTypeThatAFrameworkNames(t *testing.T) {
 	annotated.Annotation = &deadletter.Failure{By: "annotation", Message: "no stock"}
 	hostile := died("sms", table{"task": "a\u202eb\n", "lang": "py"})
 	got = verdicts(t, o, crashed, annotated, hostile)
-	if got[0].Type != "shop.charge" || got[1].Type != "shop.charge" || strings.ContainsAny(got[2].Type+got[2].GroupTitle, "\u202e\n") {
+	if got[0].Type != "shop.charge" || got[1].Type != "shop.charge" ||
+		strings.ContainsAny(got[2].Type+got[2].GroupTitle, "\u202e\n") {
 		t.Errorf("%q, %q, %q", got[0].Type, got[1].Type, got[2].Type)
 	}
 }
@@ -359,8 +536,13 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprintf("%d frameworks, grouping %d", len(list), classify.GroupVersion); got != "15 frameworks, grouping 4" {
-		t.Errorf("%s: whoever adds a framework gives GroupVersion the next number, so that stored letters are grouped again, and writes both here", got)
+	if got := fmt.Sprintf(
+		"%d frameworks, grouping %d", len(list), classify.GroupVersion,
+	); got != "15 frameworks, grouping 4" {
+		t.Errorf(
+			"%s: whoever adds a framework gives GroupVersion the next number, so that stored letters are grouped again, and writes both here",
+			got,
+		)
 	}
 }
 
@@ -380,7 +562,9 @@ func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 				}
 				headers := table{}
 				for k, v := range c.letter.Arrived.Headers {
-					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) { // a stack repeats a message or a type; if only the stack is masked, the repeated text may be shown
+					// a stack repeats a message or a type; if only the stack is masked, the
+					// repeated text may be shown
+					if s, ok := v.(string); ok && (k == name || strings.HasPrefix(text, secret) && len(text) < 40) {
 						v = strings.ReplaceAll(s, secret, canary)
 					}
 					headers[k] = v
@@ -391,7 +575,10 @@ func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 				o := options()
 				o.Mask = masks.Header
 				v := verdicts(t, o, l)[0]
-				if shown := fmt.Sprintf("%+v %q %q %q", failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, masks.Header), v.Error, v.GroupTitle, v.Why); strings.Contains(shown, canary) {
+				if shown := fmt.Sprintf(
+					"%+v %q %q %q", failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, masks.Header), v.Error, v.GroupTitle,
+					v.Why,
+				); strings.Contains(shown, canary) {
 					t.Errorf("%s, %s: %s", c.name, name, shown)
 				}
 				plain := verdicts(t, options(), c.letter)[0]
@@ -414,7 +601,9 @@ func TestPatternsMaskWhatFrameworksSay(t *testing.T) {
 	o.Decoder = func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} }
 	for _, c := range frameworks {
 		v := verdicts(t, o, c.letter)[0]
-		if f := failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, masks.Header); strings.Contains(f.Type+f.Message+f.Stack+v.Error+v.GroupTitle, "17") {
+		if f := failure.Read(
+			c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, masks.Header,
+		); strings.Contains(f.Type+f.Message+f.Stack+v.Error+v.GroupTitle, "17") {
 			t.Errorf("%s: %+v, %q", c.name, f, v.Error)
 		}
 	}

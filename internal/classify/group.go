@@ -17,7 +17,9 @@ import (
 // Version 4 also distinguishes letters of unknown origin by their inboxes.
 const GroupVersion = 4
 
-const ownFrames = 3 // number of stack frames that are part of a cause; all letters of a queue share the frames further out
+// number of stack frames that are part of a cause; all letters of a queue share the frames further
+// out
+const ownFrames = 3
 
 // cause says what made letters die, for example which error. It distinguishes groups that have the
 // same origin, reason and type.

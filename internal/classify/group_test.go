@@ -20,7 +20,11 @@ func TestTheGroupOfARule(t *testing.T) {
 	letter := func(queue, reason, text string) deadletter.Letter {
 		return deadLetter(queue, reason, table{"x-error": text})
 	}
-	got := verdicts(t, o, letter("sms", "rejected", "unknown field a"), letter("sms", "expired", "unknown type"), letter("email-1", "rejected", "unknown field a"), letter("sms", "rejected", "boom"), letter("sms", "rejected", "schema"))
+	got := verdicts(
+		t, o, letter("sms", "rejected", "unknown field a"), letter("sms", "expired", "unknown type"),
+		letter("email-1", "rejected", "unknown field a"), letter("sms", "rejected", "boom"),
+		letter("sms", "rejected", "schema"),
+	)
 	if got[0].GroupKey != got[1].GroupKey || got[0].GroupTitle != "schema: unknown field a" || got[1].Rule != "schema" {
 		t.Errorf("%q and %q", got[0].GroupTitle, got[1].GroupTitle)
 	}
@@ -34,7 +38,9 @@ func TestTheGroupOfARule(t *testing.T) {
 	stored := letter("sms", "rejected", "unknown field a")
 	stored.State, stored.Rule, stored.Origin, stored.Reason, stored.ChangedAt = deadletter.StateDead, "schema", got[0].Origin, "rejected", now
 	u := &unread{letters: []deadletter.Letter{stored}}
-	if _, err := classify.NewReader(u, classify.New(&fake{}, o), func() {}).Step(t.Context()); err != nil || u.read[0].GroupKey != got[0].GroupKey || u.read[0].Error != "unknown field a" {
+	if _, err := classify.NewReader(
+		u, classify.New(&fake{}, o), func() {},
+	).Step(t.Context()); err != nil || u.read[0].GroupKey != got[0].GroupKey || u.read[0].Error != "unknown field a" {
 		t.Errorf("read again: %v %+v", err, u.read)
 	}
 }

@@ -15,7 +15,9 @@ func applyEarlierDecision(l *deadletter.Letter, v *deadletter.Classified) bool {
 	switch {
 	case l.Imported != "":
 		v.DueAt, v.Why = time.Time{}, importedWhy+string(l.Imported)+" where it comes from"
-		v.To = map[deadletter.State]deadletter.Trigger{deadletter.StateDiscarded: deadletter.ClassifiedDiscard, deadletter.StateHeld: deadletter.ClassifiedHold}[l.Imported]
+		v.To = map[deadletter.State]deadletter.Trigger{
+			deadletter.StateDiscarded: deadletter.ClassifiedDiscard, deadletter.StateHeld: deadletter.ClassifiedHold,
+		}[l.Imported]
 		if v.To == "" {
 			v.To = deadletter.ClassifiedDead
 		}
@@ -34,7 +36,9 @@ const noOrigin = "no origin: nothing says which queue it died in. Redirect it to
 // released a letter, no guard holds it again. If such a letter is to be retried but cannot be sent,
 // it becomes dead and waits for a person. The parameter "question" is the open question about where
 // the letter died, or "" if there is none.
-func (c *Classifier) guard(l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string) {
+func (c *Classifier) guard(
+	l *deadletter.Letter, v *deadletter.Classified, decided deadletter.RuleOutcome, question string,
+) {
 	switch err := c.o.Targets.AllowLetter(v.Origin, v.Rule); {
 	case l.Unguarded && err != nil && decided == deadletter.RuleRetry: // dlo cannot send the letter automatically
 		v.To, v.Why, v.DueAt = deadletter.ClassifiedDead, "no target: "+err.Error(), time.Time{}

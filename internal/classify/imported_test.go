@@ -38,11 +38,13 @@ func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 		{deadletter.ClassifiedDiscard, "not-allowed", "rejected"},
 		{deadletter.ClassifiedDiscard, "sms", "rejected"},
 	} {
-		if v := got[i]; !v.Imported || v.To != want.to || v.Origin.Queue != want.queue || v.Reason != want.reason || !v.DueAt.IsZero() {
+		if v := got[i]; !v.Imported || v.To != want.to || v.Origin.Queue != want.queue || v.Reason != want.reason ||
+			!v.DueAt.IsZero() {
 			t.Errorf("letter %d: %+v", i, v)
 		}
 	}
-	if v := got[1]; v.Origin.RoutingKey != "rk" || !v.DiedAt.Equal(now.Add(-time.Minute)) || v.Error == elsewhere.Error || v.Error == "" {
+	if v := got[1]; v.Origin.RoutingKey != "rk" || !v.DiedAt.Equal(now.Add(-time.Minute)) ||
+		v.Error == elsewhere.Error || v.Error == "" {
 		t.Errorf("%+v", v)
 	}
 }

@@ -28,7 +28,9 @@ func TestTheLetterInHandIsNoted(t *testing.T) {
 	}
 	o := options()
 	o.Crash = func(point string) {
-		if last := len(f.noted) - 1; point == "reading" && f.noted[last] == "" || point == "classify: decided" && f.noted[last] != "" {
+		if last := len(
+			f.noted,
+		) - 1; point == "reading" && f.noted[last] == "" || point == "classify: decided" && f.noted[last] != "" {
 			t.Errorf("%s: %v is noted", point, f.noted)
 		}
 	}

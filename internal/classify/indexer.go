@@ -50,7 +50,12 @@ func NewIndexer(store IndexStore, o IndexerOptions) *Indexer {
 		o.Busy = func() bool { return false }
 	}
 	o.Fields = deadletter.Spellings(o.Fields...)
-	work := loop{wake: make(chan struct{}, 1), busy: o.Busy, yield: time.Second, fail: func(err error) { o.Log.Error("indexing letters for search failed", "err", err) }}
+	work := loop{
+		wake:  make(chan struct{}, 1),
+		busy:  o.Busy,
+		yield: time.Second,
+		fail:  func(err error) { o.Log.Error("indexing letters for search failed", "err", err) },
+	}
 	return &Indexer{loop: work, store: store, o: o}
 }
 
@@ -130,7 +135,9 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	property("message_id", p.MessageID)
 	property("correlation_id", p.CorrelationID)
 	for name, value := range l.Arrived.Headers {
-		if deadletter.BrokerOwned(name) || slices.Contains([]string{deadletter.HeaderID, deadletter.HeaderToken, deadletter.HeaderAttempt}, name) {
+		if deadletter.BrokerOwned(name) || slices.Contains([]string{
+			deadletter.HeaderID, deadletter.HeaderToken, deadletter.HeaderAttempt,
+		}, name) {
 			continue
 		}
 		for _, text := range headerTexts(value) {

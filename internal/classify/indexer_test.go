@@ -27,18 +27,28 @@ func TestWhatALetterIsFoundBy(t *testing.T) {
 	l := storetest.Filled[deadletter.Letter]()
 	l.ID = deadletter.NewID(1, 1)
 	l.Arrived.Headers = deadletter.Table{"x-tenant": "acme"}
-	l.Properties.ContentType, l.Body = "application/json", []byte(`{"tier": "gold", "order_id": "A-1", "orderId": "A-2"}`)
-	x := NewIndexer(nil, IndexerOptions{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Fields: []string{"tier", "order_id"}})
+	l.Properties.ContentType, l.Body = "application/json", []byte(
+		`{"tier": "gold", "order_id": "A-1", "orderId": "A-2"}`,
+	)
+	x := NewIndexer(nil, IndexerOptions{
+		Decoder: func() *payload.Decoder { return &payload.Decoder{} },
+		Fields:  []string{"tier", "order_id"},
+	})
 	var names []string
 	for _, f := range x.entry(&l).Fields {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)
 	if got := strings.Join(names, " "); got != indexed[indexVersion] {
-		t.Errorf("a letter is found by\n%s\nand version %d of the index has\n%s\nIncrease indexVersion, and add its names here.", got, indexVersion, indexed[indexVersion])
+		t.Errorf(
+			"a letter is found by\n%s\nand version %d of the index has\n%s\nIncrease indexVersion, and add its names here.",
+			got, indexVersion, indexed[indexVersion],
+		)
 	}
 	for _, f := range query.Fields {
-		if f.Indexed() && !slices.ContainsFunc(names, func(name string) bool { return name == string(f) || strings.HasPrefix(name, string(f)+".") }) {
+		if f.Indexed() && !slices.ContainsFunc(
+			names, func(name string) bool { return name == string(f) || strings.HasPrefix(name, string(f)+".") },
+		) {
 			t.Errorf("no letter is found by %s, which the index is asked for", f)
 		}
 	}
@@ -47,11 +57,17 @@ func TestWhatALetterIsFoundBy(t *testing.T) {
 // TestNothingMaskedIsIndexed checks that no search finds a letter by a masked value.
 func TestNothingMaskedIsIndexed(t *testing.T) {
 	t.Parallel()
-	masks := payload.Masks{Headers: []string{"authorization"}, JSON: []deadletter.FieldPath{{"tier"}}, Patterns: []*regexp.Regexp{regexp.MustCompile(`kanarie-[0-9]+`)}}
+	masks := payload.Masks{
+		Headers:  []string{"authorization"},
+		JSON:     []deadletter.FieldPath{{"tier"}},
+		Patterns: []*regexp.Regexp{regexp.MustCompile(`kanarie-[0-9]+`)},
+	}
 	l := storetest.Filled[deadletter.Letter]()
 	l.ID = deadletter.NewID(1, 1)
 	l.Arrived.Headers = deadletter.Table{"authorization": "kanarie", "x-card": "kanarie-1"}
-	l.Properties.ContentType, l.Body = "application/json", []byte(`{"tier": "kanarie", "note": "kanarie-2", "city": "Utrecht"}`)
+	l.Properties.ContentType, l.Body = "application/json", []byte(
+		`{"tier": "kanarie", "note": "kanarie-2", "city": "Utrecht"}`,
+	)
 	l.Error, l.Summary = "no card kanarie-3", "kanarie-4"
 	x := NewIndexer(nil, IndexerOptions{
 		Decoder: func() *payload.Decoder { return &payload.Decoder{Mask: masks.Body()} },

@@ -13,9 +13,11 @@ const (
 
 // loop repeats a step in the background and sleeps while there is nothing to do.
 type loop struct {
-	wake  chan struct{}
-	busy  func() bool   // reports whether more urgent work is waiting
-	yield time.Duration // maximum time that the loop lets urgent work go first; a lasting flood slows the loop but does not stop it
+	wake chan struct{}
+	busy func() bool // reports whether more urgent work is waiting
+	// maximum time that the loop lets urgent work go first; a lasting flood slows the loop but does
+	// not stop it
+	yield time.Duration
 	fail  func(err error)
 }
 

@@ -19,11 +19,24 @@ func TestAnObservedLetterIsNeitherRetriedNorHeld(t *testing.T) {
 		to     deadletter.Trigger
 		why    string
 	}{
-		"rejected":    {letter: deadLetter("sms", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed. Otherwise: retry 1 of 2 in 10s (rule default, severity notify)"},
-		"not allowed": {letter: deadLetter("payments", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed."},
-		"no origin":   {letter: deadLetter("", "", nil), to: deadletter.ClassifiedDead, why: "only observed."},
-		"condemned":   {letter: deadLetter("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, to: deadletter.ClassifiedDead, why: "undecodable"},
-		"a suspect":   {letter: deadLetter("sms", "rejected", nil), change: func(l *deadletter.Letter) { l.Doubt, l.Why = "twin", "it may be a copy" }, to: deadletter.ClassifiedHold, why: "it may be a copy"},
+		"rejected": {
+			letter: deadLetter("sms", "rejected", nil), to: deadletter.ClassifiedDead,
+			why: "only observed. Otherwise: retry 1 of 2 in 10s (rule default, severity notify)",
+		},
+		"not allowed": {
+			letter: deadLetter("payments", "rejected", nil), to: deadletter.ClassifiedDead, why: "only observed.",
+		},
+		"no origin": {letter: deadLetter("", "", nil), to: deadletter.ClassifiedDead, why: "only observed."},
+		"condemned": {
+			letter: deadLetter("sms", "rejected", nil),
+			change: func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }, to: deadletter.ClassifiedDead,
+			why: "undecodable",
+		},
+		"a suspect": {
+			letter: deadLetter("sms", "rejected", nil),
+			change: func(l *deadletter.Letter) { l.Doubt, l.Why = "twin", "it may be a copy" },
+			to:     deadletter.ClassifiedHold, why: "it may be a copy",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
@@ -32,7 +45,8 @@ func TestAnObservedLetterIsNeitherRetriedNorHeld(t *testing.T) {
 				c.change(&c.letter)
 			}
 			v := verdicts(t, o, c.letter)[0]
-			if v.To != c.to || !strings.HasPrefix(v.Why, c.why) || v.Severity != deadletter.SeverityDigest || v.Rule != deadletter.ObservedRule || len(v.Channels) > 0 || !v.DueAt.IsZero() {
+			if v.To != c.to || !strings.HasPrefix(v.Why, c.why) || v.Severity != deadletter.SeverityDigest ||
+				v.Rule != deadletter.ObservedRule || len(v.Channels) > 0 || !v.DueAt.IsZero() {
 				t.Errorf("%+v", v)
 			}
 		})

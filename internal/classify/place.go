@@ -33,7 +33,9 @@ const skew = time.Minute
 // reason is therefore "rejected". Headers that belong to no particular framework give no reason,
 // because they may come from an earlier life of the message. The caller checks whether a letter may
 // be sent to its origin. The result "question" is a question that only people can answer, or "".
-func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known) (question string) {
+func (c *Classifier) place(
+	l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known,
+) (question string) {
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	newest, mayDelay := deadletter.Newest(l.Arrived.Headers, deaths, ours)
@@ -44,11 +46,14 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	}
 	told := f.Queue != "" && !ours(f.Queue)
 	said := told && f.Said() && newest.Reason == deadletter.ReasonExpired
-	delayed := said && f.Queue != newest.Queue && (f.FailedAt.IsZero() || newest.FirstAt.IsZero() || !newest.FirstAt.After(f.FailedAt.Add(skew)))
+	delayed := said && f.Queue != newest.Queue &&
+		(f.FailedAt.IsZero() || newest.FirstAt.IsZero() || !newest.FirstAt.After(f.FailedAt.Add(skew)))
 	var d deathOf
 	switch {
 	case given != "" && newest.Queue != "":
-		if d = inQueue(given, deaths, &newest); d.reason == "" && f.By != failure.Plain && (f.Queue == "" || f.Queue == given) {
+		if d = inQueue(
+			given, deaths, &newest,
+		); d.reason == "" && f.By != failure.Plain && (f.Queue == "" || f.Queue == given) {
 			d.reason, d.at = reportedDeath(f)
 		}
 	case given == "" && delayed, home.Queue == "" && newest.Queue == "" && told:
@@ -72,10 +77,13 @@ func (c *Classifier) place(l *deadletter.Letter, f *deadletter.Failure, v *deadl
 	}
 	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
 	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") { // the letter died again after dlo had requeued it, but people and bindings know it by the way it was first published
+	// the letter died again after dlo had requeued it, but people and bindings know it by the way
+	// it was first published
+	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") {
 		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
 	}
-	if l.Imported != "" && l.Origin.Queue != "" { // the other dlo knew the latest death of the letter; the headers here describe the first one
+	// the other dlo knew the latest death of the letter; the headers here describe the first one
+	if l.Imported != "" && l.Origin.Queue != "" {
 		origin = l.Origin
 		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
 	}

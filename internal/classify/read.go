@@ -14,14 +14,18 @@ import (
 // The parameter f is the failure found in the headers. read returns the decision of the function
 // "decide". If a person has picked a type for the letter's group, read decodes the body again with
 // that type. The letter still stays in that group, so that the pick is found again.
-func (c *Classifier) read(l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known, decide func(*payload.Document) rules.Decision) rules.Decision {
+func (c *Classifier) read(
+	l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known,
+	decide func(*payload.Document) rules.Decision,
+) rules.Decision {
 	h := c.o.Decoder().HintsOf(l)
 	h.Picked = l.Picked
 	k.addLearned(&h, v.Origin)
 	_, body := l.Current()
 	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
-	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" { // only the body says where the letter died, so read it as a letter of that queue
+	// only the body says where the letter died, so read it as a letter of that queue
+	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" {
 		c.place(l, &f, v, k)
 		k.addLearned(&h, v.Origin)
 		doc = c.decode(body, h)

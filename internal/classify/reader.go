@@ -33,7 +33,12 @@ type Reader struct {
 
 // NewReader returns a Reader that reads letters as the classifier c does. Call Run to start it.
 func NewReader(store ReaderStore, c *Classifier, read func()) *Reader {
-	work := loop{wake: make(chan struct{}, 1), busy: c.o.Busy, yield: time.Second, fail: func(err error) { c.o.Log.Error("decoding letters again failed", "err", err) }}
+	work := loop{
+		wake:  make(chan struct{}, 1),
+		busy:  c.o.Busy,
+		yield: time.Second,
+		fail:  func(err error) { c.o.Log.Error("decoding letters again failed", "err", err) },
+	}
 	return &Reader{loop: work, store: store, c: c, read: read}
 }
 
@@ -73,7 +78,9 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 		if ctx.Err() != nil {
 			return false, nil
 		}
-		if err := r.c.inHand(&letters[i], r.store.Rereading, func() { list = append(list, r.c.readAgain(&letters[i], known)) }); err != nil {
+		if err := r.c.inHand(
+			&letters[i], r.store.Rereading, func() { list = append(list, r.c.readAgain(&letters[i], known)) },
+		); err != nil {
 			return false, err
 		}
 	}
@@ -90,7 +97,12 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 // rule of the letter again, except that the letter gets the group that the rule assigns now.
 func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-		Letter: l.ID, Origin: l.Origin, Reason: l.Reason, Error: l.Error, Severity: l.Severity, GroupVersion: GroupVersion,
+		Letter:       l.ID,
+		Origin:       l.Origin,
+		Reason:       l.Reason,
+		Error:        l.Error,
+		Severity:     l.Severity,
+		GroupVersion: GroupVersion,
 	}}
 	v.DiedAt, v.Channels, v.Tried = l.DiedAt, c.o.Rules.Set().Told(l.Rule), l.Tried()
 	group := c.o.Rules.Set().Group(l.Rule)
@@ -110,6 +122,9 @@ func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 		v.Classified = c.withGroup(l, v.Classified, cause{group: group, failure: f})
 		return v
 	}
-	c.read(l, c.failure(l), &v.Classified, k, func(*payload.Document) rules.Decision { return rules.Decision{Group: group} })
+	c.read(
+		l, c.failure(l), &v.Classified, k,
+		func(*payload.Document) rules.Decision { return rules.Decision{Group: group} },
+	)
 	return v
 }

@@ -63,7 +63,9 @@ const twin = "\n\x0cabcdefghijkl\x10\x85\xa6\x03\x1a\x11hello good friend"
 func TestPriorsAndPicks(t *testing.T) {
 	t.Parallel()
 	decoder := &payload.Decoder{Types: twins(t)}
-	verdict := func(change func(*classify.Options), priors map[string]float64, l deadletter.Letter) deadletter.Classified {
+	verdict := func(
+		change func(*classify.Options), priors map[string]float64, l deadletter.Letter,
+	) deadletter.Classified {
 		t.Helper()
 		o := options()
 		o.Decoder = func() *payload.Decoder { return decoder }
@@ -81,16 +83,22 @@ func TestPriorsAndPicks(t *testing.T) {
 	if unsure.Type != "" || unsure.Reading != deadletter.ReadAmbiguous {
 		t.Fatalf("%q by %q", unsure.Type, unsure.Reading)
 	}
-	if v := verdict(none, map[string]float64{"acme.Right": 0.98, "acme.Left": 0.02}, l); v.Type != "acme.Right" || v.Reading != deadletter.ReadByMatch {
+	if v := verdict(none, map[string]float64{
+		"acme.Right": 0.98, "acme.Left": 0.02,
+	}, l); v.Type != "acme.Right" || v.Reading != deadletter.ReadByMatch {
 		t.Errorf("%q by %q", v.Type, v.Reading)
 	}
-	if v := verdict(none, map[string]float64{"acme.Right": 0.6, "acme.Left": 0.4}, l); v.Type != "" || v.Reading != deadletter.ReadAmbiguous {
+	if v := verdict(none, map[string]float64{
+		"acme.Right": 0.6, "acme.Left": 0.4,
+	}, l); v.Type != "" || v.Reading != deadletter.ReadAmbiguous {
 		t.Errorf("both are common here: %q by %q", v.Type, v.Reading)
 	}
 	picks := func(o *classify.Options) {
 		o.Picks = func() map[[32]byte]string { return map[[32]byte]string{unsure.GroupKey: "acme.Left"} }
 	}
-	if v := verdict(picks, nil, l); v.Type != "acme.Left" || v.Reading != deadletter.ReadByPick || v.GroupKey != unsure.GroupKey {
+	if v := verdict(
+		picks, nil, l,
+	); v.Type != "acme.Left" || v.Reading != deadletter.ReadByPick || v.GroupKey != unsure.GroupKey {
 		t.Errorf("%q by %q, in its group: %v", v.Type, v.Reading, v.GroupKey == unsure.GroupKey)
 	}
 	own := l
@@ -127,7 +135,9 @@ func TestTheReaderReadsAgain(t *testing.T) {
 	o.Decoder = func() *payload.Decoder { return decoder }
 	letter := func(change func(*deadletter.Letter)) deadletter.Letter {
 		l := deadLetter("sms", "rejected", nil)
-		l.State, l.Origin.Queue, l.Body, l.Reason, l.Error, l.ChangedAt = deadletter.StateDead, "sms", []byte(twin), "rejected", "boom", now
+		l.State, l.Origin.Queue, l.Body, l.Reason, l.Error, l.ChangedAt = deadletter.StateDead, "sms", []byte(
+			twin,
+		), "rejected", "boom", now
 		change(&l)
 		return l
 	}
@@ -135,7 +145,10 @@ func TestTheReaderReadsAgain(t *testing.T) {
 		letter(func(*deadletter.Letter) {}),
 		letter(func(l *deadletter.Letter) { l.Crashes = deadletter.MaxCrashes }),
 		letter(func(l *deadletter.Letter) {
-			l.Revised = &deadletter.Revision{Body: []byte(`{"a":1}`), Properties: deadletter.Properties{ContentType: "application/json"}}
+			l.Revised = &deadletter.Revision{
+				Body:       []byte(`{"a":1}`),
+				Properties: deadletter.Properties{ContentType: "application/json"},
+			}
 		}),
 	}}
 	woken := 0
@@ -148,8 +161,13 @@ func TestTheReaderReadsAgain(t *testing.T) {
 	if len(u.read) != 3 || woken != 1 {
 		t.Fatal(u.read, woken)
 	}
-	for i, want := range []deadletter.Classified{{Type: "acme.Left", Reading: deadletter.ReadByBinding}, {Reading: deadletter.ReadCrashed}, {Reading: deadletter.ReadAsJSON}} {
-		if got := u.read[i]; got.Type != want.Type || got.Reading != want.Reading || !got.AsOf.Equal(now) || got.GroupTitle != "boom" || got.To != "" {
+	for i, want := range []deadletter.Classified{
+		{Type: "acme.Left", Reading: deadletter.ReadByBinding},
+		{Reading: deadletter.ReadCrashed},
+		{Reading: deadletter.ReadAsJSON},
+	} {
+		if got := u.read[i]; got.Type != want.Type || got.Reading != want.Reading || !got.AsOf.Equal(now) ||
+			got.GroupTitle != "boom" || got.To != "" {
 			t.Errorf("%d: %+v", i, got)
 		}
 	}

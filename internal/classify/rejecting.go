@@ -44,7 +44,9 @@ func inQueue(queue string, deaths []deadletter.Death, newest *deadletter.Death) 
 // the queue of that rejection (the parameter "chain"). Otherwise, the letter died in the queue to
 // which the delay queue leads, or in the queue to which dlo had sent the letter. If neither is
 // known, the result contains a question for people.
-func (c *Classifier) rejectingQueue(l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string) deathOf {
+func (c *Classifier) rejectingQueue(
+	l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string,
+) deathOf {
 	on := k.askOnward(l, newest)
 	switch home := l.Origin.Queue; {
 	case on.Consumed, on.Ends && !newest.RejectedBefore:

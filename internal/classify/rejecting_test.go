@@ -18,7 +18,14 @@ func letterWith(deaths ...string) deadletter.Letter {
 	var entries []any
 	for _, d := range deaths {
 		queue, reason, _ := strings.Cut(d, " ")
-		entries = append(entries, deadletter.Table{"queue": queue, "exchange": "x." + queue, "reason": reason, "count": int64(1), "routing-keys": []any{"k." + queue}, "time": now.Add(-time.Hour)})
+		entries = append(entries, deadletter.Table{
+			"queue":        queue,
+			"exchange":     "x." + queue,
+			"reason":       reason,
+			"count":        int64(1),
+			"routing-keys": []any{"k." + queue},
+			"time":         now.Add(-time.Hour),
+		})
 	}
 	l.Arrived.Headers["x-death"] = entries
 	return l
@@ -26,7 +33,8 @@ func letterWith(deaths ...string) deadletter.Letter {
 
 const (
 	noAnswer  = "the management API does not answer"
-	undecided = "which queue rejected it? It expired in wait, and that may be a queue that only delays retries: " + noAnswer +
+	undecided = "which queue rejected it? It expired in wait, and that may be a queue that only delays retries: " +
+		noAnswer +
 		". Give inbox dlo.letters an origin in the configuration, send it to the queue where it failed, or release it if it failed in wait"
 )
 
@@ -36,7 +44,9 @@ const (
 // ask people.
 func TestADelayQueueIsNoOrigin(t *testing.T) {
 	t.Parallel()
-	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{Consumed: true}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
+	unknown, consumed, ends, leads := deadletter.Onward{Why: noAnswer}, deadletter.Onward{
+		Consumed: true,
+	}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
 	back := func(l deadletter.Letter, queue string) deadletter.Letter {
 		l.Attempts, l.Origin.Queue = 1, queue
 		return l
@@ -54,24 +64,63 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 		reason, held string
 		asks         int
 	}{
-		{"x-death proves it", letterWith("wait expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
-		{"the path of the delay queue ends in the inbox", letterWith("wait expired", "sms rejected"), "", ends, "sms", "k.sms", "rejected", "", 1},
-		{"people consume the queue in which it expired", letterWith("email-a expired", "sms rejected"), "", consumed, "email-a", "k.email-a", "expired", "", 1},
-		{"the delivery limit of the queue", letterWith("wait expired", "sms delivery_limit"), "", unknown, "sms", "k.sms", "delivery_limit", "", 1},
-		{"one queue for each delay", letterWith("wait expired", "wait.1 expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected", "", 1},
+		{
+			"x-death proves it", letterWith("wait expired", "sms rejected"), "", unknown, "sms", "k.sms", "rejected",
+			"", 1,
+		},
+		{
+			"the path of the delay queue ends in the inbox", letterWith("wait expired", "sms rejected"), "", ends,
+			"sms", "k.sms", "rejected", "", 1,
+		},
+		{
+			"people consume the queue in which it expired", letterWith("email-a expired", "sms rejected"), "", consumed,
+			"email-a", "k.email-a", "expired", "", 1,
+		},
+		{
+			"the delivery limit of the queue", letterWith("wait expired", "sms delivery_limit"), "", unknown, "sms",
+			"k.sms", "delivery_limit", "", 1,
+		},
+		{
+			"one queue for each delay", letterWith("wait expired", "wait.1 expired", "sms rejected"), "", unknown,
+			"sms", "k.sms", "rejected", "", 1,
+		},
 		{"the broker says where it leads", letterWith("wait expired"), "", leads, "sms", "", "rejected", "", 1},
-		{"the broker says where it leads, against an older death", letterWith("wait expired", "sms maxlen"), "", leads, "sms", "", "rejected", "", 1},
+		{
+			"the broker says where it leads, against an older death", letterWith("wait expired", "sms maxlen"), "",
+			leads, "sms", "", "rejected", "", 1,
+		},
 		{"a real end of its time to live", letterWith("sms expired"), "", consumed, "sms", "k.sms", "expired", "", 1},
 		{"the same while the worker is down", letterWith("sms expired"), "", ends, "sms", "k.sms", "expired", "", 1},
-		{"a queue that is known to reject is not asked about", letterWith("sms expired", "sms rejected"), "", unknown, "sms", "k.sms", "expired", "", 0},
+		{
+			"a queue that is known to reject is not asked about", letterWith("sms expired", "sms rejected"), "",
+			unknown, "sms", "k.sms", "expired", "", 0,
+		},
 		{"nobody knows", letterWith("wait expired"), "", unknown, "wait", "k.wait", "expired", undecided, 1},
 		{"nobody knows, and a person released it", released, "", unknown, "wait", "k.wait", "expired", "", 1},
-		{"it came back from where dlo had sent it to", back(letterWith("wait expired"), "sms"), "", unknown, "sms", "", "rejected", "", 1},
-		{"it came back from the delay queue itself", back(letterWith("wait expired"), "wait"), "", unknown, "wait", "k.wait", "expired", "", 1},
-		{"the configuration wins over a delay", letterWith("wait expired"), "sms", unknown, "sms", "", "rejected", "", 0},
-		{"the configuration wins, and x-death knows its death", letterWith("wait expired", "sms rejected"), "sms", unknown, "sms", "k.sms", "rejected", "", 0},
-		{"the configuration wins over a rejection elsewhere", letterWith("email-a rejected"), "sms", unknown, "sms", "", "", "", 0},
-		{"the configuration of a letter that came back", back(letterWith("wait expired"), "email-a"), "sms", unknown, "sms", "", "rejected", "", 0},
+		{
+			"it came back from where dlo had sent it to", back(letterWith("wait expired"), "sms"), "", unknown, "sms",
+			"", "rejected", "", 1,
+		},
+		{
+			"it came back from the delay queue itself", back(letterWith("wait expired"), "wait"), "", unknown, "wait",
+			"k.wait", "expired", "", 1,
+		},
+		{
+			"the configuration wins over a delay", letterWith("wait expired"), "sms", unknown, "sms", "", "rejected",
+			"", 0,
+		},
+		{
+			"the configuration wins, and x-death knows its death", letterWith("wait expired", "sms rejected"), "sms",
+			unknown, "sms", "k.sms", "rejected", "", 0,
+		},
+		{
+			"the configuration wins over a rejection elsewhere", letterWith("email-a rejected"), "sms", unknown, "sms",
+			"", "", "", 0,
+		},
+		{
+			"the configuration of a letter that came back", back(letterWith("wait expired"), "email-a"), "sms", unknown,
+			"sms", "", "rejected", "", 0,
+		},
 		{"a framework says that it failed in that queue", framework, "", unknown, "wait", "k.wait", "expired", "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,7 +141,8 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 				return c.on
 			}
 			got := verdicts(t, o, c.letter)[0]
-			if got.Origin.Queue != c.queue || got.Origin.RoutingKey != c.key || got.Origin.Broker != "main" || got.Reason != c.reason {
+			if got.Origin.Queue != c.queue || got.Origin.RoutingKey != c.key || got.Origin.Broker != "main" ||
+				got.Reason != c.reason {
 				t.Errorf("origin %+v, reason %q", got.Origin, got.Reason)
 			}
 			if timed := !got.DiedAt.IsZero(); timed != (c.key != "") {

@@ -14,7 +14,9 @@ func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	t.Parallel()
 	o := options()
 	c := classify.New(&fake{}, o)
-	received := deadLetter("sms", "rejected", deadletter.Table{"x-error-message": "card 4111111111111111 refused", "x-error-class": "secret"})
+	received := deadLetter("sms", "rejected", deadletter.Table{
+		"x-error-message": "card 4111111111111111 refused", "x-error-class": "secret",
+	})
 	received.Attempts, received.Reset, received.ReceivedAt = 3, 2, now.Add(-time.Hour)
 	v := verdicts(t, o, received)[0]
 
@@ -22,7 +24,9 @@ func TestFactsAreWhatTheClassifierSees(t *testing.T) {
 	stored.State, stored.Origin, stored.Reason, stored.Error = deadletter.StateDead, v.Origin, v.Reason, "a text from before the masks: 4111111111111111"
 	for name, l := range map[string]deadletter.Letter{"received": received, "stored": stored} {
 		f := c.Facts(&l)
-		if f.Queue != "sms" || f.Exchange != "events" || f.Key != "k" || f.Broker != "main" || f.VHost != "/" || f.Reason != v.Reason || f.Type != v.Type || f.Error != v.Error || f.Attempts != 3 || f.Reset != 2 || f.Age != time.Hour {
+		if f.Queue != "sms" || f.Exchange != "events" || f.Key != "k" || f.Broker != "main" || f.VHost != "/" ||
+			f.Reason != v.Reason || f.Type != v.Type || f.Error != v.Error || f.Attempts != 3 || f.Reset != 2 ||
+			f.Age != time.Hour {
 			t.Errorf("%s: %+v, verdict %+v", name, f, v)
 		}
 		if d := o.Rules.Set().Decide(f); d.Why != v.Why || d.Rule != v.Rule || now.Add(d.Delay) != v.DueAt {

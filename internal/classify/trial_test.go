@@ -30,7 +30,9 @@ func TestALetterOfATrial(t *testing.T) {
 	imported := made
 	imported.Imported = deadletter.StateDead
 	got := verdicts(t, o, made, again, forged, elsewhere, imported)
-	if v := got[0]; !v.Tried || v.Rule != deadletter.TrialRule || v.To != deadletter.ClassifiedRetry || !v.DueAt.Equal(now.Add(time.Second)) || !v.ToldBy.IsZero() || v.Origin.Queue != deadletter.TrialQueue || len(v.Channels) > 0 {
+	if v := got[0]; !v.Tried || v.Rule != deadletter.TrialRule || v.To != deadletter.ClassifiedRetry ||
+		!v.DueAt.Equal(now.Add(time.Second)) || !v.ToldBy.IsZero() || v.Origin.Queue != deadletter.TrialQueue ||
+		len(v.Channels) > 0 {
 		t.Errorf("%+v", v)
 	}
 	if v := got[1]; !v.Tried || v.To != deadletter.ClassifiedDead {
@@ -53,7 +55,8 @@ func TestALetterOfATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if n := len(family.GetMetric()); family.GetName() == "dlo_received_total" && n != 2 { // only the letters "forged" and "elsewhere" count
+		// only the letters "forged" and "elsewhere" count
+		if n := len(family.GetMetric()); family.GetName() == "dlo_received_total" && n != 2 {
 			t.Errorf("%d queues with deaths", n)
 		}
 	}

@@ -146,7 +146,13 @@ func invitationWords(i api.Invitation) string {
 type userListCmd struct{ answerFlags }
 
 func (c userListCmd) Run(p *Program) error {
-	list := listing[api.User]{path: "/users", key: "users", whole: true, head: []string{"NAME", "MAY", "ADDED", "BY", "SIGNED IN"}, none: "there are no users"}
+	list := listing[api.User]{
+		path:  "/users",
+		key:   "users",
+		whole: true,
+		head:  []string{"NAME", "MAY", "ADDED", "BY", "SIGNED IN"},
+		none:  "there are no users",
+	}
 	return list.run(p, c.answerFlags, func(u api.User) []string {
 		in := "never"
 		if !u.SignedInAt.IsZero() {
@@ -191,7 +197,13 @@ func removeNamed(p *Program, f answerFlags, path, what, done, name string) error
 type tokenListCmd struct{ answerFlags }
 
 func (c tokenListCmd) Run(p *Program) error {
-	list := listing[api.Token]{path: "/tokens", key: "tokens", whole: true, head: []string{"NAME", "MAY", "ADDED", "BY", "USED", "FROM", "ENDS"}, none: "there are no tokens"}
+	list := listing[api.Token]{
+		path:  "/tokens",
+		key:   "tokens",
+		whole: true,
+		head:  []string{"NAME", "MAY", "ADDED", "BY", "USED", "FROM", "ENDS"},
+		none:  "there are no tokens",
+	}
 	return list.run(p, c.answerFlags, func(t api.Token) []string {
 		used, ends := "never", "never"
 		if !t.UsedAt.IsZero() {

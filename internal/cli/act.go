@@ -103,7 +103,10 @@ func (c lettersRescheduleCmd) Run(p *Program) error {
 		at, err = time.Now().Add(in), nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: --due-at %q is not a time from now, for example 30m or 12h, nor a time such as 2026-11-22T06:00:00Z", errUsage, c.DueAt)
+		return fmt.Errorf(
+			"%w: --due-at %q is not a time from now, for example 30m or 12h, nor a time such as 2026-11-22T06:00:00Z",
+			errUsage, c.DueAt,
+		)
 	}
 	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: api.At(at)})
 }
@@ -142,7 +145,10 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	destructive := verb.Irreversible() || verb == deadletter.VerbDiscard
 	if !c.Yes && !c.DryRun && !ask && destructive && (c.Query != nil || len(request.IDs) > askedFrom) {
-		return fmt.Errorf("%w: a %s by query, or of more than %d letters, needs --yes when there is no terminal to ask on; --dry-run says what it would do", errUsage, verb, askedFrom)
+		return fmt.Errorf(
+			"%w: a %s by query, or of more than %d letters, needs --yes when there is no terminal to ask on; --dry-run says what it would do",
+			errUsage, verb, askedFrom,
+		)
 	}
 	if c.DryRun || ask {
 		if done, err := c.planAndAsk(p, verb, &request, ask); done || err != nil {
@@ -184,7 +190,9 @@ func (c actFlags) chooseLetters(p *Program, request *api.OperationRequest) (err 
 
 // planAndAsk asks the server for a dry run and prints its effects. If "ask" is true, it then asks
 // the user whether to continue, and limits the request to the letters that the dry run found.
-func (c actFlags) planAndAsk(p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool) (done bool, err error) {
+func (c actFlags) planAndAsk(
+	p *Program, verb deadletter.Verb, request *api.OperationRequest, ask bool,
+) (done bool, err error) {
 	request.DryRun = true
 	var raw json.RawMessage
 	if err := c.call(p, http.MethodPost, "/operations", request, &raw); err != nil {
@@ -286,7 +294,10 @@ func (a plan) print(out io.Writer, verb deadletter.Verb) error {
 	for _, q := range a.Queues {
 		row := []string{q.Queue, strconv.Itoa(q.Letters)}
 		if verb.Sends() {
-			row = []string{q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), queueNumber(q.Consumers), queueNumber(q.Ready), q.Warning}
+			row = []string{
+				q.Queue, q.Target, strconv.Itoa(q.Letters), strconv.Itoa(q.CameBack), queueNumber(q.Consumers),
+				queueNumber(q.Ready), q.Warning,
+			}
 		}
 		rows = append(rows, row)
 	}

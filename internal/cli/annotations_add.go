@@ -44,8 +44,20 @@ func annotatedWords(r api.Annotated) string {
 
 func (c annotationsAddCmd) Run(p *Program) error {
 	said := api.Annotation{
-		MessageID: c.MessageID, Token: c.Token, BodySHA256: c.BodySHA256, Queue: c.Queue, Exchange: c.Exchange, RoutingKey: c.RoutingKey,
-		ErrorType: c.ErrorType, Message: c.Message, Stack: c.Stack, Service: c.Service, Version: c.Version, At: c.At, Broker: c.Broker, VHost: c.VHost,
+		MessageID:  c.MessageID,
+		Token:      c.Token,
+		BodySHA256: c.BodySHA256,
+		Queue:      c.Queue,
+		Exchange:   c.Exchange,
+		RoutingKey: c.RoutingKey,
+		ErrorType:  c.ErrorType,
+		Message:    c.Message,
+		Stack:      c.Stack,
+		Service:    c.Service,
+		Version:    c.Version,
+		At:         c.At,
+		Broker:     c.Broker,
+		VHost:      c.VHost,
 	}
 	if c.File == "" {
 		return add(p, c.answerFlags, "/annotations", said, annotatedWords)

@@ -31,7 +31,10 @@ type auditListCmd struct {
 
 func (c auditListCmd) Run(p *Program) error {
 	values := url.Values{}
-	for name, v := range map[string]string{"q": c.Query, "actor": c.Actor, "kind": c.Kind, "through": c.Through, "operation": c.Operation, "since": c.Since, "before": c.Before} {
+	for name, v := range map[string]string{
+		"q": c.Query, "actor": c.Actor, "kind": c.Kind, "through": c.Through, "operation": c.Operation,
+		"since": c.Since, "before": c.Before,
+	} {
 		if v != "" {
 			values.Set(name, v)
 		}
@@ -46,10 +49,18 @@ func (c auditListCmd) Run(p *Program) error {
 		return copyAnswer(p.Stdout, answer)
 	}
 	list := listing[api.AuditEntry]{
-		path: "/audit", key: "entries", values: values, limit: c.Limit, head: []string{"TIME", "WHAT", "WHO", "VIA", "TARGETS", "ASKED", "DONE", "QUERY", "DETAIL"}, none: "no entries match",
+		path:   "/audit",
+		key:    "entries",
+		values: values,
+		limit:  c.Limit,
+		head:   []string{"TIME", "WHAT", "WHO", "VIA", "TARGETS", "ASKED", "DONE", "QUERY", "DETAIL"},
+		none:   "no entries match",
 	}
 	return list.run(p, c.answerFlags, func(e api.AuditEntry) []string {
-		return []string{e.At.Format(time.RFC3339), e.Kind, e.Actor, cmp.Or(e.Through, "?"), targetWords(e.Targets), auditNumber(e.Asked), auditNumber(e.Done), e.Query, e.Detail}
+		return []string{
+			e.At.Format(time.RFC3339), e.Kind, e.Actor, cmp.Or(e.Through, "?"), targetWords(e.Targets),
+			auditNumber(e.Asked), auditNumber(e.Done), e.Query, e.Detail,
+		}
 	})
 }
 

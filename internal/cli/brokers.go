@@ -17,13 +17,22 @@ type brokersCmd struct {
 type brokersListCmd struct{ answerFlags }
 
 func (c brokersListCmd) Run(p *Program) error {
-	list := listing[api.Broker]{path: "/brokers", key: "brokers", whole: true, head: []string{"BROKER", "LABEL", "VHOST", "CONNECTED", "SINCE", "RABBITMQ", "INBOXES", "NOTE"}, none: "there are no brokers"}
+	list := listing[api.Broker]{
+		path:  "/brokers",
+		key:   "brokers",
+		whole: true,
+		head:  []string{"BROKER", "LABEL", "VHOST", "CONNECTED", "SINCE", "RABBITMQ", "INBOXES", "NOTE"},
+		none:  "there are no brokers",
+	}
 	return list.run(p, c.answerFlags, func(b api.Broker) []string {
 		version := ""
 		if b.Version != nil {
 			version = *b.Version
 		}
-		return []string{b.Name, b.Label, b.VHost, yesNo(b.Connected), ago(b.Since, time.Now()), version, strings.Join(b.Inboxes, ", "), cmp.Or(b.Blocked, b.Reason)}
+		return []string{
+			b.Name, b.Label, b.VHost, yesNo(b.Connected), ago(b.Since, time.Now()), version,
+			strings.Join(b.Inboxes, ", "), cmp.Or(b.Blocked, b.Reason),
+		}
 	})
 }
 

@@ -45,7 +45,9 @@ func (f *serverFlags) AfterApply(p *Program, command *kong.Context) error {
 	case err != nil && (f.Context != "" || server == ""):
 		f.refused = err
 	case yes && server == "":
-		f.refused = fmt.Errorf("%w: --yes needs a server that you name, with --server, DLO_SERVER or dlo login", errUsage)
+		f.refused = fmt.Errorf(
+			"%w: --yes needs a server that you name, with --server, DLO_SERVER or dlo login", errUsage,
+		)
 	}
 	f.Server = cmp.Or(server, "http://127.0.0.1:8672")
 	return nil
@@ -56,7 +58,9 @@ func (f *serverFlags) AfterApply(p *Program, command *kong.Context) error {
 func listenURL(getenv func(string) string) (string, error) {
 	file, err := config.Outline(getenv("DLO_CONFIG"))
 	if err != nil {
-		return "", errors.New("DLO_CONFIG: the file cannot be read; run dlo config check, or name the server with --server")
+		return "", errors.New(
+			"DLO_CONFIG: the file cannot be read; run dlo config check, or name the server with --server",
+		)
 	}
 	named, scheme := getenv("DLO_LISTEN"), "http://"
 	listen := cmp.Or(named, file["listen"], file["listen[0]"], config.Defaults().Listen)
@@ -185,7 +189,9 @@ func (f serverFlags) decode(answer io.Reader, into any) error {
 // send sends a request and returns the body of the response, which the caller must close. Request
 // and response may have any length. If "timeout" is 0, there is no timeout. The parameter "headers"
 // contains a name, then its value, then the next name, and so on.
-func (f serverFlags) send(p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string) (io.ReadCloser, error) {
+func (f serverFlags) send(
+	p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string,
+) (io.ReadCloser, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
@@ -195,7 +201,9 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.displayAddress())
+		return nil, fmt.Errorf(
+			"%w: --server %q is not a URL such as http://127.0.0.1:8672", errUsage, f.displayAddress(),
+		)
 	}
 	if changes(method, path) {
 		if err := f.sayServer(p); err != nil {
@@ -230,18 +238,28 @@ func (f serverFlags) send(p *Program, timeout time.Duration, method, path string
 // clientWithoutRedirects returns a client that follows no redirects. A redirect could lead to
 // another server, and that server would get the token.
 func clientWithoutRedirects(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // redirectError returns the error to report when the server redirects a request for the given path
 // of its API.
 func redirectError(to *url.URL, path string) error {
 	path, _, _ = strings.Cut(path, "?")
-	there := deadletter.Visible((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path, RawPath: to.RawPath}).String())
+	there := deadletter.Visible((&url.URL{
+		Scheme:  to.Scheme,
+		Host:    to.Host,
+		Path:    to.Path,
+		RawPath: to.RawPath,
+	}).String())
 	if base, ok := strings.CutSuffix(there, "/api/v1"+path); ok {
 		return fmt.Errorf("the server redirects to %s; use that URL with --server", base)
 	}
-	return fmt.Errorf("the server redirects to %s, which is not its API; --server needs the URL at which dlo answers", there)
+	return fmt.Errorf(
+		"the server redirects to %s, which is not its API; --server needs the URL at which dlo answers", there,
+	)
 }
 
 // noAnswer returns the error to report when the server does not respond.
@@ -250,7 +268,9 @@ func (f serverFlags) noAnswer(err error) error {
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return fmt.Errorf("%w at %s: %w; check that it is running, and that --server names it", errSilent, f.displayAddress(), err)
+	return fmt.Errorf(
+		"%w at %s: %w; check that it is running, and that --server names it", errSilent, f.displayAddress(), err,
+	)
 }
 
 // errSilent is the error for a server that did not respond.

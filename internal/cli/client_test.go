@@ -69,7 +69,9 @@ func TestTheServerOfACommand(t *testing.T) {
 		return path
 	}
 	write("home/.config/dlo/contexts.json",
-		fmt.Sprintf(`{"current": "c", "contexts": [{"name": "c", "server": %q, "token": "dlo_1"}]}`, servers["context"]))
+		fmt.Sprintf(
+			`{"current": "c", "contexts": [{"name": "c", "server": %q, "token": "dlo_1"}]}`, servers["context"],
+		))
 	write("broken/.config/dlo/contexts.json", "{")
 	listen := strings.TrimPrefix(servers["listen"], "http://")
 	const secret = "\nbrokers: [{amqp: {password_file: /no/such/file}}]\n"
@@ -82,7 +84,9 @@ func TestTheServerOfACommand(t *testing.T) {
 		return o.String(), e.String(), err
 	}
 	home, broken := filepath.Join(dir, "home"), filepath.Join(dir, "broken")
-	env := map[string]string{"DLO_SERVER": servers["environment"], "HOME": home, "DLO_LISTEN": listen, "DLO_CONFIG": file}
+	env := map[string]string{
+		"DLO_SERVER": servers["environment"], "HOME": home, "DLO_LISTEN": listen, "DLO_CONFIG": file,
+	}
 	for _, c := range []struct{ name, flags, without string }{
 		{"context", "--context c --server " + servers["flag"], ""},
 		{"flag", "--server " + servers["flag"], ""},
@@ -94,7 +98,8 @@ func TestTheServerOfACommand(t *testing.T) {
 		delete(env, c.without)
 		asked = nil
 		out, errs, err := run(env, strings.Fields("token add ci --role admin "+c.flags)...)
-		if slices.Sort(asked); err != nil || !slices.Equal(slices.Compact(asked), []string{c.name}) || out != "dlo_1\n" {
+		if slices.Sort(asked); err != nil || !slices.Equal(slices.Compact(asked), []string{c.name}) ||
+			out != "dlo_1\n" {
 			t.Errorf("%s: asked %q, wrote %q, %v", c.name, asked, out, err)
 		}
 		if first, _, _ := strings.Cut(errs, "\n"); first != "server "+servers[c.name]+` (pro\x1bduction) (spare)` {
@@ -170,7 +175,9 @@ func TestWhichRequestsChangeSomething(t *testing.T) {
 	var got []string
 	for line := range strings.Lines(string(routes)) {
 		words := strings.Fields(line)
-		if path, ok := strings.CutPrefix(words[1], "/api/v1"); ok && words[0] != http.MethodGet && !changes(words[0], path) {
+		if path, ok := strings.CutPrefix(
+			words[1], "/api/v1",
+		); ok && words[0] != http.MethodGet && !changes(words[0], path) {
 			got = append(got, words[0]+" "+path)
 		}
 		if words[0] == http.MethodGet && changes(words[0], words[1]) {

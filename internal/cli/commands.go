@@ -69,5 +69,7 @@ func fieldWords() []string {
 
 // plainValues returns those values of a query field that a user can type in a shell without quotes.
 func plainValues(h query.FieldHelp) []string {
-	return slices.DeleteFunc(slices.Clone(h.Values), func(v string) bool { return strings.ContainsAny(v, "<>=*\"'$&|; ") })
+	return slices.DeleteFunc(
+		slices.Clone(h.Values), func(v string) bool { return strings.ContainsAny(v, "<>=*\"'$&|; ") },
+	)
 }

@@ -40,14 +40,21 @@ func wordsOf(root command) string {
 		for _, f := range c.flags {
 			options = append(options, "--"+f.Name)
 			if v := values(f); len(v) > 0 {
-				fmt.Fprintf(&words, "    %s) echo %s ;;\n", quoteWord(c.path+" --"+f.Name), quoteWord(strings.Join(v, " ")))
+				fmt.Fprintf(
+					&words, "    %s) echo %s ;;\n", quoteWord(c.path+" --"+f.Name), quoteWord(strings.Join(v, " ")),
+				)
 				if f.Short != 0 {
-					fmt.Fprintf(&words, "    %s) echo %s ;;\n", quoteWord(c.path+" -"+string(f.Short)), quoteWord(strings.Join(v, " ")))
+					fmt.Fprintf(
+						&words, "    %s) echo %s ;;\n", quoteWord(c.path+" -"+string(f.Short)),
+						quoteWord(strings.Join(v, " ")),
+					)
 				}
 			}
 		}
 		fmt.Fprintf(&commands, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(names, " ")))
-		fmt.Fprintf(&flags, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(append(options, "--help"), " ")))
+		fmt.Fprintf(
+			&flags, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(append(options, "--help"), " ")),
+		)
 	})
 	for _, h := range query.Help() {
 		if v := plainValues(h); len(v) > 0 {
@@ -55,7 +62,12 @@ func wordsOf(root command) string {
 		}
 	}
 	text := "# Written by dlo completion; write it again after an update.\n"
-	for _, f := range []struct{ name, body string }{{"commands", commands.String()}, {"flags", flags.String()}, {"values", words.String()}, {"query", fields.String()}} {
+	for _, f := range []struct{ name, body string }{
+		{"commands", commands.String()},
+		{"flags", flags.String()},
+		{"values", words.String()},
+		{"query", fields.String()},
+	} {
 		text += fmt.Sprintf("_dlo_%s() {\n  case \"$1\" in\n%s  esac\n}\n", f.name, f.body)
 	}
 	return text + fmt.Sprintf("_dlo_fields=%s\n", quoteWord(strings.Join(fieldWords(), " ")))
@@ -161,7 +173,8 @@ func fishCompletion(root command) string {
 			b.WriteString(line + "\n")
 		}
 	})
-	return "# Written by dlo completion; write it again after an update.\nset -g __dlo_paths " + strings.Join(paths, " ") + `
+	return "# Written by dlo completion; write it again after an update.\nset -g __dlo_paths " +
+		strings.Join(paths, " ") + `
 function __dlo_at
     set -l at
     for word in (commandline -opc)[2..]

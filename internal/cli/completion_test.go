@@ -12,7 +12,10 @@ func TestCompletion(t *testing.T) {
 	t.Parallel()
 	script := func(shell string) string {
 		var out strings.Builder
-		if err := Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: nil, Stdout: &out, Stderr: &out, Version: "test", Check: nil}, &Commands{}, []string{"completion", shell}); err != nil {
+		if err := Run(Program{
+			Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: nil, Stdout: &out, Stderr: &out,
+			Version: "test", Check: nil,
+		}, &Commands{}, []string{"completion", shell}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -21,7 +24,10 @@ func TestCompletion(t *testing.T) {
 		{`dlo letters re`, "reveal requeue release retry-now reschedule restore"},
 		{`dlo rules overrides ''`, "list add remove"},
 		{`dlo queues ''`, "list pause resume drain drains stop"},
-		{`dlo groups ''`, "list show requeue discard snooze resolve reopen assign note severity merge split undo pause resume"},
+		{
+			`dlo groups ''`,
+			"list show requeue discard snooze resolve reopen assign note severity merge split undo pause resume",
+		},
 		{`dlo queues pause sms --r`, "--reason"},
 		{`dlo letters list --o`, "--output --order"},
 		{`dlo letters list -o ''`, "table json jsonl"},
@@ -31,7 +37,8 @@ func TestCompletion(t *testing.T) {
 		{`dlo letters list -q reason :`, "rejected expired maxlen delivery_limit"},
 		{`dlo operations rate --s`, "--server"},
 	} {
-		test := script("bash") + "\nCOMP_WORDS=(" + c.words + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dlo; echo \"${COMPREPLY[*]}\"\n"
+		test := script("bash") + "\nCOMP_WORDS=(" + c.words +
+			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dlo; echo \"${COMPREPLY[*]}\"\n"
 		out, err := exec.Command("bash", "-c", test).CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
 			t.Errorf("%s: %q, want %q (%v)", c.words, got, c.want, err)
@@ -58,7 +65,10 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: %s", shell, out)
 		}
 	}
-	if err := Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: nil, Stdout: &strings.Builder{}, Stderr: &strings.Builder{}, Version: "test", Check: nil}, &Commands{}, []string{"completion", "csh"}); err == nil {
+	if err := Run(Program{
+		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: nil, Stdout: &strings.Builder{},
+		Stderr: &strings.Builder{}, Version: "test", Check: nil,
+	}, &Commands{}, []string{"completion", "csh"}); err == nil {
 		t.Error("a shell that nobody knows is completed")
 	}
 }

@@ -60,7 +60,10 @@ func (c configCheckCmd) Run(p *Program) error {
 	}
 	for _, b := range cfg.Brokers {
 		for _, name := range b.Was {
-			fmt.Fprintf(p.Stdout, "broker %s has the letters of broker %s\n", deadletter.Visible(b.Name), deadletter.Visible(name))
+			fmt.Fprintf(
+				p.Stdout, "broker %s has the letters of broker %s\n", deadletter.Visible(b.Name),
+				deadletter.Visible(name),
+			)
 		}
 	}
 	if c.Broker {
@@ -87,7 +90,10 @@ func askBrokers(p *Program, cfg config.Config) error {
 				fmt.Fprintf(p.Stdout, "  %-8s %-9s %s\n", r.State, r.Operation, deadletter.Visible(r.Resource))
 			}
 			if !b.Managed {
-				fmt.Fprintln(p.Stdout, "  no management API in the configuration: dlo cannot tell whether a policy deletes letters from its own queues")
+				fmt.Fprintln(
+					p.Stdout,
+					"  no management API in the configuration: dlo cannot tell whether a policy deletes letters from its own queues",
+				)
 			}
 		} else {
 			fmt.Fprintln(p.Stdout, "not connected")
@@ -120,10 +126,14 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 		for _, glob := range r.Match.Queue {
 			only, met := rules.Patterns{glob}, false
 			for _, q := range known {
-				met = met || only.Fit(q.Queue) && (r.Match.Broker.Fit(q.Broker) || slices.ContainsFunc(was[q.Broker], r.Match.Broker.Fit)) && r.Match.VHost.Fit(q.VHost)
+				met = met || only.Fit(q.Queue) &&
+					(r.Match.Broker.Fit(q.Broker) || slices.ContainsFunc(was[q.Broker], r.Match.Broker.Fit)) &&
+					r.Match.VHost.Fit(q.VHost)
 			}
 			if !met {
-				warnings = append(warnings, fmt.Sprintf("rule %s: no queue that the server knows fits %s", r.Name, glob))
+				warnings = append(
+					warnings, fmt.Sprintf("rule %s: no queue that the server knows fits %s", r.Name, glob),
+				)
 			}
 		}
 	}
@@ -136,7 +146,9 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {
-		has := slices.ContainsFunc(brokers, func(b config.Broker) bool { return b.Name == q.Broker || slices.Contains(b.Was, q.Broker) })
+		has := slices.ContainsFunc(
+			brokers, func(b config.Broker) bool { return b.Name == q.Broker || slices.Contains(b.Was, q.Broker) },
+		)
 		n := q.Scheduled + q.Dead + q.Held
 		if has || n == 0 {
 			continue
@@ -148,7 +160,13 @@ func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	}
 	var warnings []string
 	for _, name := range order {
-		warnings = append(warnings, fmt.Sprintf("broker %s is not in this file, but %d of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, add to its entry was: [%s]", name, letters[name], name))
+		warnings = append(
+			warnings,
+			fmt.Sprintf(
+				"broker %s is not in this file, but %d of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, add to its entry was: [%s]",
+				name, letters[name], name,
+			),
+		)
 	}
 	return warnings
 }

@@ -18,7 +18,10 @@ func configCheck(t *testing.T, text string, args ...string) (code int, out, errs
 		t.Fatal(err)
 	}
 	var stdout, stderr strings.Builder
-	err := Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Check: nil}, &Commands{}, append([]string{"config", "check", path}, args...))
+	err := Run(Program{
+		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &stdout,
+		Stderr: &stderr, Check: nil,
+	}, &Commands{}, append([]string{"config", "check", path}, args...))
 	code = ExitCode(err, &stderr)
 	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
 }
@@ -44,11 +47,19 @@ func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
 		{"the flag", []string{"--config", path}, "/none", ExitUsage, mistake},
 		{"the environment", nil, path, ExitUsage, mistake},
 		{"both alike", []string{path, "--config=" + path}, "", ExitUsage, mistake},
-		{"two", []string{path, "--config=/none"}, "", ExitUsage, "dlo: usage: the configuration is " + path + " as an argument and /none with --config; name one of them\n"},
+		{
+			"two",
+			[]string{path, "--config=/none"},
+			"",
+			ExitUsage,
+			"dlo: usage: the configuration is " + path + " as an argument and /none with --config; name one of them\n",
+		},
 	} {
 		var stdout, stderr strings.Builder
 		getenv := func(name string) string { return map[string]string{"DLO_CONFIG": c.environment}[name] }
-		err := Run(Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}, &Commands{}, append([]string{"config", "check"}, c.args...))
+		err := Run(Program{
+			Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		}, &Commands{}, append([]string{"config", "check"}, c.args...))
 		if code := ExitCode(err, &stderr); code != c.code || stderr.String() != c.errs {
 			t.Errorf("%s: exit code %d\n%s", c.name, code, stderr.String())
 		}
@@ -63,7 +74,10 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 		if r.Method != http.MethodGet || r.URL.Path != "/api/v1/queues" {
 			t.Errorf("%s %s", r.Method, r.URL)
 		}
-		io.WriteString(w, `{"queues":[{"broker":"main","vhost":"/","queue":"billing.invoices","paused":false},{"broker":"main","vhost":"/eu","queue":"sms"}]}`)
+		io.WriteString(
+			w,
+			`{"queues":[{"broker":"main","vhost":"/","queue":"billing.invoices","paused":false},{"broker":"main","vhost":"/eu","queue":"sms"}]}`,
+		)
 	}))
 	defer server.Close()
 	const text = `rules:
@@ -81,11 +95,29 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 		errs string
 	}{
 		{"offline", nil, text, 0, ""},
-		{"asking", []string{"--server", server.URL + "/"}, text, 0, "dlo: warning: rule one of two: no queue that the server knows fits biling.*\n" +
-			"dlo: warning: rule elsewhere: no queue that the server knows fits sms\ndlo: warning: rule other: no queue that the server knows fits sms\n"},
+		{
+			"asking",
+			[]string{"--server", server.URL + "/"},
+			text,
+			0,
+			"dlo: warning: rule one of two: no queue that the server knows fits biling.*\n" +
+				"dlo: warning: rule elsewhere: no queue that the server knows fits sms\ndlo: warning: rule other: no queue that the server knows fits sms\n",
+		},
 		{"no rules", []string{"--server", server.URL}, "", 0, ""},
-		{"a mistake: nobody is asked", []string{"--server", server.URL}, "rules: [{}]", ExitUsage, "dlo: dlo.yaml:1:9: a rule needs a name\n"},
-		{"no URL", []string{"--server", "localhost"}, "", ExitUsage, "dlo: usage: --server \"localhost\" is not a URL such as http://127.0.0.1:8672\n"},
+		{
+			"a mistake: nobody is asked",
+			[]string{"--server", server.URL},
+			"rules: [{}]",
+			ExitUsage,
+			"dlo: dlo.yaml:1:9: a rule needs a name\n",
+		},
+		{
+			"no URL",
+			[]string{"--server", "localhost"},
+			"",
+			ExitUsage,
+			"dlo: usage: --server \"localhost\" is not a URL such as http://127.0.0.1:8672\n",
+		},
 	} {
 		code, out, errs := configCheck(t, c.text, c.args...)
 		if code != c.code || errs != c.errs || (out == "the configuration is good\n") != (code == 0) {
@@ -96,7 +128,9 @@ func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 		t.Errorf("the server was asked %d times", asked)
 	}
 	server.Close()
-	if code, _, errs := configCheck(t, "", "--server", server.URL); code != ExitFailed || !strings.Contains(errs, "no dlo answers") {
+	if code, _, errs := configCheck(
+		t, "", "--server", server.URL,
+	); code != ExitFailed || !strings.Contains(errs, "no dlo answers") {
 		t.Errorf("no server: exit code %d\n%s", code, errs)
 	}
 }
@@ -119,7 +153,9 @@ func TestConfigCheckWarnsOfPathsThatNoTypeHas(t *testing.T) {
 	}))
 	defer server.Close()
 	const text = "search: {fields: [buyer.fullName, tenant id]}"
-	for _, want := range []string{"dlo: warning: search.fields: no type that the server knows has tenant id, so it finds only JSON bodies\n", ""} {
+	for _, want := range []string{
+		"dlo: warning: search.fields: no type that the server knows has tenant id, so it finds only JSON bodies\n", "",
+	} {
 		if code, _, errs := configCheck(t, text, "--server", server.URL); code != 0 || errs != want {
 			t.Errorf("exit code %d, %q, want %q", code, errs, want)
 		}
@@ -135,7 +171,10 @@ func TestConfigCheckWarnsOfPathsThatNoTypeHas(t *testing.T) {
 func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `{"queues":[{"broker":"main","queue":"sms","scheduled":3,"held":1},{"broker":"main","queue":"email","dead":2},{"broker":"old","queue":"sms"}]}`)
+		io.WriteString(
+			w,
+			`{"queues":[{"broker":"main","queue":"sms","scheduled":3,"held":1},{"broker":"main","queue":"email","dead":2},{"broker":"old","queue":"sms"}]}`,
+		)
 	}))
 	defer server.Close()
 	const warning = "dlo: warning: broker main is not in this file, but 6 of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, add to its entry was: [main]\n"
@@ -143,7 +182,9 @@ func TestConfigCheckNamesLettersThatAreLeftBehind(t *testing.T) {
 		"":                                     {"", ""},
 		"brokers: [{name: prod}]":              {"", warning},
 		"brokers: [{name: prod, was: [main]}]": {"broker prod has the letters of broker main\n", ""},
-		"brokers: [{name: prod, was: [main]}]\nrules: [{name: a, match: {broker: main, queue: sms}}]": {"broker prod has the letters of broker main\n", ""},
+		"brokers: [{name: prod, was: [main]}]\nrules: [{name: a, match: {broker: main, queue: sms}}]": {
+			"broker prod has the letters of broker main\n", "",
+		},
 	} {
 		code, out, errs := configCheck(t, text, "--server", server.URL)
 		if code != 0 || out != want.out+"the configuration is good\n" || errs != want.errs {

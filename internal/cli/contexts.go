@@ -49,7 +49,10 @@ func readContexts(getenv func(string) string) (savedContexts, error) {
 	case err != nil:
 		return s, err
 	case info.Mode().Perm()&0o077 != 0:
-		return s, fmt.Errorf("%s can be read by others, and contains tokens: run chmod 600 %s, and revoke the tokens if others may have read them", path, path)
+		return s, fmt.Errorf(
+			"%s can be read by others, and contains tokens: run chmod 600 %s, and revoke the tokens if others may have read them",
+			path, path,
+		)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -109,7 +112,9 @@ func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	}
 	c := s.find(name)
 	if c == nil {
-		return nil, fmt.Errorf("%w: there is no context %q; dlo context list shows those that dlo login has saved", errUsage, name)
+		return nil, fmt.Errorf(
+			"%w: there is no context %q; dlo context list shows those that dlo login has saved", errUsage, name,
+		)
 	}
 	return c, nil
 }

@@ -37,7 +37,10 @@ func TestContexts(t *testing.T) {
 	run := func(stdin string, args ...string) (string, error) {
 		var out, complaints strings.Builder
 		var commands Commands
-		err := Run(Program{Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &complaints, Version: "test"}, &commands, args)
+		err := Run(Program{
+			Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(stdin),
+			Stdout: &out, Stderr: &complaints, Version: "test",
+		}, &commands, args)
 		return out.String(), err
 	}
 	must := func(want, stdin string, args ...string) {
@@ -93,7 +96,8 @@ func TestContexts(t *testing.T) {
 		t.Errorf("the list shows a token: %s, %v", text, err)
 	}
 	must("first is removed", "", "context", "remove", "first")
-	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "dlo_1") || !strings.Contains(string(text), "dlo_2") {
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "dlo_1") ||
+		!strings.Contains(string(text), "dlo_2") {
 		t.Errorf("%s, %v", text, err)
 	}
 	if err := os.Chmod(file, 0o640); err != nil {
@@ -123,10 +127,23 @@ func TestATokenIsNotSentOn(t *testing.T) {
 		code int
 		want string
 	}{
-		{other.URL + "/dlo/api/v1/me", http.StatusMovedPermanently, "the server redirects to " + other.URL + "/dlo; use that URL with --server"},
-		{other.URL + "/api/v1/me", http.StatusTemporaryRedirect, "the server redirects to " + other.URL + "; use that URL with --server"},
-		{other.URL + "/api/v1/me", http.StatusPermanentRedirect, "the server redirects to " + other.URL + "; use that URL with --server"},
-		{other.URL + "/signin?next=secret", http.StatusFound, "the server redirects to " + other.URL + "/signin, which is not its API; --server needs the URL at which dlo answers"},
+		{
+			other.URL + "/dlo/api/v1/me", http.StatusMovedPermanently,
+			"the server redirects to " + other.URL + "/dlo; use that URL with --server",
+		},
+		{
+			other.URL + "/api/v1/me", http.StatusTemporaryRedirect,
+			"the server redirects to " + other.URL + "; use that URL with --server",
+		},
+		{
+			other.URL + "/api/v1/me", http.StatusPermanentRedirect,
+			"the server redirects to " + other.URL + "; use that URL with --server",
+		},
+		{
+			other.URL + "/signin?next=secret", http.StatusFound,
+			"the server redirects to " + other.URL +
+				"/signin, which is not its API; --server needs the URL at which dlo answers",
+		},
 		{"/signin", http.StatusSeeOther, "/signin, which is not its API"},
 		{"", http.StatusFound, "the server answered 302 Found"},
 	} {
@@ -139,7 +156,10 @@ func TestATokenIsNotSentOn(t *testing.T) {
 		env := map[string]string{"DLO_SERVER": server.URL, "DLO_TOKEN": "dlo_1", "HOME": t.TempDir()}
 		var out, complaints strings.Builder
 		var commands Commands
-		err := Run(Program{Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &complaints, Version: "test"}, &commands, []string{"whoami"})
+		err := Run(Program{
+			Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(""),
+			Stdout: &out, Stderr: &complaints, Version: "test",
+		}, &commands, []string{"whoami"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("a redirect to %q: %v, want %q", c.to, err, c.want)
 		}

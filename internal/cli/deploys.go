@@ -30,13 +30,22 @@ func (c deploysAddCmd) Run(p *Program) error {
 		}
 		body.At = api.At(at)
 	}
-	return add(p, c.answerFlags, "/deploys", body, func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) })
+	return add(
+		p, c.answerFlags, "/deploys", body,
+		func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) },
+	)
 }
 
 type deploysListCmd struct{ answerFlags }
 
 func (c deploysListCmd) Run(p *Program) error {
-	list := listing[api.Deploy]{path: "/deploys", key: "deploys", whole: true, head: []string{"WHEN", "SERVICE", "VERSION", "WHO", "LINK"}, none: "no deploy was marked"}
+	list := listing[api.Deploy]{
+		path:  "/deploys",
+		key:   "deploys",
+		whole: true,
+		head:  []string{"WHEN", "SERVICE", "VERSION", "WHO", "LINK"},
+		none:  "no deploy was marked",
+	}
 	return list.run(p, c.answerFlags, func(d api.Deploy) []string {
 		return []string{ago(d.At, time.Now()), d.Service, d.Version, d.By, d.Link}
 	})

@@ -22,14 +22,20 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	if printed, err := c.fetch(p, http.MethodGet, "/digest", nil, &d); printed || err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by retries; %d paged\n", d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged)
+	fmt.Fprintf(
+		p.Stdout, "since %s: %d groups, %d letters, %d new, %d came back; %d recovered by retries; %d paged\n",
+		d.From.Format("Mon 2 Jan 15:04 MST"), d.Groups, d.Letters, d.New, d.CameBack, d.Recovered, d.Paged,
+	)
 	for _, pause := range d.Pauses {
 		what := pause.Queue
 		if pause.Group != "" {
 			what = pause.Group + " of " + what
 		}
-		fmt.Fprintf(p.Stdout, "retries of %s are paused since %s, by %s; %s\n", deadletter.Visible(what), pause.Since.Format("2 Jan 15:04 MST"), deadletter.Visible(pause.By),
-			deadletter.Plural(pause.Letters, "letter waits", "letters wait"))
+		fmt.Fprintf(
+			p.Stdout, "retries of %s are paused since %s, by %s; %s\n", deadletter.Visible(what),
+			pause.Since.Format("2 Jan 15:04 MST"), deadletter.Visible(pause.By),
+			deadletter.Plural(pause.Letters, "letter waits", "letters wait"),
+		)
 	}
 	if len(d.Lines) == 0 {
 		fmt.Fprintln(p.Stdout, "all quiet: nothing needs you")
@@ -37,9 +43,14 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	}
 	var rows [][]string
 	for _, l := range d.Lines {
-		rows = append(rows, []string{l.Group.ID, "+" + strconv.Itoa(l.Letters), strconv.Itoa(l.Group.Count), l.Group.Severity, l.Group.Status, l.Group.Queue, deadletter.Cut(l.Group.Title, 100), l.Suggestion})
+		rows = append(rows, []string{
+			l.Group.ID, "+" + strconv.Itoa(l.Letters), strconv.Itoa(l.Group.Count), l.Group.Severity, l.Group.Status,
+			l.Group.Queue, deadletter.Cut(l.Group.Title, 100), l.Suggestion,
+		})
 	}
-	if err := printTable(p.Stdout, []string{"GROUP", "NEW", "TOTAL", "SEVERITY", "STATUS", "QUEUE", "WHAT", "BEFORE"}, rows); err != nil {
+	if err := printTable(p.Stdout, []string{
+		"GROUP", "NEW", "TOTAL", "SEVERITY", "STATUS", "QUEUE", "WHAT", "BEFORE",
+	}, rows); err != nil {
 		return err
 	}
 	if d.More > 0 {

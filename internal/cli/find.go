@@ -30,7 +30,9 @@ type lettersCountCmd struct {
 
 func (c lettersCountCmd) Run(p *Program) error {
 	var answer api.Count
-	if printed, err := c.fetch(p, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &answer); printed || err != nil {
+	if printed, err := c.fetch(
+		p, http.MethodGet, "/letters/count?"+url.Values{"q": {c.Query}, "exact": {"1"}}.Encode(), nil, &answer,
+	); printed || err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(p.Stdout, answer.Count)
@@ -87,7 +89,10 @@ func (c lettersBodyCmd) Run(p *Program) error {
 		return err
 	}
 	if c.Out == "" && terminal(p.Stdout) {
-		return fmt.Errorf("%w: the bytes of a letter can control a terminal: write them to a file with --out, or pipe them to another program. dlo letters show prints the letter safely", errUsage)
+		return fmt.Errorf(
+			"%w: the bytes of a letter can control a terminal: write them to a file with --out, or pipe them to another program. dlo letters show prints the letter safely",
+			errUsage,
+		)
 	}
 	answer, err := c.send(p, 0, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+"/body"+c.query(), nil)
 	if err != nil {
@@ -103,7 +108,8 @@ func writeTo(p *Program, name string, write func(io.Writer) error) error {
 	if name == "" {
 		return write(p.Stdout)
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // only the user may read it, because it contains letters
+	// only the user may read it, because it contains letters
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -187,12 +193,18 @@ func (c lettersImportCmd) Run(p *Program) error {
 		err = printJSON(p.Stdout, raw, c.Output == "json")
 	} else {
 		for _, s := range out.Skipped {
-			fmt.Fprintf(p.Stderr, "line %d left out: %s\n", s.Line, deadletter.Visible(strings.TrimSpace(s.Letter+" "+s.Reason)))
+			fmt.Fprintf(
+				p.Stderr, "line %d left out: %s\n", s.Line,
+				deadletter.Visible(strings.TrimSpace(s.Letter+" "+s.Reason)),
+			)
 		}
 		if more := out.SkippedCount - len(out.Skipped); more > 0 {
 			fmt.Fprintf(p.Stderr, "and %d further lines\n", more)
 		}
-		_, err = fmt.Fprintf(p.Stdout, "%d letters imported, %d were already there, %d lines left out\n", out.Imported, out.AlreadyThere, out.SkippedCount)
+		_, err = fmt.Fprintf(
+			p.Stdout, "%d letters imported, %d were already there, %d lines left out\n", out.Imported, out.AlreadyThere,
+			out.SkippedCount,
+		)
 	}
 	switch {
 	case err != nil:

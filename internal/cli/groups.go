@@ -46,11 +46,21 @@ func (c groupsListCmd) Run(p *Program) error {
 		order = "" // the server's default: by urgency, or for resolved groups by when they were resolved
 	}
 	list := listing[api.Group]{
-		path: "/groups", key: "groups", limit: c.Limit, values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
-		head: []string{"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "OVERDUE", "LAST SEEN", "QUEUE", "REASON", "OWNER", "WHAT"}, none: "no group matches",
+		path:   "/groups",
+		key:    "groups",
+		limit:  c.Limit,
+		values: url.Values{"q": {c.Query}, "tab": {c.Tab}, "order": {order}},
+		head: []string{
+			"GROUP", "SEVERITY", "STATUS", "DEAD", "WAITING", "OVERDUE", "LAST SEEN", "QUEUE", "REASON", "OWNER",
+			"WHAT",
+		},
+		none: "no group matches",
 	}
 	return list.run(p, c.answerFlags, func(g api.Group) []string {
-		return []string{g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), strconv.Itoa(g.Overdue), ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100)}
+		return []string{
+			g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), strconv.Itoa(g.Overdue),
+			ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100),
+		}
 	})
 }
 
@@ -100,7 +110,13 @@ func (c groupsShowCmd) Run(p *Program) error {
 		say("shared", fmt.Sprintf("%s = %s in %d of %d", s.Field, s.Value, s.Letters, g.Sampled))
 	}
 	for _, d := range g.Different {
-		say("different", fmt.Sprintf("%s in %d of %d here, in %d of %d that stayed quiet", d.Field+" = "+cmp.Or(d.Value, "(any value)"), d.Here, g.Sampled, d.Otherwise, g.Quiet))
+		say(
+			"different",
+			fmt.Sprintf(
+				"%s in %d of %d here, in %d of %d that stayed quiet", d.Field+" = "+cmp.Or(d.Value, "(any value)"),
+				d.Here, g.Sampled, d.Otherwise, g.Quiet,
+			),
+		)
 	}
 	for _, o := range g.Operations {
 		say("operation", o.ID+" "+string(o.Action)+", "+string(o.State))
@@ -119,7 +135,9 @@ type groupsFlags struct {
 
 // decisionWords returns a sentence that describes a decision and names the command that undoes it.
 func decisionWords(d api.Decision) string {
-	text := strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail) + fmt.Sprintf("; dlo groups undo %d undoes it", d.ID)
+	text := strings.TrimSpace(
+		d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail,
+	) + fmt.Sprintf("; dlo groups undo %d undoes it", d.ID)
 	for _, s := range d.Skipped {
 		text += fmt.Sprintf("; %s %s", s.Group, s.Why)
 	}
@@ -162,7 +180,14 @@ func (c groupActFlags) lettersOfGroups() (actFlags, error) {
 		names[i] = id.String()
 	}
 	q := "state:dead,held group:" + strings.Join(names, ",")
-	return actFlags{answerFlags: c.answerFlags, Query: &q, Reason: c.Reason, DryRun: c.DryRun, Yes: c.Yes, Watch: c.Watch}, err
+	return actFlags{
+		answerFlags: c.answerFlags,
+		Query:       &q,
+		Reason:      c.Reason,
+		DryRun:      c.DryRun,
+		Yes:         c.Yes,
+		Watch:       c.Watch,
+	}, err
 }
 
 type groupsRequeueCmd struct {
@@ -272,7 +297,9 @@ func (c groupsMergeCmd) Run(p *Program) error {
 	if _, err := parsedGroups(append([]string{c.Into}, c.IDs...)); err != nil {
 		return err
 	}
-	return add(p, c.answerFlags, "/groups/"+url.PathEscape(c.Into)+"/merge", api.MergeRequest{Groups: c.IDs}, decisionWords)
+	return add(
+		p, c.answerFlags, "/groups/"+url.PathEscape(c.Into)+"/merge", api.MergeRequest{Groups: c.IDs}, decisionWords,
+	)
 }
 
 type groupsSplitCmd struct {
@@ -294,16 +321,28 @@ type groupsUndoCmd struct {
 
 func (c groupsUndoCmd) Run(p *Program) error {
 	if c.Decision != 0 {
-		return add(p, c.answerFlags, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil, func(d api.Decision) string {
-			return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
-		})
+		return add(
+			p, c.answerFlags, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil,
+			func(d api.Decision) string {
+				return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
+			},
+		)
 	}
-	list := listing[api.Decision]{path: "/groups/decisions", key: "decisions", whole: true, head: []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"}, none: "no decisions in the last seven days"}
+	list := listing[api.Decision]{
+		path:  "/groups/decisions",
+		key:   "decisions",
+		whole: true,
+		head:  []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"},
+		none:  "no decisions in the last seven days",
+	}
 	return list.run(p, c.answerFlags, func(d api.Decision) []string {
 		undone := ""
 		if d.Undone != nil {
 			undone = ago(*d.Undone, time.Now())
 		}
-		return []string{strconv.FormatInt(d.ID, 10), ago(d.At, time.Now()), d.By, strings.TrimSpace(d.Kind + " " + d.Detail), strings.Join(d.Groups, " "), undone}
+		return []string{
+			strconv.FormatInt(d.ID, 10), ago(d.At, time.Now()), d.By, strings.TrimSpace(d.Kind + " " + d.Detail),
+			strings.Join(d.Groups, " "), undone,
+		}
 	})
 }

@@ -44,11 +44,18 @@ type lettersListCmd struct {
 
 func (c lettersListCmd) Run(p *Program) error {
 	list := listing[api.Row]{
-		path: "/letters", key: "letters", values: url.Values{"q": {c.Query}, "order": {c.Order}}, limit: c.Limit,
-		head: []string{"ID", "STATE", "RECEIVED", "QUEUE", "REASON", "TYPE", "ATTEMPTS", "WHAT"}, none: "no letter matches",
+		path:   "/letters",
+		key:    "letters",
+		values: url.Values{"q": {c.Query}, "order": {c.Order}},
+		limit:  c.Limit,
+		head:   []string{"ID", "STATE", "RECEIVED", "QUEUE", "REASON", "TYPE", "ATTEMPTS", "WHAT"},
+		none:   "no letter matches",
 	}
 	return list.run(p, c.answerFlags, func(l api.Row) []string {
-		return []string{string(l.ID), string(l.State), ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type, strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80)}
+		return []string{
+			string(l.ID), string(l.State), ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type,
+			strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80),
+		}
 	})
 }
 
@@ -63,7 +70,9 @@ func (c lettersShowCmd) Run(p *Program) error {
 		return err
 	}
 	var l api.Letter
-	if printed, err := c.fetch(p, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &l); printed || err != nil {
+	if printed, err := c.fetch(
+		p, http.MethodGet, "/letters/"+url.PathEscape(c.ID)+c.query(), nil, &l,
+	); printed || err != nil {
 		return err
 	}
 	line := func(name, value string) { printFact(p.Stdout, name, value) }
@@ -88,7 +97,10 @@ func (c lettersShowCmd) Run(p *Program) error {
 		}
 		fmt.Fprintf(p.Stdout, "\n%s\n", deadletter.VisibleLines(string(indented)))
 		if l.Decoded.UnknownFields > 0 {
-			fmt.Fprintf(p.Stdout, "(%d unknown fields are left out; a requeue sends the stored bytes)\n", l.Decoded.UnknownFields)
+			fmt.Fprintf(
+				p.Stdout, "(%d unknown fields are left out; a requeue sends the stored bytes)\n",
+				l.Decoded.UnknownFields,
+			)
 		}
 	}
 	fmt.Fprintln(p.Stdout)

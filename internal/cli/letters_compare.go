@@ -18,7 +18,9 @@ type lettersCompareCmd struct {
 
 func (c lettersCompareCmd) Run(p *Program) error {
 	var answer api.Comparison
-	if printed, err := c.fetch(p, http.MethodGet, "/letters/compare?"+url.Values{"a": {c.A}, "b": {c.B}}.Encode(), nil, &answer); printed || err != nil {
+	if printed, err := c.fetch(
+		p, http.MethodGet, "/letters/compare?"+url.Values{"a": {c.A}, "b": {c.B}}.Encode(), nil, &answer,
+	); printed || err != nil {
 		return err
 	}
 	side := func(value *string) string {
@@ -34,7 +36,9 @@ func (c lettersCompareCmd) Run(p *Program) error {
 		}
 	}
 	if len(rows) > 0 {
-		if err := printTable(p.Stdout, []string{"OF", "FIELD", "OUTCOME", "A " + answer.A.ID.Short(), "B " + answer.B.ID.Short()}, rows); err != nil {
+		if err := printTable(p.Stdout, []string{
+			"OF", "FIELD", "OUTCOME", "A " + answer.A.ID.Short(), "B " + answer.B.ID.Short(),
+		}, rows); err != nil {
 			return err
 		}
 	}

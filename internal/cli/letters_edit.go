@@ -35,9 +35,17 @@ func (c lettersEditCmd) Run(p *Program) error {
 			return err
 		}
 		if !json.Valid(patch) {
-			return fmt.Errorf(`%w: --patch is not JSON; it looks like '[{"op":"replace","path":"/template/name","value":"welcome_v2"}]'`, errUsage)
+			return fmt.Errorf(
+				`%w: --patch is not JSON; it looks like '[{"op":"replace","path":"/template/name","value":"welcome_v2"}]'`,
+				errUsage,
+			)
 		}
-		request := lettersRequeueCmd{actFlags: c.actFlags, paceFlags: c.paceFlags, holdFlag: c.holdFlag, restoredFlag: c.restoredFlag}.pace()
+		request := lettersRequeueCmd{
+			actFlags:     c.actFlags,
+			paceFlags:    c.paceFlags,
+			holdFlag:     c.holdFlag,
+			restoredFlag: c.restoredFlag,
+		}.pace()
 		request.Patch = patch
 		return c.act(p, deadletter.VerbEdit, request)
 	}
@@ -47,13 +55,21 @@ func (c lettersEditCmd) Run(p *Program) error {
 // editOne edits the one letter whose id is on the command line.
 func (c lettersEditCmd) editOne(p *Program) error {
 	if c.Query != nil || len(c.IDs) != 1 {
-		return fmt.Errorf("%w: --json, --body, --header and --property edit one letter: give its id; --patch edits many", errUsage)
+		return fmt.Errorf(
+			"%w: --json, --body, --header and --property edit one letter: give its id; --patch edits many", errUsage,
+		)
 	}
 	ids, err := c.ids(p)
 	if err != nil {
 		return err
 	}
-	request := api.RevisionRequest{Properties: c.Set, Headers: map[string]json.RawMessage{}, Reason: c.Reason, DryRun: c.DryRun, Requeue: !c.Stored}
+	request := api.RevisionRequest{
+		Properties: c.Set,
+		Headers:    map[string]json.RawMessage{},
+		Reason:     c.Reason,
+		DryRun:     c.DryRun,
+		Requeue:    !c.Stored,
+	}
 	switch {
 	case c.Patch != "":
 		if request.Patch, err = flagText(p, c.Patch); err != nil {
@@ -84,7 +100,10 @@ func (c lettersEditCmd) editOne(p *Program) error {
 		}
 	}
 	var a api.Edited
-	if printed, err := c.fetch(p, http.MethodPost, "/letters/"+url.PathEscape(string(ids[0]))+"/revisions", request, &a, "Idempotency-Key", rand.Text()); printed || err != nil {
+	if printed, err := c.fetch(
+		p, http.MethodPost, "/letters/"+url.PathEscape(string(ids[0]))+"/revisions", request, &a, "Idempotency-Key",
+		rand.Text(),
+	); printed || err != nil {
 		return err
 	}
 	printEdited(p.Stdout, &a)

@@ -27,7 +27,10 @@ type loginCmd struct {
 func (c loginCmd) Run(p *Program) error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
-		return fmt.Errorf("%w: %q is not a URL such as https://dlo.example.com", errUsage, serverFlags{Server: c.URL}.displayAddress())
+		return fmt.Errorf(
+			"%w: %q is not a URL such as https://dlo.example.com", errUsage,
+			serverFlags{Server: c.URL}.displayAddress(),
+		)
 	}
 	server := strings.TrimSuffix(u.String(), "/")
 	token, err := readToken(p)
@@ -49,7 +52,10 @@ func (c loginCmd) Run(p *Program) error {
 	if err := saved.write(p.Getenv); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "You are %s at %s. The context %s is in use.\n", deadletter.Visible(me.Name), server, deadletter.Visible(name))
+	_, err = fmt.Fprintf(
+		p.Stdout, "You are %s at %s. The context %s is in use.\n", deadletter.Visible(me.Name), server,
+		deadletter.Visible(name),
+	)
 	return err
 }
 
@@ -136,7 +142,9 @@ func changeContexts(p *Program, name string, change func(*savedContexts), done s
 		return err
 	}
 	if saved.find(name) == nil {
-		return fmt.Errorf("%w: there is no context %q; dlo context list shows those that dlo login has saved", errUsage, name)
+		return fmt.Errorf(
+			"%w: there is no context %q; dlo context list shows those that dlo login has saved", errUsage, name,
+		)
 	}
 	change(&saved)
 	if err := saved.write(p.Getenv); err != nil {

@@ -17,7 +17,10 @@ var exitCodes = []struct{ code, what string }{
 	{"0", "done"},
 	{"1", "failed, or no letter was changed"},
 	{"2", "a mistake in the command line, a query or the configuration"},
-	{"3", "partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running; a drill left failures out"},
+	{
+		"3",
+		"partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running; a drill left failures out",
+	},
 	{"4", "another dlo holds the store"},
 }
 
@@ -26,7 +29,9 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	root := tree(parser.Model.Node, "")
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH DLO 1 \"\" \"dlo %s\" \"Dead Letter Office\"\n", escapeTroff(p.Version))
-	b.WriteString(".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n")
+	b.WriteString(
+		".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n",
+	)
 	b.WriteString(troffLine(root.help))
 	b.WriteString(troffLine("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
 	b.WriteString(".SH COMMANDS\n")
@@ -42,7 +47,11 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 			b.WriteString(".TP\n.B " + escapeTroff(flagWords(f)) + "\n" + troffLine(f.Help+defaultWords(f)))
 		}
 	})
-	b.WriteString(".SH QUERIES\n" + troffLine("A query is a list of terms with spaces between them, and all of them must match. A comma is OR within a field, a leading minus negates a term, a text with spaces needs quotes, and a star stands for any text. Text without a field is searched for in the words of letters."))
+	b.WriteString(
+		".SH QUERIES\n" + troffLine(
+			"A query is a list of terms with spaces between them, and all of them must match. A comma is OR within a field, a leading minus negates a term, a text with spaces needs quotes, and a star stands for any text. Text without a field is searched for in the words of letters.",
+		),
+	)
 	for _, h := range query.Help() {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s", escapeTroff(h.Example), troffLine(h.Help+"."))
 	}
@@ -52,10 +61,19 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	}
 	b.WriteString(".SH ENVIRONMENT\n")
 	for _, v := range []struct{ name, what string }{
-		{"DLO_CONFIG", "the configuration file of serve, drill and config check; its listen is where clients look for the server if nothing else names one"},
+		{
+			"DLO_CONFIG",
+			"the configuration file of serve, drill and config check; its listen is where clients look for the server if nothing else names one",
+		},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
-		{"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL", "the settings store, and url and management of the broker named main"},
-		{"DLO_SERVER, DLO_TOKEN", "the server that clients talk to, and the token that they send as a bearer token; both come before a saved context"},
+		{
+			"DLO_STORE, DLO_AMQP_URL, DLO_MANAGEMENT_URL",
+			"the settings store, and url and management of the broker named main",
+		},
+		{
+			"DLO_SERVER, DLO_TOKEN",
+			"the server that clients talk to, and the token that they send as a bearer token; both come before a saved context",
+		},
 		{"DLO_CONTEXT", "the saved context that clients use"},
 		{"NO_COLOR", "not needed: output never has colour"},
 	} {
@@ -94,5 +112,7 @@ func troffLine(text string) string {
 
 // escapeTroff escapes the characters that have a special meaning in troff.
 func escapeTroff(text string) string {
-	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(text)
+	return strings.NewReplacer(
+		`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`,
+	).Replace(text)
 }

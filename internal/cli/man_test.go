@@ -14,10 +14,16 @@ func TestTheManualIsWellFormed(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
 	var out strings.Builder
-	if err := Run(Program{Ctx: t.Context(), Getenv: os.Getenv, Stdin: nil, Stdout: &out, Stderr: &out, Version: "test", Check: nil}, &Commands{}, []string{"man"}); err != nil {
+	if err := Run(Program{
+		Ctx: t.Context(), Getenv: os.Getenv, Stdin: nil, Stdout: &out, Stderr: &out, Version: "test", Check: nil,
+	}, &Commands{}, []string{"man"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, wanted := range []string{".TH DLO 1", `.SS "dlo letters requeue [<ids> ...] [flags]"`, `\-\-canary\-wait`, `.SS "dlo queues pause <queue> [flags]"`, `.SS "dlo groups resume <group> [flags]"`, ".SH EXIT STATUS", "header.x\\-tenant:48213"} {
+	for _, wanted := range []string{
+		".TH DLO 1", `.SS "dlo letters requeue [<ids> ...] [flags]"`, `\-\-canary\-wait`,
+		`.SS "dlo queues pause <queue> [flags]"`, `.SS "dlo groups resume <group> [flags]"`, ".SH EXIT STATUS",
+		"header.x\\-tenant:48213",
+	} {
 		if !strings.Contains(out.String(), wanted) {
 			t.Errorf("%s is missing", wanted)
 		}

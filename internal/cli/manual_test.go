@@ -34,7 +34,10 @@ func TestTheManualHasEveryCommand(t *testing.T) {
 	}
 	tree(parser.Model.Node, "").each(func(c command) {
 		if c.path != "" && len(c.subs) == 0 {
-			fmt.Fprintf(&table, "| `dlo %s` | %s |\n", c.path, strings.ReplaceAll(strings.TrimSuffix(c.help, ".")+".", "|", "\\|"))
+			fmt.Fprintf(
+				&table, "| `dlo %s` | %s |\n", c.path,
+				strings.ReplaceAll(strings.TrimSuffix(c.help, ".")+".", "|", "\\|"),
+			)
 		}
 	})
 	text, err := os.ReadFile(path)

@@ -76,7 +76,10 @@ func (o operation) print(out io.Writer) error {
 // letters was skipped, failed, came back, is in doubt or was cancelled. Otherwise it returns nil.
 func (o operation) outcome(server string) error {
 	at := fmt.Sprintf("see %s/operations/%s", server, o.ID)
-	left := o.count(deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt, deadletter.ResultCancelled)
+	left := o.count(
+		deadletter.ResultSkipped, deadletter.ResultFailed, deadletter.ResultReturned, deadletter.ResultInDoubt,
+		deadletter.ResultCancelled,
+	)
 	bad := left + o.count(deadletter.ResultCameBack)
 	switch {
 	case o.State == deadletter.OperationStopped:
@@ -103,7 +106,9 @@ func (o operation) isOver() bool {
 
 const (
 	watchEvery = 500 * time.Millisecond
-	watchBlind = 2 * time.Minute // how long to keep watching while the server does not respond; operations survive a restart of dlo
+	// how long to keep watching while the server does not respond; operations survive a restart of
+	// dlo
+	watchBlind = 2 * time.Minute
 )
 
 // watch asks the server for the state of an operation until the operation is over. It then prints
@@ -120,7 +125,9 @@ func (f answerFlags) watch(p *Program, id string) error {
 		}
 		if p.Ctx.Err() != nil {
 			progress.end()
-			return fmt.Errorf("%w: %s continues on the server; watch it with: dlo operations watch %s", errPartly, id, id)
+			return fmt.Errorf(
+				"%w: %s continues on the server; watch it with: dlo operations watch %s", errPartly, id, id,
+			)
 		}
 		if errors.Is(err, errSilent) && time.Since(seen) < watchBlind {
 			time.Sleep(watchEvery)
@@ -157,9 +164,18 @@ type operationsListCmd struct {
 }
 
 func (c operationsListCmd) Run(p *Program) error {
-	list := listing[operation]{path: "/operations", key: "operations", limit: c.Limit, head: []string{"ID", "ACTION", "STATE", "LETTERS", "STARTED", "WHO", "WHAT", "REASON"}, none: "there are no operations"}
+	list := listing[operation]{
+		path:  "/operations",
+		key:   "operations",
+		limit: c.Limit,
+		head:  []string{"ID", "ACTION", "STATE", "LETTERS", "STARTED", "WHO", "WHAT", "REASON"},
+		none:  "there are no operations",
+	}
 	return list.run(p, c.answerFlags, func(o operation) []string {
-		return []string{o.ID, string(o.Action), string(o.State), strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By, o.words(), o.Reason}
+		return []string{
+			o.ID, string(o.Action), string(o.State), strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By,
+			o.words(), o.Reason,
+		}
 	})
 }
 
@@ -240,7 +256,9 @@ func printOperation(p *Program, o *api.OperationLetters) error {
 		if l.Twice {
 			twice = "perhaps twice"
 		}
-		rows = append(rows, []string{string(l.Letter), l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice})
+		rows = append(rows, []string{
+			string(l.Letter), l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice,
+		})
 	}
 	fmt.Fprintln(p.Stdout)
 	if err := printTable(p.Stdout, []string{"LETTER", "QUEUE", "RESULT", "WHY", "SENT"}, rows); err != nil {

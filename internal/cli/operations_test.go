@@ -21,22 +21,106 @@ func TestHowAnOperationEnds(t *testing.T) {
 		code    int
 		sayings string
 	}{
-		{"all quiet", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 3}}, true, 0, ""},
-		{"dlo could not see", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}}, true, 0, ""},
-		{"some came back", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 2, "came_back": 1}}, true, exitPartly, "2 of 3 letters"},
-		{"all came back", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"came_back": 3}}, true, exitPartly, "0 of 3 letters"},
-		{"returned and in doubt", api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 1, "returned": 1, "in_doubt": 1}}, true, exitPartly, "1 of 3 letters"},
-		{"all skipped", api.Operation{State: "done", Phase: "over", Total: 2, Counts: map[string]int{"skipped": 2}}, true, ExitFailed, "no letter was changed"},
-		{"cancelled before it began", api.Operation{State: "cancelled", Phase: "over", Total: 2, Counts: map[string]int{"cancelled": 2}}, true, ExitFailed, "no letter was changed"},
-		{"cancelled, and some are watched", api.Operation{State: "cancelled", Phase: "sending", Total: 2, Counts: map[string]int{"cancelled": 1, "confirmed": 1}}, false, exitPartly, "1 of 2"},
-		{"stopped by itself", api.Operation{State: "stopped", Phase: "sending", Why: "6 % came back", Total: 2, Counts: map[string]int{"pending": 2}}, true, exitPartly, "stopped automatically: 6 % came back"},
-		{"paused", api.Operation{State: "paused", Phase: "sending", Total: 2, Counts: map[string]int{"pending": 2}}, false, 0, ""},
-		{"watched", api.Operation{State: "running", Phase: "watching", Total: 2, Counts: map[string]int{"confirmed": 2}}, false, 0, ""},
+		{
+			"all quiet",
+			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 3}},
+			true,
+			0,
+			"",
+		},
+		{
+			"dlo could not see",
+			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}},
+			true,
+			0,
+			"",
+		},
+		{
+			"some came back",
+			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 2, "came_back": 1}},
+			true,
+			exitPartly,
+			"2 of 3 letters",
+		},
+		{
+			"all came back",
+			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"came_back": 3}},
+			true,
+			exitPartly,
+			"0 of 3 letters",
+		},
+		{
+			"returned and in doubt",
+			api.Operation{
+				State:  "done",
+				Phase:  "over",
+				Total:  3,
+				Counts: map[string]int{"quiet": 1, "returned": 1, "in_doubt": 1},
+			},
+			true,
+			exitPartly,
+			"1 of 3 letters",
+		},
+		{
+			"all skipped",
+			api.Operation{State: "done", Phase: "over", Total: 2, Counts: map[string]int{"skipped": 2}},
+			true,
+			ExitFailed,
+			"no letter was changed",
+		},
+		{
+			"cancelled before it began",
+			api.Operation{State: "cancelled", Phase: "over", Total: 2, Counts: map[string]int{"cancelled": 2}},
+			true,
+			ExitFailed,
+			"no letter was changed",
+		},
+		{
+			"cancelled, and some are watched",
+			api.Operation{
+				State:  "cancelled",
+				Phase:  "sending",
+				Total:  2,
+				Counts: map[string]int{"cancelled": 1, "confirmed": 1},
+			},
+			false,
+			exitPartly,
+			"1 of 2",
+		},
+		{
+			"stopped by itself",
+			api.Operation{
+				State:  "stopped",
+				Phase:  "sending",
+				Why:    "6 % came back",
+				Total:  2,
+				Counts: map[string]int{"pending": 2},
+			},
+			true,
+			exitPartly,
+			"stopped automatically: 6 % came back",
+		},
+		{
+			"paused",
+			api.Operation{State: "paused", Phase: "sending", Total: 2, Counts: map[string]int{"pending": 2}},
+			false,
+			0,
+			"",
+		},
+		{
+			"watched",
+			api.Operation{State: "running", Phase: "watching", Total: 2, Counts: map[string]int{"confirmed": 2}},
+			false,
+			0,
+			"",
+		},
 	} {
 		var said strings.Builder
 		c.op.ID = "O-7"
 		op := operation{c.op}
-		if code := ExitCode(op.outcome("http://dlo"), &said); op.isOver() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
+		if code := ExitCode(
+			op.outcome("http://dlo"), &said,
+		); op.isOver() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
 			t.Errorf("%s: over %v, code %d, %s", c.name, op.isOver(), code, said.String())
 		}
 	}
@@ -47,11 +131,17 @@ func TestHowAnOperationEnds(t *testing.T) {
 func TestNoServerAnswers(t *testing.T) {
 	t.Parallel()
 	var out, errs strings.Builder
-	err := Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Version: "test", Check: nil}, &Commands{}, []string{"letters", "count", "--server", "http://127.0.0.1:1"})
+	err := Run(Program{
+		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out,
+		Stderr: &errs, Version: "test", Check: nil,
+	}, &Commands{}, []string{"letters", "count", "--server", "http://127.0.0.1:1"})
 	if !errors.Is(err, errSilent) || !strings.Contains(err.Error(), "check that it is running") {
 		t.Error(err)
 	}
-	if err := Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Version: "test", Check: nil}, &Commands{}, []string{"letters", "count", "--server", "nonsense"}); !errors.Is(err, errUsage) {
+	if err := Run(Program{
+		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out,
+		Stderr: &errs, Version: "test", Check: nil,
+	}, &Commands{}, []string{"letters", "count", "--server", "nonsense"}); !errors.Is(err, errUsage) {
 		t.Error(err)
 	}
 }
@@ -61,7 +151,15 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	var out strings.Builder
 	g := newProgress(&out)
 	for i := range 101 {
-		g.show(operation{api.Operation{ID: "O-7", State: "running", Phase: "sending", Total: 100, Counts: map[string]int{string(deadletter.ResultPending): 100 - i, "confirmed": i}}})
+		g.show(operation{
+			api.Operation{
+				ID:     "O-7",
+				State:  "running",
+				Phase:  "sending",
+				Total:  100,
+				Counts: map[string]int{string(deadletter.ResultPending): 100 - i, "confirmed": i},
+			},
+		})
 	}
 	g.end()
 	if n := strings.Count(out.String(), "\n"); n != 11 || strings.ContainsAny(out.String(), "\r\x1b") {
@@ -75,11 +173,14 @@ func TestNoErrorShowsAPassword(t *testing.T) {
 	garbled := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "no JSON") }))
 	t.Cleanup(garbled.Close)
 	for _, server := range []string{
-		"http://ann:s3cret@127.0.0.1:1", "http://ann:s3cret@127.0.0.1:1/", "ann:s3cret@host", "ftp://ann:s3cret@host", "http://ann:s3cret%zz@host", "http://ann:s3cret@host:port",
+		"http://ann:s3cret@127.0.0.1:1", "http://ann:s3cret@127.0.0.1:1/", "ann:s3cret@host", "ftp://ann:s3cret@host",
+		"http://ann:s3cret%zz@host", "http://ann:s3cret@host:port",
 		strings.Replace(garbled.URL, "://", "://ann:s3cret@", 1),
 	} {
 		var into struct{}
-		err := serverFlags{Server: server}.call(&Program{Ctx: t.Context(), Getenv: func(string) string { return "" }}, http.MethodGet, "/queues", nil, &into)
+		err := serverFlags{Server: server}.call(&Program{
+			Ctx: t.Context(), Getenv: func(string) string { return "" },
+		}, http.MethodGet, "/queues", nil, &into)
 		if err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", server, err)
 		}

@@ -24,7 +24,9 @@ type answerFlags struct {
 
 // fetch calls the server and decodes the response into the value that "into" points to. If --output
 // asks for JSON, fetch prints the response instead, and the result "printed" is true.
-func (f answerFlags) fetch(p *Program, method, path string, body, into any, headers ...string) (printed bool, err error) {
+func (f answerFlags) fetch(
+	p *Program, method, path string, body, into any, headers ...string,
+) (printed bool, err error) {
 	var raw json.RawMessage
 	if err := f.call(p, method, path, body, &raw, headers...); err != nil {
 		return false, err

@@ -25,8 +25,11 @@ type Program struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string
-	Check   func(config.Config) error                                               // reports errors that only the server's parts find in a valid configuration; nil skips this check
-	Ask     func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) // reports what each broker in the configuration permits dlo to do
+	// reports errors that only the server's parts find in a valid configuration; nil skips this
+	// check
+	Check func(config.Config) error
+	// reports what each broker in the configuration permits dlo to do
+	Ask func(context.Context, config.Config) ([]deadletter.BrokerStatus, error)
 	// Look reads vhosts of a broker. The parameter "management" is the URL of its management API. If
 	// "vhosts" is empty, Look reads all vhosts.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
@@ -109,7 +112,8 @@ func Parse(p Program, commands any, args []string, options ...kong.Option) (*kon
 func arguments(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
-		if (args[i] == "-q" || args[i] == "--query") && i+1 < len(args) && len(args[i+1]) > 2 && args[i+1][0] == '-' && args[i+1][1] != '-' {
+		if (args[i] == "-q" || args[i] == "--query") && i+1 < len(args) && len(args[i+1]) > 2 && args[i+1][0] == '-' &&
+			args[i+1][1] != '-' {
 			out = append(out, "--query="+args[i+1])
 			i++
 			continue
@@ -122,7 +126,9 @@ func arguments(args []string) []string {
 // newParser returns the parser for the command line.
 func newParser(commands any, p Program, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(commands, append([]kong.Option{
-		kong.Name("dlo"), kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."), kong.Writers(p.Stdout, p.Stderr), kong.UsageOnError(),
+		kong.Name("dlo"),
+		kong.Description("Dead Letter Office takes over every message that a RabbitMQ consumer gave up on."),
+		kong.Writers(p.Stdout, p.Stderr), kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(p.Ctx, (*context.Context)(nil)), kong.Bind(&p),
 	}, options...)...)

@@ -41,7 +41,13 @@ func (g *progress) show(o operation) {
 		return
 	}
 	full := int(share * barWidth)
-	line := deadletter.Cut(fmt.Sprintf("%s [%s%s] %d of %d, %s", o.ID, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), gone, o.Total, o.words()), lineWidth)
+	line := deadletter.Cut(
+		fmt.Sprintf(
+			"%s [%s%s] %d of %d, %s", o.ID, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), gone,
+			o.Total, o.words(),
+		),
+		lineWidth,
+	)
 	fmt.Fprintf(g.out, "\r%-*s", g.width, line)
 	g.width = len(line)
 }

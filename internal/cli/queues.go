@@ -56,7 +56,10 @@ func (c queuesDrainCmd) Run(p *Program) error {
 		select {
 		case <-time.After(watchEvery):
 		case <-p.Ctx.Done():
-			return fmt.Errorf("%w: %s continues on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly, d.ID, d.ID)
+			return fmt.Errorf(
+				"%w: %s continues on the server; dlo queues drains shows it, dlo queues stop %s ends it", errPartly,
+				d.ID, d.ID,
+			)
 		}
 		var answer struct {
 			Drains []json.RawMessage `json:"drains"`
@@ -101,13 +104,22 @@ func (c queuesDrainCmd) Run(p *Program) error {
 type queuesDrainsCmd struct{ answerFlags }
 
 func (c queuesDrainsCmd) Run(p *Program) error {
-	list := listing[api.Drain]{path: "/queues/drains", key: "drains", whole: true, head: []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"}, none: "there are no drains"}
+	list := listing[api.Drain]{
+		path:  "/queues/drains",
+		key:   "drains",
+		whole: true,
+		head:  []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"},
+		none:  "there are no drains",
+	}
 	return list.run(p, c.answerFlags, func(d api.Drain) []string {
 		of := "all"
 		if d.Count > 0 {
 			of = strconv.Itoa(d.Count)
 		}
-		return []string{d.ID, string(d.State), d.Broker, d.Queue, strconv.Itoa(d.Taken), of, ago(d.StartedAt, time.Now()), d.By, d.Why}
+		return []string{
+			d.ID, string(d.State), d.Broker, d.Queue, strconv.Itoa(d.Taken), of, ago(d.StartedAt, time.Now()), d.By,
+			d.Why,
+		}
 	})
 }
 

@@ -53,13 +53,28 @@ type queuesListCmd struct {
 
 func (c queuesListCmd) Run(p *Program) error {
 	if c.Inboxes {
-		list := listing[api.Inbox]{path: "/queues", key: "inboxes", whole: true, head: []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"}, none: "there are no inboxes"}
+		list := listing[api.Inbox]{
+			path:  "/queues",
+			key:   "inboxes",
+			whole: true,
+			head:  []string{"BROKER", "VHOST", "INBOX", "CONNECTED", "DRAINED", "DEPTH", "NOTE"},
+			none:  "there are no inboxes",
+		}
 		return list.run(p, c.answerFlags, func(i api.Inbox) []string {
-			return []string{i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), queueNumber(i.Depth), i.Note}
+			return []string{
+				i.Broker, i.VHost, i.Queue, yesNo(i.Connected), yesNo(i.Draining), queueNumber(i.Depth), i.Note,
+			}
 		})
 	}
 	list := listing[api.Queue]{
-		path: "/queues", key: "queues", whole: true, head: []string{"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES", "GROUPS HELD BACK"}, none: "no letter died in any queue yet",
+		path:  "/queues",
+		key:   "queues",
+		whole: true,
+		head: []string{
+			"BROKER", "VHOST", "QUEUE", "SCHEDULED", "DEAD", "HELD", "DEPTH", "CONSUMERS", "RETRIES",
+			"GROUPS HELD BACK",
+		},
+		none: "no letter died in any queue yet",
 	}
 	return list.run(p, c.answerFlags, func(q api.Queue) []string {
 		var groups []string
@@ -67,7 +82,8 @@ func (c queuesListCmd) Run(p *Program) error {
 			groups = append(groups, g.Group+" "+g.State)
 		}
 		return []string{
-			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held), queueNumber(q.Depth), queueNumber(q.Consumers),
+			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held),
+			queueNumber(q.Depth), queueNumber(q.Consumers),
 			queueRetries(q, time.Now()), strings.Join(groups, ", "),
 		}
 	})

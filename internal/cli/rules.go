@@ -75,7 +75,9 @@ func printRules(out io.Writer, rules []api.Rule) error {
 		if i == last {
 			number = ""
 		}
-		rows = append(rows, []string{number, r.Name, whenWords(r, i == last), retryWords(r), severityWords(r, rules[last].Severity)})
+		rows = append(rows, []string{
+			number, r.Name, whenWords(r, i == last), retryWords(r), severityWords(r, rules[last].Severity),
+		})
 	}
 	return printTable(out, []string{"NO", "RULE", "WHEN", "RETRIES", "SEVERITY"}, rows)
 }
@@ -167,7 +169,15 @@ type rulesTestCmd struct {
 // set.
 func (c rulesTestCmd) facts() *api.Facts {
 	facts := api.Facts{
-		Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Exchange: c.Exchange, Key: c.Key, Reason: c.Reason, Type: c.Type, Error: c.Error, Attempts: c.Attempts,
+		Broker:   c.Broker,
+		VHost:    c.VHost,
+		Queue:    c.Queue,
+		Exchange: c.Exchange,
+		Key:      c.Key,
+		Reason:   c.Reason,
+		Type:     c.Type,
+		Error:    c.Error,
+		Attempts: c.Attempts,
 	}
 	if len(c.Header) > 0 {
 		facts.Headers = c.Header
@@ -203,7 +213,10 @@ func (c rulesTestCmd) body() (api.RuleTestRequest, error) {
 	case c.Query != "":
 		return api.RuleTestRequest{Query: &c.Query, Limit: &c.Limit}, nil
 	case facts == nil:
-		return none, fmt.Errorf("%w: name a letter, a query, or facts such as --queue and --reason; or rules to be tried, with --config", errUsage)
+		return none, fmt.Errorf(
+			"%w: name a letter, a query, or facts such as --queue and --reason; or rules to be tried, with --config",
+			errUsage,
+		)
 	}
 	return api.RuleTestRequest{Facts: facts}, nil
 }
@@ -292,7 +305,9 @@ func printWhatIf(p *Program, raw json.RawMessage) error {
 	printLooked(p, a)
 	var rows [][]string
 	for _, r := range a.Rules {
-		rows = append(rows, []string{r.Rule, strconv.Itoa(r.Letters), strconv.Itoa(r.Retry), strconv.Itoa(r.Dead), strconv.Itoa(r.Discard)})
+		rows = append(rows, []string{
+			r.Rule, strconv.Itoa(r.Letters), strconv.Itoa(r.Retry), strconv.Itoa(r.Dead), strconv.Itoa(r.Discard),
+		})
 	}
 	return printTable(p.Stdout, []string{"RULE", "LETTERS", "RETRY", "DEAD", "DISCARD"}, rows)
 }
@@ -308,6 +323,10 @@ func printLooked(p *Program, a api.WhatIf) {
 		fmt.Fprintf(p.Stderr, "%d more were not looked at: time ran out\n", a.Late)
 	}
 	if a.LeftOut > 0 {
-		fmt.Fprintf(p.Stderr, "%d letters were left out: they are gone, are in queues that you may not see, or are test letters of dlo\n", a.LeftOut)
+		fmt.Fprintf(
+			p.Stderr,
+			"%d letters were left out: they are gone, are in queues that you may not see, or are test letters of dlo\n",
+			a.LeftOut,
+		)
 	}
 }

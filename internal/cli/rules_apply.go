@@ -39,14 +39,18 @@ func (a applied) changedCount() (n int) {
 func (c rulesApplyCmd) Run(p *Program) error {
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	if !c.Yes && !c.DryRun && !ask {
-		return fmt.Errorf("%w: rules apply needs --yes when there is no terminal to ask on; --dry-run says what it would change", errUsage)
+		return fmt.Errorf(
+			"%w: rules apply needs --yes when there is no terminal to ask on; --dry-run says what it would change",
+			errUsage,
+		)
 	}
 	if ask {
 		dry, _, err := c.apply(p, true)
 		if err != nil {
 			return err
 		}
-		if err := dry.print(p.Stderr); err != nil { // on stderr, because the final output goes to stdout, which may be a file
+		// on stderr, because the final output goes to stdout, which may be a file
+		if err := dry.print(p.Stderr); err != nil {
 			return err
 		}
 		if dry.changedCount() == 0 {
@@ -77,7 +81,9 @@ func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessa
 	if err != nil {
 		return a, nil, err
 	}
-	answer, err := c.send(p, 0, http.MethodPost, "/rules/apply", bytes.NewReader(body), "Content-Type", "application/json")
+	answer, err := c.send(
+		p, 0, http.MethodPost, "/rules/apply", bytes.NewReader(body), "Content-Type", "application/json",
+	)
 	if err != nil {
 		return a, nil, err
 	}
@@ -100,7 +106,9 @@ func (a applied) print(out io.Writer) error {
 		for _, id := range c.Examples {
 			examples = append(examples, string(id))
 		}
-		rows = append(rows, []string{decidedWords(c.From), decidedWords(c.To), strconv.Itoa(c.Letters), strings.Join(examples, " ")})
+		rows = append(rows, []string{
+			decidedWords(c.From), decidedWords(c.To), strconv.Itoa(c.Letters), strings.Join(examples, " "),
+		})
 	}
 	if len(rows) > 0 {
 		if err := printTable(out, []string{"FROM", "TO", "LETTERS", "SUCH AS"}, rows); err != nil {

@@ -15,12 +15,19 @@ import (
 
 func TestTheFactsThatAreAsked(t *testing.T) {
 	t.Parallel()
-	c := rulesTestCmd{Queue: "sms", Header: map[string]string{"a": "b"}, Field: map[string]string{"p.q": "1"}, Attempts: 2}
+	c := rulesTestCmd{
+		Queue:    "sms",
+		Header:   map[string]string{"a": "b"},
+		Field:    map[string]string{"p.q": "1"},
+		Attempts: 2,
+	}
 	body, err := c.body()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := json.Marshal(body); string(got) != `{"facts":{"queue":"sms","headers":{"a":"b"},"fields":{"p.q":["1"]},"attempts":2}}` {
+	if got, _ := json.Marshal(
+		body,
+	); string(got) != `{"facts":{"queue":"sms","headers":{"a":"b"},"fields":{"p.q":["1"]},"attempts":2}}` {
 		t.Error(string(got))
 	}
 }
@@ -31,9 +38,12 @@ func TestTheFactsThatAreAsked(t *testing.T) {
 func TestATestAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := printRuleTest(&Program{Stdout: &out}, json.RawMessage(`{"rule":"b\u001b[31m","was":"a","decision":{"action":"retry","retry":2,"delay":"9.5s","earliest":"9s","latest":"11s","severity":"page","why":"retry 2 of 3 in 9.5s"},"steps":[
+	err := printRuleTest(
+		&Program{Stdout: &out},
+		json.RawMessage(`{"rule":"b\u001b[31m","was":"a","decision":{"action":"retry","retry":2,"delay":"9.5s","earliest":"9s","latest":"11s","severity":"page","why":"retry 2 of 3 in 9.5s"},"steps":[
 		{"rule":"a","matched":false,"applies":false,"clauses":[{"field":"reason","want":"rejected","fits":true},{"field":"queue","want":"billing.*","fits":false},{"field":"type","want":"T","fits":false}]},
-		{"rule":"b\u001b[31m","matched":true,"applies":true,"clauses":[]},{"rule":"c","matched":true,"applies":false,"clauses":[]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]}`))
+		{"rule":"b\u001b[31m","matched":true,"applies":true,"clauses":[]},{"rule":"c","matched":true,"applies":false,"clauses":[]},{"rule":"default","matched":true,"applies":false,"clauses":[]}]}`),
+	)
 	want := `rule b\x1b[31m applies: retry 2 in 9.5s, between 9s and 11s
 rule a applied last
 NO  RULE       APPLIES  WHY NOT
@@ -47,7 +57,12 @@ NO  RULE       APPLIES  WHY NOT
 	}
 
 	out.Reset()
-	err = printRuleTest(&Program{Stdout: &out}, json.RawMessage(`{"rule":"noise","decision":{"action":"discard","severity":"","why":"known noise"},"steps":[]}`))
+	err = printRuleTest(
+		&Program{Stdout: &out},
+		json.RawMessage(
+			`{"rule":"noise","decision":{"action":"discard","severity":"","why":"known noise"},"steps":[]}`,
+		),
+	)
 	if err != nil || !strings.HasPrefix(out.String(), "rule noise applies: discarded at once, as known noise\n") {
 		t.Error(out.String(), err)
 	}
@@ -109,7 +124,9 @@ func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 	t.Parallel()
 	for _, o := range deadletter.RuleOutcomes {
 		var out, asked bytes.Buffer
-		if err := printWhatIf(&Program{Stdout: &out, Stderr: &asked}, fmt.Appendf(nil, `{"rules":[{"rule":"a","letters":9,%q:7}]}`, o)); err != nil {
+		if err := printWhatIf(
+			&Program{Stdout: &out, Stderr: &asked}, fmt.Appendf(nil, `{"rules":[{"rule":"a","letters":9,%q:7}]}`, o),
+		); err != nil {
 			t.Fatal(err)
 		}
 		head, row, _ := strings.Cut(out.String(), "\n")
@@ -125,7 +142,12 @@ func TestWhatIfHasAColumnForEveryOutcome(t *testing.T) {
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := printRules(&out, []api.Rule{{Name: "billing", Severity: "page"}, {Name: "email"}, {Name: "noise", Discard: true}, {Name: "default", Severity: "digest"}})
+	err := printRules(&out, []api.Rule{
+		{Name: "billing", Severity: "page"},
+		{Name: "email"},
+		{Name: "noise", Discard: true},
+		{Name: "default", Severity: "digest"},
+	})
 	want := `NO  RULE     WHEN             RETRIES                                  SEVERITY
 1   billing  every letter     same as default (rejected letters only)  page
 2   email    every letter     same as default (rejected letters only)  digest (default)
@@ -138,7 +160,9 @@ func TestRulesAsATable(t *testing.T) {
 	if got := severityWords(api.Rule{}, ""); got != "" {
 		t.Errorf("%q: what nobody knows is said", got)
 	}
-	if got, want := sourcePhrase("a\x1b", api.At(time.Now().Add(-2*time.Minute))), "read from a\\x1b, loaded 2 min ago"; got != want {
+	if got, want := sourcePhrase(
+		"a\x1b", api.At(time.Now().Add(-2*time.Minute)),
+	), "read from a\\x1b, loaded 2 min ago"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := sourcePhrase("", api.Time{}); got != "no rules file: these are the defaults" {

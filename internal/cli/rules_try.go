@@ -63,7 +63,9 @@ func printTried(p *Program, raw json.RawMessage) error {
 			examples = append(examples, string(id))
 		}
 		rows = append(rows, []string{
-			strconv.Itoa(f.Letters), changes, fateWords(f.Was.Rule, string(f.Was.State), f.Was.Severity), fateWords(f.Would.Rule, string(f.Would.Action), f.Would.Severity), f.Would.Delays, strings.Join(examples, " "),
+			strconv.Itoa(f.Letters), changes, fateWords(f.Was.Rule, string(f.Was.State), f.Was.Severity),
+			fateWords(f.Would.Rule, string(f.Would.Action), f.Would.Severity), f.Would.Delays,
+			strings.Join(examples, " "),
 		})
 	}
 	if len(rows) == 0 {

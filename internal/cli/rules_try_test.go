@@ -22,16 +22,23 @@ import (
 func TestRulesThatAreTriedAsATable(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	err := printTried(&Program{Stdout: &out, Stderr: &errs}, json.RawMessage(`{"matching":312,"exact":true,"looked":312,"late":0,"left_out":0,"notes":["The text has no default.\u001b"],"rules":[],
+	err := printTried(
+		&Program{Stdout: &out, Stderr: &errs},
+		json.RawMessage(`{"matching":312,"exact":true,"looked":312,"late":0,"left_out":0,"notes":["The text has no default.\u001b"],"rules":[],
 		"totals":[{"state":"dead","letters":312,"retry":24,"dead":288,"discard":0,"text":"Of 312 dead letters, 24 would be retried and 288 would still be dead.\u001b"}],
 		"fates":[{"was":{"state":"dead","rule":"a\u001b[31m","severity":"digest","delays":"1 s, then dead: digest"},"would":{"rule":"b","action":"retry","severity":"","delays":"5 s, then dead: page"},"same":false,"letters":24,"examples":["1","2"],"q":"id:1,2"},
-		{"was":{"state":"dead","rule":"","severity":"page","delays":""},"would":{"rule":"b","action":"dead","severity":"page","delays":"5 s, then dead: page"},"same":true,"letters":288,"examples":["3"]}]}`))
+		{"was":{"state":"dead","rule":"","severity":"page","delays":""},"would":{"rule":"b","action":"dead","severity":"page","delays":"5 s, then dead: page"},"same":true,"letters":288,"examples":["3"]}]}`),
+	)
 	const want = `Of 312 dead letters, 24 would be retried and 288 would still be dead.\x1b
 LETTERS  CHANGES  NOW                        WOULD           RETRIES               SUCH AS
 24       yes      a\x1b[31m: dead (digest)  b: retry        5 s, then dead: page  1 2
 288      no       dead (page)                b: dead (page)  5 s, then dead: page  3
 `
-	if fields := func(s string) string { return strings.Join(strings.Fields(s), " ") }; err != nil || fields(out.String()) != fields(want) {
+	if fields := func(s string) string {
+		return strings.Join(
+			strings.Fields(s), " ",
+		)
+	}; err != nil || fields(out.String()) != fields(want) {
 		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
 	}
 	if got, want := errs.String(), "looked at 312 of 312 letters, newest first\nThe text has no default.\\x1b\n"; got != want {
@@ -61,7 +68,10 @@ func TestTheRulesOfAFileAreSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(stdin string, args ...string) error {
-		return Run(Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin), Stdout: io.Discard, Stderr: io.Discard}, &Commands{}, append([]string{"rules", "test", "--server", server.URL}, args...))
+		return Run(Program{
+			Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin),
+			Stdout: io.Discard, Stderr: io.Discard,
+		}, &Commands{}, append([]string{"rules", "test", "--server", server.URL}, args...))
 	}
 	for _, c := range []struct{ stdin, args, want string }{
 		{"", "--config " + file, `{"rules":"- name: a\n","q":"state:dead,held,scheduled","limit":500}`},
@@ -72,7 +82,9 @@ func TestTheRulesOfAFileAreSent(t *testing.T) {
 		{"", "-q queue:sms", `{"q":"queue:sms","limit":500}`},
 	} {
 		asked = nil
-		if err := run(c.stdin, strings.Fields(c.args)...); err != nil || len(asked) != 1 || asked[0] != "/api/v1/rules/test "+c.want {
+		if err := run(
+			c.stdin, strings.Fields(c.args)...,
+		); err != nil || len(asked) != 1 || asked[0] != "/api/v1/rules/test "+c.want {
 			t.Errorf("%s: %v, asked %s", c.args, err, asked)
 		}
 	}
@@ -80,7 +92,9 @@ func TestTheRulesOfAFileAreSent(t *testing.T) {
 	for name, stdin := range map[string]string{file: "", "-": "x"} {
 		var errs bytes.Buffer
 		code := ExitCode(run(stdin, "--config", name), &errs)
-		if shown := strings.Replace(name, "-", "standard input", map[bool]int{true: 1}[name == "-"]); code != ExitUsage || errs.String() != "dlo: "+shown+":2:3: one\\x1b\nand 3 more\n" {
+		if shown := strings.Replace(
+			name, "-", "standard input", map[bool]int{true: 1}[name == "-"],
+		); code != ExitUsage || errs.String() != "dlo: "+shown+":2:3: one\\x1b\nand 3 more\n" {
 			t.Errorf("%d: %s", code, errs.String())
 		}
 	}

@@ -72,10 +72,21 @@ func sarif(findings []api.Finding, file string, text []byte) sarifLog {
 	for _, f := range findings {
 		at := sarifLocation{Logical: []sarifLogical{{Name: f.VHost + "/" + f.Queue, Kind: "resource"}}}
 		if file != "" {
-			at.Physical = &sarifPhysical{sarifArtifact{file}, sarifRegion{cmp.Or(lines[topology.QueueAt{VHost: f.VHost, Name: f.Queue}], lines[topology.QueueAt{Name: f.Queue}], 1)}}
+			at.Physical = &sarifPhysical{
+				sarifArtifact{file},
+				sarifRegion{
+					cmp.Or(lines[topology.QueueAt{
+						VHost: f.VHost,
+						Name:  f.Queue,
+					}], lines[topology.QueueAt{Name: f.Queue}], 1),
+				},
+			}
 		}
 		run.Results = append(run.Results, sarifResult{
-			Rule: f.Kind, Level: levels[f.Severity], Message: sarifText{f.Title + ". Lost: " + f.Loses + ". " + f.Why + " " + f.Cure}, Locations: []sarifLocation{at},
+			Rule:      f.Kind,
+			Level:     levels[f.Severity],
+			Message:   sarifText{f.Title + ". Lost: " + f.Loses + ". " + f.Why + " " + f.Cure},
+			Locations: []sarifLocation{at},
 		})
 	}
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}

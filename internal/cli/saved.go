@@ -19,7 +19,13 @@ type viewsCmd struct {
 type viewsListCmd struct{ answerFlags }
 
 func (c viewsListCmd) Run(p *Program) error {
-	list := listing[api.View]{path: "/views", key: "views", whole: true, head: []string{"ID", "NAME", "QUERY", "WHO", "SAVED"}, none: "there are no views"}
+	list := listing[api.View]{
+		path:  "/views",
+		key:   "views",
+		whole: true,
+		head:  []string{"ID", "NAME", "QUERY", "WHO", "SAVED"},
+		none:  "there are no views",
+	}
 	return list.run(p, c.answerFlags, func(v api.View) []string {
 		return []string{strconv.FormatInt(v.ID, 10), v.Name, v.Query, v.By, ago(v.At, time.Now())}
 	})
@@ -55,9 +61,17 @@ type overridesCmd struct {
 type overridesListCmd struct{ answerFlags }
 
 func (c overridesListCmd) Run(p *Program) error {
-	list := listing[api.Override]{path: "/overrides", key: "overrides", whole: true, head: []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"}, none: "there are no redirects"}
+	list := listing[api.Override]{
+		path:  "/overrides",
+		key:   "overrides",
+		whole: true,
+		head:  []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"},
+		none:  "there are no redirects",
+	}
 	return list.run(p, c.answerFlags, func(o api.Override) []string {
-		return []string{strconv.FormatInt(o.ID, 10), o.Broker, o.VHost, o.Queue, o.To, o.By, ago(o.At, time.Now()), o.Reason}
+		return []string{
+			strconv.FormatInt(o.ID, 10), o.Broker, o.VHost, o.Queue, o.To, o.By, ago(o.At, time.Now()), o.Reason,
+		}
 	})
 }
 

@@ -191,7 +191,10 @@ func noVHost(vhost string, read []string) error {
 	if len(read) == 1 && read[0] == "" {
 		return fmt.Errorf("%w: the file does not name its vhost; leave out --vhost", errUsage)
 	}
-	return fmt.Errorf("%w: there is no vhost %s; there is: %s", errUsage, deadletter.Visible(vhost), deadletter.Visible(strings.Join(slices.Compact(slices.Sorted(slices.Values(read))), ", ")))
+	return fmt.Errorf(
+		"%w: there is no vhost %s; there is: %s", errUsage, deadletter.Visible(vhost),
+		deadletter.Visible(strings.Join(slices.Compact(slices.Sorted(slices.Values(read))), ", ")),
+	)
 }
 
 func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, dropped int64) error {
@@ -233,7 +236,8 @@ func unreadError(t api.Topology) error {
 // dropping contains the kinds of findings that mean that messages are lost. If a queue has such a
 // finding, the broker drops the messages that the queue's consumers reject.
 var dropping = map[string]bool{
-	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true, string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
+	string(topology.NoExchange): true, string(topology.ExchangeMissing): true, string(topology.NoBinding): true,
+	string(topology.QueueMissing): true, string(topology.PolicyShadowed): true,
 }
 
 // printTopology prints findings as text for people. The first line says how many queues drop
@@ -257,18 +261,29 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	case len(drops) > 0:
 		first = fmt.Sprintf("%d of %d queues will drop what their consumers reject", len(drops), queues)
 	case unreadError(t) != nil:
-		first = fmt.Sprintf("%s, %s; it is not known whether a queue drops what its consumers reject", countNoun(queues, "queue", "queues"), countNoun(faultCount(t.Findings), "finding", "findings"))
+		first = fmt.Sprintf(
+			"%s, %s; it is not known whether a queue drops what its consumers reject",
+			countNoun(queues, "queue", "queues"), countNoun(faultCount(t.Findings), "finding", "findings"),
+		)
 	default:
-		first = fmt.Sprintf("%s, %s; no queue drops what its consumers reject", countNoun(queues, "queue", "queues"), countNoun(faultCount(t.Findings), "finding", "findings"))
+		first = fmt.Sprintf(
+			"%s, %s; no queue drops what its consumers reject", countNoun(queues, "queue", "queues"),
+			countNoun(faultCount(t.Findings), "finding", "findings"),
+		)
 	}
 	if dropped > 0 {
-		first += fmt.Sprintf("; the node has dropped %s since it started", countNoun(int(dropped), "message", "messages"))
+		first += fmt.Sprintf(
+			"; the node has dropped %s since it started", countNoun(int(dropped), "message", "messages"),
+		)
 	}
 	fmt.Fprintln(out, first)
 	brokers := brokersOf(t.Looks, func(l api.Look) string { return l.Broker })
 	for _, l := range t.Looks {
 		if l.Failed != "" && !l.ReadAt.IsZero() {
-			fmt.Fprintf(out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n", vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clockTime(l.ReadAt.Time))
+			fmt.Fprintf(
+				out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n",
+				vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clockTime(l.ReadAt.Time),
+			)
 		}
 	}
 	for i, f := range t.Findings {
@@ -295,7 +310,10 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 	}
 	for _, l := range t.Looks {
 		for _, g := range l.Gaps {
-			fmt.Fprintf(out, "\nnot known: %s of %s: %s\n", deadletter.Visible(g.What), vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(g.Why))
+			fmt.Fprintf(
+				out, "\nnot known: %s of %s: %s\n", deadletter.Visible(g.What), vhostOf(l.Broker, l.VHost, brokers > 1),
+				deadletter.Visible(g.Why),
+			)
 		}
 	}
 }

@@ -25,7 +25,14 @@ type topologyApplyCmd struct {
 }
 
 func (c topologyApplyCmd) Run(p *Program) error {
-	plan := topologyPlanCmd{serverFlags: c.serverFlags, Queues: c.Queues, Broker: c.Broker, VHost: c.VHost, AtLeastOnce: c.AtLeastOnce, Output: c.Output}
+	plan := topologyPlanCmd{
+		serverFlags: c.serverFlags,
+		Queues:      c.Queues,
+		Broker:      c.Broker,
+		VHost:       c.VHost,
+		AtLeastOnce: c.AtLeastOnce,
+		Output:      c.Output,
+	}
 	plans, err := plan.plan(p)
 	if err != nil {
 		return err
@@ -40,7 +47,9 @@ func (c topologyApplyCmd) Run(p *Program) error {
 	if policies == 0 {
 		return plan.refusedError(p, plans)
 	}
-	if err := c.confirmChange(p, c.Yes, "topology apply", "set "+countNoun(policies, "policy", "policies")+" on the broker"); err != nil {
+	if err := c.confirmChange(
+		p, c.Yes, "topology apply", "set "+countNoun(policies, "policy", "policies")+" on the broker",
+	); err != nil {
 		return err
 	}
 	done := []api.AppliedPlan{}
@@ -51,7 +60,12 @@ func (c topologyApplyCmd) Run(p *Program) error {
 		}
 		var applied api.AppliedPlan
 		if err := c.call(p, http.MethodPost, "/topology/apply", api.ApplyPlanRequest{Plan: one}, &applied); err != nil {
-			failed = append(failed, fmt.Errorf("broker %s, vhost %s: %w", deadletter.Visible(one.Broker), deadletter.Visible(one.VHost), err))
+			failed = append(
+				failed,
+				fmt.Errorf(
+					"broker %s, vhost %s: %w", deadletter.Visible(one.Broker), deadletter.Visible(one.VHost), err,
+				),
+			)
 			continue
 		}
 		done = append(done, applied)
@@ -92,7 +106,10 @@ func printApplied(p *Program, a api.AppliedPlan) {
 		if !one.Proved {
 			text = "not proved with a message: " + deadletter.Visible(one.Why)
 		}
-		fmt.Fprintf(p.Stdout, "set: policy %s in vhost %s, for %s; %s\n", one.Policy, deadletter.Visible(a.VHost), countNoun(len(one.Queues), "queue", "queues"), text)
+		fmt.Fprintf(
+			p.Stdout, "set: policy %s in vhost %s, for %s; %s\n", one.Policy, deadletter.Visible(a.VHost),
+			countNoun(len(one.Queues), "queue", "queues"), text,
+		)
 	}
 }
 
@@ -130,7 +147,9 @@ func (c topologyUndoCmd) Run(p *Program) error {
 	if err := c.warnOfReturns(p, queues); err != nil {
 		return err
 	}
-	if err := c.confirmChange(p, c.Yes, "topology undo", "delete "+countNoun(len(chosen), "policy", "policies")); err != nil {
+	if err := c.confirmChange(
+		p, c.Yes, "topology undo", "delete "+countNoun(len(chosen), "policy", "policies"),
+	); err != nil {
 		return err
 	}
 	undone := api.AdoptedPolicies{Policies: []api.AdoptedPolicy{}}
@@ -187,15 +206,23 @@ func ofPlace(all []api.AdoptedPolicy, broker, vhost string) []api.AdoptedPolicy 
 func (f serverFlags) warnOfReturns(p *Program, queues []string) error {
 	n := 0
 	for some := range slices.Chunk(queues, 50) { // a URL must not become too long
-		q := query.Query{}.With(query.State, string(deadletter.StatePublishing), string(deadletter.StateRequeued)).With(query.Queue, some...)
+		q := query.Query{}.With(
+			query.State, string(deadletter.StatePublishing), string(deadletter.StateRequeued),
+		).With(query.Queue, some...)
 		var sent api.Count
-		if err := f.call(p, http.MethodGet, "/letters/count?"+url.Values{"q": {q.String()}, "exact": {"1"}}.Encode(), nil, &sent); err != nil {
+		if err := f.call(
+			p, http.MethodGet, "/letters/count?"+url.Values{"q": {q.String()}, "exact": {"1"}}.Encode(), nil, &sent,
+		); err != nil {
 			return err
 		}
 		n += sent.Count
 	}
 	if n > 0 {
-		fmt.Fprintf(p.Stderr, "dlo has sent %s back to these queues and still watches whether they fail again. A letter that fails after its queue has left is lost. To be safe, pause the retries of these queues with dlo queues pause, and wait until no letter has the state requeued.\n", countNoun(n, "letter", "letters"))
+		fmt.Fprintf(
+			p.Stderr,
+			"dlo has sent %s back to these queues and still watches whether they fail again. A letter that fails after its queue has left is lost. To be safe, pause the retries of these queues with dlo queues pause, and wait until no letter has the state requeued.\n",
+			countNoun(n, "letter", "letters"),
+		)
 	}
 	return nil
 }
@@ -203,7 +230,11 @@ func (f serverFlags) warnOfReturns(p *Program, queues []string) error {
 // printAdopted prints the policies that dlo has set in the past, as text for people.
 func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
-		fmt.Fprintf(p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clockTime(a.At.Time), deadletter.Visible(a.By))
+		fmt.Fprintf(
+			p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name,
+			deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clockTime(a.At.Time),
+			deadletter.Visible(a.By),
+		)
 		for _, q := range a.Queues {
 			fmt.Fprintln(p.Stdout, "  "+deadletter.Visible(q))
 		}
@@ -239,11 +270,18 @@ func (c topologyLeaveCmd) Run(p *Program) error {
 	if err := c.warnOfReturns(p, topology.Chosen(queues, c.Queues)); err != nil {
 		return err
 	}
-	if err := c.confirmChange(p, c.Yes, "topology leave", "take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo"); err != nil {
+	if err := c.confirmChange(
+		p, c.Yes, "topology leave",
+		"take "+deadletter.Visible(strings.Join(c.Queues, ", "))+" out of the policies of dlo",
+	); err != nil {
 		return err
 	}
 	var left api.Left
-	if err := c.call(p, http.MethodPost, "/topology/leave", api.LeaveRequest{Broker: c.Broker, VHost: c.VHost, Queues: c.Queues}, &left); err != nil {
+	if err := c.call(p, http.MethodPost, "/topology/leave", api.LeaveRequest{
+		Broker: c.Broker,
+		VHost:  c.VHost,
+		Queues: c.Queues,
+	}, &left); err != nil {
 		return err
 	}
 	if c.Output == "json" {

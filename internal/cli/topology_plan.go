@@ -52,7 +52,10 @@ func (c topologyPlanCmd) refusedError(p *Program, plans api.Plans) error {
 		refused += len(plan.Refused)
 		for _, r := range plan.Refused {
 			if c.Output != "table" {
-				fmt.Fprintf(p.Stderr, "left alone: %s%s: %s\n", deadletter.Visible(r.Queue), placeOf(plans, plan), deadletter.Visible(r.Why))
+				fmt.Fprintf(
+					p.Stderr, "left alone: %s%s: %s\n", deadletter.Visible(r.Queue), placeOf(plans, plan),
+					deadletter.Visible(r.Why),
+				)
 			}
 		}
 	}
@@ -94,7 +97,12 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 		}
 	default:
 		var plans api.Plans
-		err := c.call(p, http.MethodPost, "/topology/plan", api.PlanRequest{Broker: c.Broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce}, &plans)
+		err := c.call(p, http.MethodPost, "/topology/plan", api.PlanRequest{
+			Broker:      c.Broker,
+			VHost:       c.VHost,
+			Queues:      c.Queues,
+			AtLeastOnce: c.AtLeastOnce,
+		}, &plans)
 		return plans, err
 	}
 	var all []*topology.Snapshot
@@ -112,9 +120,15 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 	for i, globs := range topology.GlobsFor(all, c.Queues) {
 		var queues []string
 		if len(globs) > 0 || len(c.Queues) == 0 {
-			queues = topology.Choose(all[i], topology.Inspect(all[i], topology.Options{Inboxes: c.Inbox}), globs, c.AtLeastOnce)
+			queues = topology.Choose(
+				all[i], topology.Inspect(all[i], topology.Options{Inboxes: c.Inbox}), globs, c.AtLeastOnce,
+			)
 		}
-		plans = append(plans, topology.MakePlan(all[i], topology.Want{Queues: queues, Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce}))
+		plans = append(plans, topology.MakePlan(all[i], topology.Want{
+			Queues:      queues,
+			Exchange:    c.Exchange,
+			AtLeastOnce: c.AtLeastOnce,
+		}))
 	}
 	return api.NewPlans(plans), nil
 }
@@ -122,7 +136,10 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 // printPlans prints plans as text for people. It also prints how the user can apply them.
 func printPlans(out io.Writer, plans api.Plans) {
 	if printPolicies(out, plans) > 0 {
-		fmt.Fprintln(out, "nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file")
+		fmt.Fprintln(
+			out,
+			"nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file",
+		)
 	}
 }
 
@@ -132,7 +149,10 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 	for _, plan := range plans.Plans {
 		policies += len(plan.Policies)
 		for _, p := range plan.Policies {
-			fmt.Fprintf(out, "policy %s in %s, priority %d, for %s\n", p.Name, vhostOf(plan.Broker, plan.VHost, brokers > 1), p.Priority, countNoun(len(p.Queues), "queue", "queues"))
+			fmt.Fprintf(
+				out, "policy %s in %s, priority %d, for %s\n", p.Name, vhostOf(plan.Broker, plan.VHost, brokers > 1),
+				p.Priority, countNoun(len(p.Queues), "queue", "queues"),
+			)
 			for _, q := range p.Queues {
 				fmt.Fprintln(out, "  "+deadletter.Visible(q))
 			}
@@ -151,13 +171,22 @@ func printPolicies(out io.Writer, plans api.Plans) (policies int) {
 			if d.PerDay != nil {
 				volume = fmt.Sprintf("about %d a day now", *d.PerDay)
 			}
-			fmt.Fprintf(out, "  %s drops messages by design (%s): all of them become letters, %s\n", deadletter.Visible(d.Queue), d.Limit, volume)
+			fmt.Fprintf(
+				out, "  %s drops messages by design (%s): all of them become letters, %s\n",
+				deadletter.Visible(d.Queue), d.Limit, volume,
+			)
 		}
 		if plan.Rule != "" {
-			fmt.Fprintf(out, "  if nobody needs them, add this rule to the configuration of dlo first:\n%s", indented(plan.Rule))
+			fmt.Fprintf(
+				out, "  if nobody needs them, add this rule to the configuration of dlo first:\n%s",
+				indented(plan.Rule),
+			)
 		}
 		for _, r := range plan.Refused {
-			fmt.Fprintf(out, "left alone: %s%s: %s\n", deadletter.Visible(r.Queue), placeOf(plans, plan), deadletter.Visible(r.Why))
+			fmt.Fprintf(
+				out, "left alone: %s%s: %s\n", deadletter.Visible(r.Queue), placeOf(plans, plan),
+				deadletter.Visible(r.Why),
+			)
 		}
 	}
 	if policies == 0 {
@@ -171,7 +200,9 @@ func placeOf(all api.Plans, plan api.TopologyPlan) string {
 	if len(all.Plans) < 2 {
 		return ""
 	}
-	return " (" + vhostOf(plan.Broker, plan.VHost, brokersOf(all.Plans, func(p api.TopologyPlan) string { return p.Broker }) > 1) + ")"
+	return " (" + vhostOf(
+		plan.Broker, plan.VHost, brokersOf(all.Plans, func(p api.TopologyPlan) string { return p.Broker }) > 1,
+	) + ")"
 }
 
 // vhostOf returns a phrase that names a vhost. If "withBroker" is true, the phrase also names its

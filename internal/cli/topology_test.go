@@ -80,20 +80,32 @@ notify  no_exchange
 	var got []string
 	for _, r := range log.Runs[0].Results {
 		at := r.Locations[0]
-		got = append(got, strings.Join([]string{r.Level, r.Rule, at.Logical[0].Name, string(rune('0' + at.Physical.Region.Line))}, " "))
+		got = append(got, strings.Join([]string{
+			r.Level, r.Rule, at.Logical[0].Name, string(rune('0' + at.Physical.Region.Line)),
+		}, " "))
 	}
-	if want := "error exchange_missing /\x1b[2J 7, warning no_exchange //emails 6, warning no_exchange //orders 5"; strings.Join(got, ", ") != strings.Replace(want, "/\x1b", "//\x1b", 1) {
+	if want := "error exchange_missing /\x1b[2J 7, warning no_exchange //emails 6, warning no_exchange //orders 5"; strings.Join(
+		got, ", ",
+	) != strings.Replace(
+		want, "/\x1b", "//\x1b", 1,
+	) {
 		t.Errorf("%q", got)
 	}
 	out, _, _ = runTopology(t, Program{}, "check", file, "-o", "jsonl")
-	if strings.Count(out, "\n") != 3 || !strings.HasPrefix(out, `{"kind":"exchange_missing","severity":"page","broker":"","vhost":"/","queue":"\u001b[2J","title":`) {
+	if strings.Count(out, "\n") != 3 || !strings.HasPrefix(
+		out, `{"kind":"exchange_missing","severity":"page","broker":"","vhost":"/","queue":"\u001b[2J","title":`,
+	) {
 		t.Error(out)
 	}
-	if out, errs, code := runTopology(t, Program{}, "check", file, "--vhost", "other"); out != "" || !strings.Contains(errs, "there is no vhost other; there is: /") || code != 2 {
+	if out, errs, code := runTopology(
+		t, Program{}, "check", file, "--vhost", "other",
+	); out != "" || !strings.Contains(errs, "there is no vhost other; there is: /") || code != 2 {
 		t.Errorf("another vhost: %d %q %q", code, errs, out)
 	}
 	unnamed := strings.ReplaceAll(wrongFile, `"vhost": "/", `, "")
-	if out, errs, code := runTopology(t, Program{Stdin: strings.NewReader(unnamed)}, "check", "-", "--vhost", "/"); out != "" || !strings.Contains(errs, "the file does not name its vhost; leave out --vhost") || code != 2 {
+	if out, errs, code := runTopology(
+		t, Program{Stdin: strings.NewReader(unnamed)}, "check", "-", "--vhost", "/",
+	); out != "" || !strings.Contains(errs, "the file does not name its vhost; leave out --vhost") || code != 2 {
 		t.Errorf("a file without vhosts: %d %q %q", code, errs, out)
 	}
 }
@@ -117,8 +129,15 @@ func TestTheCheckOfABroker(t *testing.T) {
 		errs    string
 		code    int
 	}{
-		"right":      {answer([]topology.Snapshot{right}, nil), "0 queues, 0 findings; no queue drops what its consumers reject\n", "", 0},
-		"partly":     {answer([]topology.Snapshot{partly}, nil), "0 queues, 0 findings; it is not known whether a queue drops what its consumers reject\n\nnot known: bindings of vhost /: 500\n", "could not look at everything", 1},
+		"right": {
+			answer([]topology.Snapshot{right}, nil), "0 queues, 0 findings; no queue drops what its consumers reject\n",
+			"", 0,
+		},
+		"partly": {
+			answer([]topology.Snapshot{partly}, nil),
+			"0 queues, 0 findings; it is not known whether a queue drops what its consumers reject\n\nnot known: bindings of vhost /: 500\n",
+			"could not look at everything", 1,
+		},
 		"not at all": {answer(nil, errors.New("connection refused")), "", "connection refused", 1},
 	} {
 		out, errs, code := runTopology(t, c.program, "check", "--broker", "http://a:b@host:15672", "--vhost", "/")
@@ -156,18 +175,38 @@ func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 		first string
 		code  int
 	}{
-		"counted": {12408, nil, nil, "1 of 1 queues will drop what its consumers reject; the node has dropped 12408 messages since it started", 5},
-		"one":     {1, nil, []string{"--metrics", "http://host:1"}, "1 of 1 queues will drop what its consumers reject; the node has dropped 1 message since it started", 5},
+		"counted": {
+			12408, nil, nil,
+			"1 of 1 queues will drop what its consumers reject; the node has dropped 12408 messages since it started",
+			5,
+		},
+		"one": {
+			1,
+			nil,
+			[]string{"--metrics", "http://host:1"},
+			"1 of 1 queues will drop what its consumers reject; the node has dropped 1 message since it started",
+			5,
+		},
 		"none":    {0, nil, nil, "1 of 1 queues will drop what its consumers reject", 5},
 		"unknown": {0, unknown, nil, "1 of 1 queues will drop what its consumers reject", 5},
-		"refused": {0, unknown, []string{"--metrics", "http://host:1"}, "1 of 1 queues will drop what its consumers reject", 1},
+		"refused": {
+			0,
+			unknown,
+			[]string{"--metrics", "http://host:1"},
+			"1 of 1 queues will drop what its consumers reject",
+			1,
+		},
 	} {
-		out, errs, code := runTopology(t, program(c.n, c.err), append([]string{"check", "--broker", "http://a:b@host:15672"}, c.args...)...)
+		out, errs, code := runTopology(t, program(c.n, c.err), append([]string{
+			"check", "--broker", "http://a:b@host:15672",
+		}, c.args...)...)
 		if first, _, _ := strings.Cut(out, "\n"); first != c.first || code != c.code {
 			t.Errorf("%s: %d %q %s", name, code, first, errs)
 		}
 	}
-	if _, errs, code := runTopology(t, Program{}, "check", "--metrics", "http://host:1"); code != 2 || !strings.Contains(errs, "--metrics works only with --broker") {
+	if _, errs, code := runTopology(
+		t, Program{}, "check", "--metrics", "http://host:1",
+	); code != 2 || !strings.Contains(errs, "--metrics works only with --broker") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
@@ -183,14 +222,20 @@ func TestTheCheckOfAServer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	if out, _, code := runTopology(t, Program{}, "check", "--server", server.URL); code != 5 || !strings.Contains(out, "1 of 2 queues will drop what its consumers reject") || !strings.Contains(out, "  q has none\n") {
+	if out, _, code := runTopology(t, Program{}, "check", "--server", server.URL); code != 5 ||
+		!strings.Contains(out, "1 of 2 queues will drop what its consumers reject") ||
+		!strings.Contains(out, "  q has none\n") {
 		t.Errorf("%d %s", code, out)
 	}
 	answer = `{"findings":[],"looks":[{"broker":"main","vhost":"/","failed":"the API answered 500"}]}`
-	if _, errs, code := runTopology(t, Program{}, "check", "--server", server.URL, "--vhost", "shop"); code != 2 || !strings.Contains(errs, "there is no vhost shop; there is: /") {
+	if _, errs, code := runTopology(
+		t, Program{}, "check", "--server", server.URL, "--vhost", "shop",
+	); code != 2 || !strings.Contains(errs, "there is no vhost shop; there is: /") {
 		t.Errorf("%d %s", code, errs)
 	}
-	if _, errs, code := runTopology(t, Program{}, "check", "--server", server.URL); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
+	if _, errs, code := runTopology(
+		t, Program{}, "check", "--server", server.URL,
+	); code != 1 || !strings.Contains(errs, "main /: the API answered 500") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
@@ -199,11 +244,16 @@ func TestTheCheckOfAServer(t *testing.T) {
 // people and as commands.
 func TestThePlanOfAFile(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(wrongFile, `"policies": []`, `"policies": [{"vhost": "/", "name": "limits", "pattern": "^e", "priority": 4, "definition": {"max-length": 5}}], "exchanges": [{"name": "dlo.dlx", "vhost": "/", "type": "fanout"}],
-		"bindings": [{"source": "dlo.dlx", "vhost": "/", "destination": "dlo.letters", "destination_type": "queue", "routing_key": ""}]`, 1)
+	text := strings.Replace(
+		wrongFile, `"policies": []`,
+		`"policies": [{"vhost": "/", "name": "limits", "pattern": "^e", "priority": 4, "definition": {"max-length": 5}}], "exchanges": [{"name": "dlo.dlx", "vhost": "/", "type": "fanout"}],
+		"bindings": [{"source": "dlo.dlx", "vhost": "/", "destination": "dlo.letters", "destination_type": "queue", "routing_key": ""}]`, 1,
+	)
 	text = strings.Replace(text, `"queues": [`, `"queues": [{"name": "dlo.letters", "vhost": "/", "arguments": {}},`, 1)
 	run := func(args ...string) (string, string, int) {
-		return runTopology(t, Program{Stdin: strings.NewReader(text)}, append([]string{"plan", "--definitions", "-"}, args...)...)
+		return runTopology(
+			t, Program{Stdin: strings.NewReader(text)}, append([]string{"plan", "--definitions", "-"}, args...)...,
+		)
 	}
 	out, errs, code := run()
 	want := `policy dlo-f30c01c7 in vhost /, priority 0, for 1 queue
@@ -214,23 +264,30 @@ policy dlo-2f0a2f1c in vhost /, priority 5, for 1 queue
   instead of policy limits, whose other keys it repeats
     dead-letter-exchange: "dlo.dlx" is added
     all keys: {"dead-letter-exchange":"dlo.dlx","max-length":5}
-nothing was changed; ` + "`dlo topology apply`" + ` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file
+nothing was changed; ` + "`dlo topology apply`" +
+		` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file
 `
 	names, probes := regexp.MustCompile(`dlo-[0-9a-f]{8}`), regexp.MustCompile(`probe\\.[0-9a-f]{8}`)
 	if names.ReplaceAllString(out, "dlo-N") != names.ReplaceAllString(want, "dlo-N") || errs != "" || code != 0 {
 		t.Errorf("%d %q\n%s", code, errs, out)
 	}
 	out, errs, code = run("emails", "\x1b[2J", "-o", "rabbitmqctl")
-	if want := "# vhost /\nrabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^(emails|dlo\\.probe\\.N)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; probes.ReplaceAllString(names.ReplaceAllString(out, "dlo-N"), `probe\.N`) != want {
+	if want := "# vhost /\nrabbitmqctl set_policy --vhost / --priority 5 --apply-to queues dlo-N \\\n  '^(emails|dlo\\.probe\\.N)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\",\"max-length\":5}'\n"; probes.ReplaceAllString(
+		names.ReplaceAllString(out, "dlo-N"), `probe\.N`,
+	) != want {
 		t.Errorf("%q, want %q", out, want)
 	}
-	if !strings.HasPrefix(errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters") || code != 3 {
+	if !strings.HasPrefix(
+		errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters",
+	) || code != 3 {
 		t.Errorf("%d %q", code, errs)
 	}
-	if _, errs, code = run("--vhost", "shop"); code != 2 || !strings.Contains(errs, "there is no vhost shop; there is: /") {
+	if _, errs, code = run("--vhost", "shop"); code != 2 ||
+		!strings.Contains(errs, "there is no vhost shop; there is: /") {
 		t.Errorf("%d %q", code, errs)
 	}
-	if _, errs, code = run("nowhere"); code != 1 || !strings.Contains(errs, "nothing is planned: 1 queue is left alone") {
+	if _, errs, code = run("nowhere"); code != 1 ||
+		!strings.Contains(errs, "nothing is planned: 1 queue is left alone") {
 		t.Errorf("%d %q", code, errs)
 	}
 }
@@ -248,7 +305,8 @@ func TestAShovelIsSeenAndNotJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := runTopology(t, Program{}, "check", file)
-	if code != 0 || !strings.Contains(stdout, "The shovel archive takes messages out of orders") || !strings.HasPrefix(stdout, "2 queues, 0 findings; no queue drops") || strings.Contains(stdout, "hunter2") {
+	if code != 0 || !strings.Contains(stdout, "The shovel archive takes messages out of orders") ||
+		!strings.HasPrefix(stdout, "2 queues, 0 findings; no queue drops") || strings.Contains(stdout, "hunter2") {
 		t.Errorf("%d %s %s", code, stdout, stderr)
 	}
 }
@@ -262,7 +320,12 @@ func TestSeveralPlaces(t *testing.T) {
 		return Program{Look: func(context.Context, string, []string) ([]topology.Snapshot, error) {
 			var list []topology.Snapshot
 			for _, vhost := range slices.Sorted(maps.Keys(names)) {
-				s := topology.Snapshot{VHost: vhost, Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}}, Queues: []topology.Queue{{Name: "dlo.letters"}}}
+				s := topology.Snapshot{
+					VHost:     vhost,
+					Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}},
+					Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+					Queues:    []topology.Queue{{Name: "dlo.letters"}},
+				}
 				for _, q := range names[vhost] {
 					s.Queues = append(s.Queues, topology.Queue{Name: q})
 				}
@@ -277,7 +340,8 @@ func TestSeveralPlaces(t *testing.T) {
 		t.Errorf("%d %q\n%s", code, errs, out)
 	}
 	out, _, code = runTopology(t, two, "plan", "--broker", "http://a:b@host", "orders", "nowhere")
-	if code != 3 || !strings.Contains(out, "left alone: nowhere (vhost a): there is no such queue\n") || !strings.Contains(out, "left alone: nowhere (vhost b): ") {
+	if code != 3 || !strings.Contains(out, "left alone: nowhere (vhost a): there is no such queue\n") ||
+		!strings.Contains(out, "left alone: nowhere (vhost b): ") {
 		t.Errorf("%d\n%s", code, out)
 	}
 	out, _, code = runTopology(t, two, "plan", "--broker", "http://a:b@host", "*")
@@ -290,7 +354,12 @@ func TestSeveralPlaces(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(answer)) }))
 	defer server.Close()
 	out, _, _ = runTopology(t, Program{}, "check", "--server", server.URL)
-	for _, want := range []string{"  q has none (vhost / of broker main), since 2026-11-23 08:00 UTC\n", "  q has none (vhost / of broker other)\n", "could not look at vhost / of broker main now: 500\n  what is known about it is from 2026-11-23 09:00 UTC\n", "sure:  this is likely, not certain"} {
+	for _, want := range []string{
+		"  q has none (vhost / of broker main), since 2026-11-23 08:00 UTC\n",
+		"  q has none (vhost / of broker other)\n",
+		"could not look at vhost / of broker main now: 500\n  what is known about it is from 2026-11-23 09:00 UTC\n",
+		"sure:  this is likely, not certain",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q:\n%s", want, out)
 		}

@@ -80,7 +80,10 @@ func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 		if step.at.IsZero() {
 			break
 		}
-		fmt.Fprintf(out, "%-9s %5.1f s  %s\n", step.name, step.at.Sub(t.StartedAt.Time).Seconds(), deadletter.Visible(step.text))
+		fmt.Fprintf(
+			out, "%-9s %5.1f s  %s\n", step.name, step.at.Sub(t.StartedAt.Time).Seconds(),
+			deadletter.Visible(step.text),
+		)
 		n++
 	}
 	return n

@@ -91,12 +91,17 @@ func printSets(p *Program, a *api.Types) error {
 			}
 			letters = strconv.Itoa(n)
 		}
-		rows = append(rows, []string{s.Name, s.Version[:min(8, len(s.Version))], state, strconv.Itoa(s.TypeCount), letters, string(s.Source), s.Detail, s.By, ago(s.CurrentAt, time.Now())})
+		rows = append(rows, []string{
+			s.Name, s.Version[:min(8, len(s.Version))], state, strconv.Itoa(s.TypeCount), letters, string(s.Source),
+			s.Detail, s.By, ago(s.CurrentAt, time.Now()),
+		})
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stderr, "there are no sets; dlo types add adds one")
 	}
-	return printTable(p.Stdout, []string{"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME"}, rows)
+	return printTable(p.Stdout, []string{
+		"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME",
+	}, rows)
 }
 
 func printHits(p *Program, a *api.Types) error {
@@ -127,7 +132,9 @@ func (c typesShowCmd) Run(p *Program) error {
 		return c.showSet(p, a.Sets[i])
 	}
 	var t api.TypeSource
-	if printed, err := c.fetch(p, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &t); printed || err != nil {
+	if printed, err := c.fetch(
+		p, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &t,
+	); printed || err != nil {
 		return err
 	}
 	for i, d := range t.Definitions {
@@ -135,7 +142,10 @@ func (c typesShowCmd) Run(p *Program) error {
 		if i == 0 {
 			what = "from"
 		}
-		fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("%s set %s %s, %s", what, d.Set, d.Version[:min(8, len(d.Version))], d.File)))
+		fmt.Fprintln(
+			p.Stderr,
+			deadletter.Visible(fmt.Sprintf("%s set %s %s, %s", what, d.Set, d.Version[:min(8, len(d.Version))], d.File)),
+		)
 	}
 	if t.Cut {
 		fmt.Fprintln(p.Stderr, "the end of it is left out")
@@ -149,7 +159,10 @@ func (c typesShowCmd) showSet(p *Program, s api.SchemaSet) error {
 		s.At = api.Time{} // only `types list` shows the time at which a version first arrived
 		return printJSON(p.Stdout, s, c.Output == "json")
 	}
-	fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, string(s.Source)), s.TypeCount, s.Files)))
+	fmt.Fprintln(
+		p.Stderr,
+		deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, string(s.Source)), s.TypeCount, s.Files)),
+	)
 	for _, t := range s.Types {
 		if _, err := fmt.Fprintln(p.Stdout, deadletter.Visible(t)); err != nil {
 			return err
@@ -171,14 +184,20 @@ type typesRemoveCmd struct {
 func (c typesRemoveCmd) Run(p *Program) error {
 	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
 	if !c.Yes && !c.DryRun && !ask {
-		return fmt.Errorf("%w: types remove needs --yes when there is no terminal to ask on; --dry-run says what it would change", errUsage)
+		return fmt.Errorf(
+			"%w: types remove needs --yes when there is no terminal to ask on; --dry-run says what it would change",
+			errUsage,
+		)
 	}
 	if ask {
 		var a api.Removal
 		if err := c.call(p, http.MethodDelete, c.path(true), nil, &a); err != nil {
 			return err
 		}
-		question := fmt.Sprintf("remove set %s with %d types; %d letters have one of them", deadletter.Visible(a.Set), a.TypeCount, a.Letters)
+		question := fmt.Sprintf(
+			"remove set %s with %d types; %d letters have one of them", deadletter.Visible(a.Set), a.TypeCount,
+			a.Letters,
+		)
 		if err := askUser(p, question); err != nil {
 			return err
 		}

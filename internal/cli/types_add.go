@@ -54,7 +54,10 @@ func (c typesAddCmd) add(p *Program, name string) error {
 	if c.DryRun {
 		values.Set("dry_run", "1")
 	}
-	answer, err := c.send(p, 0, http.MethodPost, "/types?"+values.Encode(), bytes.NewReader(content), "Content-Type", "application/octet-stream")
+	answer, err := c.send(
+		p, 0, http.MethodPost, "/types?"+values.Encode(), bytes.NewReader(content), "Content-Type",
+		"application/octet-stream",
+	)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,9 @@ func (c typesBindingsCmd) Run(p *Program) error {
 	rows := [][]string{}
 	for i := range a.Bindings {
 		b := &a.Bindings[i]
-		rows = append(rows, []string{strconv.FormatInt(b.ID, 10), pickedFor(b), b.Type, b.By, ago(b.At, time.Now()), b.Reason})
+		rows = append(rows, []string{
+			strconv.FormatInt(b.ID, 10), pickedFor(b), b.Type, b.By, ago(b.At, time.Now()), b.Reason,
+		})
 	}
 	for _, b := range a.Configuration {
 		rows = append(rows, []string{"", boundQueue(b.Queue, b.Key), b.Type, "configuration", "", ""})

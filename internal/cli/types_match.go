@@ -35,7 +35,15 @@ func (f bodyFlags) read(p *Program, as string) (a api.MatchAnswer, printed bool,
 	if err != nil {
 		return a, false, err
 	}
-	ask := api.MatchRequest{Body: body, ContentType: f.ContentType, ContentEncoding: f.ContentEncoding, Type: f.Property, Queue: f.Queue, Key: f.Key, As: as}
+	ask := api.MatchRequest{
+		Body:            body,
+		ContentType:     f.ContentType,
+		ContentEncoding: f.ContentEncoding,
+		Type:            f.Property,
+		Queue:           f.Queue,
+		Key:             f.Key,
+		As:              as,
+	}
 	printed, err = f.fetch(p, http.MethodPost, "/types/match", ask, &a)
 	return a, printed, err
 }
@@ -74,7 +82,10 @@ func (c typesDecodeCmd) Run(p *Program) error {
 	}
 	d := a.Decoded
 	if d.Type != "" {
-		fmt.Fprintln(p.Stderr, deadletter.Visible(fmt.Sprintf("%s by %s, set %s, %d unknown fields", d.Type, d.Chosen, d.Set, d.UnknownFields)))
+		fmt.Fprintln(
+			p.Stderr,
+			deadletter.Visible(fmt.Sprintf("%s by %s, set %s, %d unknown fields", d.Type, d.Chosen, d.Set, d.UnknownFields)),
+		)
 	}
 	switch {
 	case c.Type != "" && d.Type == "":

@@ -132,7 +132,9 @@ func (d *decoder) header(n *yaml.Node, into *string) {
 	var v string
 	d.text(n, &v)
 	name := textproto.CanonicalMIMEHeaderKey(v)
-	if !headerName.MatchString(v) || slices.Contains([]string{"Authorization", "Cookie", "Host", identity.SecretHeader}, name) {
+	if !headerName.MatchString(v) || slices.Contains([]string{
+		"Authorization", "Cookie", "Host", identity.SecretHeader,
+	}, name) {
 		d.mistake(n, "%q cannot be a header that names a person; an example is X-Forwarded-User", v)
 		return
 	}
@@ -170,7 +172,9 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 		if _, err := deadletter.NewGrant(g.Role.String(), g.Reveal, g.Purge, g.Places); err != nil && g.Role != 0 {
 			d.mistake(n, "%s", strings.TrimPrefix(err.Error(), deadletter.ErrInvalid.Error()+": "))
 		}
-		if g.FromRabbitMQ && slices.ContainsFunc(g.To, func(to string) bool { return strings.HasPrefix(to, deadletter.TokenName) }) {
+		if g.FromRabbitMQ && slices.ContainsFunc(
+			g.To, func(to string) bool { return strings.HasPrefix(to, deadletter.TokenName) },
+		) {
 			d.mistake(n, "from_rabbitmq is for people, because a token has no permissions in RabbitMQ")
 		}
 		*into = append(*into, g)
@@ -181,7 +185,10 @@ func (d *decoder) grants(n *yaml.Node, into *[]identity.Grant) {
 // mean that the grant is valid everywhere.
 func (d *decoder) globs(n *yaml.Node, into *[]string) {
 	if d.texts(n, into); len(*into) == 0 {
-		d.mistake(n, "an empty list holds nowhere; leave the key out if the grant holds everywhere, or name at least one, for example orders.*")
+		d.mistake(
+			n,
+			"an empty list holds nowhere; leave the key out if the grant holds everywhere, or name at least one, for example orders.*",
+		)
 	}
 }
 
@@ -212,19 +219,34 @@ func (d *decoder) grantees(n *yaml.Node, into *[]string) {
 // checkAccess reports settings about access that do not fit together. For example, grants have no
 // effect unless dlo can identify people.
 func (d *decoder) checkAccess(c *Config) {
-	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
-		d.mistake(d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath)
+	if u, err := url.Parse(
+		c.PublicURL,
+	); err == nil && c.PublicURL != "" && c.BasePath != "" && strings.TrimSuffix(u.Path, "/") != c.BasePath {
+		d.mistake(
+			d.at["base_path"], "public_url has to end with base_path, as in https://tools.example.com%s", c.BasePath,
+		)
 	}
 	switch p := c.Auth.Proxy; {
 	case p.Set() && p.User == "" && !c.Auth.Users && !c.Auth.Tokens:
-		d.mistake(d.at["auth"], "auth.proxy names nobody, because user is empty; then auth needs users: true or tokens: true")
+		d.mistake(
+			d.at["auth"], "auth.proxy names nobody, because user is empty; then auth needs users: true or tokens: true",
+		)
 	case p.Set() && p.User == "" && p.Email+p.Groups != "":
 		d.mistake(d.at["auth"], "auth.proxy.email and groups need user, the header with the person's name")
 	case p.Set() && c.Auth.Users && c.TLS.Cert == "" && !strings.HasPrefix(c.PublicURL, "https:"):
-		d.mistake(d.at["auth"], "auth.users behind a proxy needs public_url with https, so that browsers send the cookie of a session only over TLS; for example public_url: https://dlo.example.com")
+		d.mistake(
+			d.at["auth"],
+			"auth.users behind a proxy needs public_url with https, so that browsers send the cookie of a session only over TLS; for example public_url: https://dlo.example.com",
+		)
 	case len(c.Grants) > 0 && !c.Auth.On():
-		d.mistake(d.at["grants"], "grants need auth.proxy, auth.users or auth.tokens; without them everybody on this machine may do everything")
+		d.mistake(
+			d.at["grants"],
+			"grants need auth.proxy, auth.users or auth.tokens; without them everybody on this machine may do everything",
+		)
 	case len(c.Grants) == 0 && c.Auth.Proxy.User != "":
-		d.mistake(d.at["auth"], "auth.proxy needs grants; without one nobody may do anything, for example grants: [{role: reader, to: [everyone]}]")
+		d.mistake(
+			d.at["auth"],
+			"auth.proxy needs grants; without one nobody may do anything, for example grants: [{role: reader, to: [everyone]}]",
+		)
 	}
 }

@@ -162,11 +162,14 @@ func (d *decoder) origins(n *yaml.Node, b *Broker, at *brokerNodes) {
 // rates reads a mapping from globs for queues to retries per second, in the order of the file.
 func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 	*into = nil
-	d.byQueue(n, "give queues with their retries per second, for example {\"email-*\": 10}", func(queue string, value *yaml.Node) {
-		rate := rules.Rate{Queue: queue}
-		d.number(value, &rate.PerSecond, 0, 1e6)
-		*into = append(*into, rate)
-	})
+	d.byQueue(
+		n, "give queues with their retries per second, for example {\"email-*\": 10}",
+		func(queue string, value *yaml.Node) {
+			rate := rules.Rate{Queue: queue}
+			d.number(value, &rate.PerSecond, 0, 1e6)
+			*into = append(*into, rate)
+		},
+	)
 }
 
 // intents reads a mapping from globs for queues to intents. An intent says which dead letters of a
@@ -174,11 +177,14 @@ func (d *decoder) rates(n *yaml.Node, into *[]rules.Rate) {
 // or also keep those that expired or overflowed.
 func (d *decoder) intents(n *yaml.Node, into *[]topology.IntentOf) {
 	*into = nil
-	d.byQueue(n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}", func(queue string, value *yaml.Node) {
-		intent := topology.IntentOf{Glob: queue}
-		d.oneOf(value, (*string)(&intent.Intent), topology.Intents...)
-		*into = append(*into, intent)
-	})
+	d.byQueue(
+		n, "give queues with one of failures, all, never, for example {\"metrics.*\": never}",
+		func(queue string, value *yaml.Node) {
+			intent := topology.IntentOf{Glob: queue}
+			d.oneOf(value, (*string)(&intent.Intent), topology.Intents...)
+			*into = append(*into, intent)
+		},
+	)
 }
 
 // byQueue reads a mapping whose keys are names of queues or globs. If the value is not such a
@@ -213,7 +219,10 @@ type secured struct{ parameters url.Values }
 // withTLSKeys adds the functions that read the keys about TLS to the given keys.
 func (s *secured) withTLSKeys(d *decoder, into keys) keys {
 	s.parameters = url.Values{}
-	for key, parameter := range map[string]string{"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication"} {
+	for key, parameter := range map[string]string{
+		"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile",
+		"server_name": "server_name_indication",
+	} {
 		into[key] = func(n *yaml.Node) {
 			var v string
 			d.text(n, &v)
@@ -282,7 +291,10 @@ func (d *decoder) management(n *yaml.Node, b *Broker) {
 	}))
 	s.check(d, n)
 	if !d.hasKey(n, "url") {
-		d.mistake(n, "management needs a url, for example {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}")
+		d.mistake(
+			n,
+			"management needs a url, for example {url: \"http://127.0.0.1:15672\", user: dlo, password_file: /run/secrets/rabbitmq}",
+		)
 	}
 	if u, err := url.Parse(address); err == nil {
 		if len(s.parameters) > 0 && u.Scheme != "https" {
@@ -318,7 +330,9 @@ func (b *Broker) Place() string {
 // and vhost with different users. They must not share an inbox, because each would prevent the
 // other from reading it.
 func (d *decoder) checkBrokers(brokers []Broker) {
-	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{} // drained: place and inbox -> position of the entry; bound: place and exchange -> name of the broker
+	// drained: place and inbox -> position of the entry; bound: place and exchange -> name of the
+	// broker
+	named, drained, bound := map[string]bool{}, map[[2]string]int{}, map[[2]string]string{}
 	for i := range brokers {
 		b := &brokers[i]
 		at := d.nodes(i)
@@ -345,7 +359,10 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			case taken && first == i:
 				d.mistake(n, "inbox %s is listed twice", q)
 			case taken:
-				d.mistake(n, "inbox %s of this broker and vhost is already drained by broker %s; only one entry may drain it", q, brokers[first].Name)
+				d.mistake(
+					n, "inbox %s of this broker and vhost is already drained by broker %s; only one entry may drain it",
+					q, brokers[first].Name,
+				)
 			default:
 				drained[[2]string{b.Place(), q}] = i
 			}
@@ -353,7 +370,11 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		if b.Exchange != "" && len(b.Inboxes) > 0 {
 			place := [2]string{b.Place(), b.Exchange}
 			if other, ok := bound[place]; ok {
-				d.mistake(cmp.Or(at.exchange, at.entry), "broker %s, of the same broker and vhost, already binds its inbox to exchange %s, so each letter would arrive twice; set exchange: \"\" here, or name another exchange", other, b.Exchange)
+				d.mistake(
+					cmp.Or(at.exchange, at.entry),
+					"broker %s, of the same broker and vhost, already binds its inbox to exchange %s, so each letter would arrive twice; set exchange: \"\" here, or name another exchange",
+					other, b.Exchange,
+				)
 			}
 			bound[place] = b.Name
 		}
@@ -376,7 +397,11 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 		case len(b.Annotations) > deadletter.MaxQueueName:
 			d.mistake(n, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 		case inbox:
-			d.mistake(n, "%q is both an inbox and the queue for annotations: name another queue under annotations, or none with \"\"", b.Annotations)
+			d.mistake(
+				n,
+				"%q is both an inbox and the queue for annotations: name another queue under annotations, or none with \"\"",
+				b.Annotations,
+			)
 		case b.Annotations == deadletter.TrialQueue:
 			d.mistake(n, "queue %s is reserved for trials: name another queue", b.Annotations)
 		case strings.HasPrefix(b.Annotations, "amq."):
@@ -397,7 +422,8 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 				d.mistake(o.queue, "the name of a queue has at most %d bytes", deadletter.MaxQueueName)
 			case inbox:
 				d.mistake(o.queue, "%q is an inbox: letters sent back there would be taken in again at once", o.Queue)
-			case deadletter.OwnQueue(o.Queue) || strings.HasPrefix(o.Queue, "amq.") || reports[[2]string{b.Place(), o.Queue}]:
+			case deadletter.OwnQueue(o.Queue) || strings.HasPrefix(o.Queue, "amq.") ||
+				reports[[2]string{b.Place(), o.Queue}]:
 				d.mistake(o.queue, "%q belongs to dlo or to the broker: no letter is sent back there", o.Queue)
 			}
 		}
@@ -423,7 +449,11 @@ func (d *decoder) checkEarlierNames(brokers []Broker) {
 			case name == b.Name:
 				d.mistake(n, "broker %s has this name now; was lists only earlier names", b.Name)
 			case slices.ContainsFunc(brokers, func(b Broker) bool { return b.Name == name }):
-				d.mistake(n, "%s is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more", name)
+				d.mistake(
+					n,
+					"%s is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more",
+					name,
+				)
 			case twice:
 				d.mistake(n, "broker %s has the letters of %s already", other, name)
 			default:

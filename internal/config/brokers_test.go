@@ -18,58 +18,123 @@ func TestSeveralBrokers(t *testing.T) {
 	}{
 		{"two vhosts", "[{url: amqp://h/a}, {name: b, url: amqp://h/b}]", nil},
 		{"two hosts", "[{url: amqp://h/}, {name: b, url: amqp://i/}]", nil},
-		{"one vhost, as two users, with an inbox each", "[{url: amqp://h/}, {name: b, url: amqp://guest@h/, inboxes: [b], exchange: ''}]", nil},
-		{"two names that are one", "[{url: amqp://h/a}, {url: amqp://h/b}]", []place{{2, 2, "another broker is named main already"}}},
-		{"a name that is taken", "[{url: amqp://h/a}, {url: amqp://h/b, name: main}]", []place{{2, 26, "another broker is named main already"}}},
+		{
+			"one vhost, as two users, with an inbox each",
+			"[{url: amqp://h/}, {name: b, url: amqp://guest@h/, inboxes: [b], exchange: ''}]", nil,
+		},
+		{
+			"two names that are one",
+			"[{url: amqp://h/a}, {url: amqp://h/b}]",
+			[]place{{2, 2, "another broker is named main already"}},
+		},
+		{
+			"a name that is taken",
+			"[{url: amqp://h/a}, {url: amqp://h/b, name: main}]",
+			[]place{{2, 26, "another broker is named main already"}},
+		},
 		{"no name", "[{url: amqp://h/a, name: ''}]", []place{{1, 35, "a broker needs a name"}}},
 		{
-			"the same inbox", "[{url: amqp://h/a, inboxes: [x, y]}, {name: b, url: amqp://h/a, exchange: '', inboxes: [z, y]}]",
+			"the same inbox",
+			"[{url: amqp://h/a, inboxes: [x, y]}, {name: b, url: amqp://h/a, exchange: '', inboxes: [z, y]}]",
 			[]place{{2, 56, "inbox y of this broker and vhost is already drained by broker main"}},
 		},
 		{
-			"the same inbox by another spelling", "[{url: 'amqp://H:5672', inboxes: [x]}, {name: b, url: 'amqp://guest:guest@h/%2F', exchange: '', inboxes: [x]}]",
+			"the same inbox by another spelling",
+			"[{url: 'amqp://H:5672', inboxes: [x]}, {name: b, url: 'amqp://guest:guest@h/%2F', exchange: '', inboxes: [x]}]",
 			[]place{{2, 69, "inbox x of this broker and vhost is already drained by broker main"}},
 		},
-		{"the same inbox by default", "[{}, {name: b, exchange: '', url: 'amqp://localhost/'}]", []place{{2, 2, "inbox dlo.letters of this broker and vhost"}}},
+		{
+			"the same inbox by default",
+			"[{}, {name: b, exchange: '', url: 'amqp://localhost/'}]",
+			[]place{{2, 2, "inbox dlo.letters of this broker and vhost"}},
+		},
 		{"an inbox twice", "[{inboxes: [x, x]}]", []place{{1, 25, "inbox x is listed twice"}}},
 		{"an inbox without a name", "[{inboxes: ['']}]", []place{{1, 22, "an inbox needs a name"}}},
 		{
 			"two inboxes on one exchange", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: dlo.dlx}]",
-			[]place{{2, 36, "broker main, of the same broker and vhost, already binds its inbox to exchange dlo.dlx, so each letter would arrive twice"}},
+			[]place{
+				{
+					2, 36,
+					"broker main, of the same broker and vhost, already binds its inbox to exchange dlo.dlx, so each letter would arrive twice",
+				},
+			},
 		},
 		{"origins", "[{inboxes: [dlo.letters, e, f], origins: {e: orders, f: orders}}]", nil},
 		{"no origins", "[{origins: {}}, {name: b, url: amqp://h/, origins: }]", nil},
 		{"origins that are a list", "[{origins: [a]}]", []place{{1, 21, "for example {orders_error: orders}"}}},
-		{"an origin of no inbox", "[{origins: {e: orders}}]", []place{{1, 22, `origins names "e", which is not an inbox of broker main`}}},
+		{
+			"an origin of no inbox",
+			"[{origins: {e: orders}}]",
+			[]place{{1, 22, `origins names "e", which is not an inbox of broker main`}},
+		},
 		{"an origin that is an inbox", "[{inboxes: [d, e], origins: {e: d}}]", []place{{1, 42, `"d" is an inbox`}}},
 		{
-			"an origin that is an inbox of another entry", "[{inboxes: [d], origins: {d: e}}, {name: b, exchange: '', inboxes: [e]}]",
+			"an origin that is an inbox of another entry",
+			"[{inboxes: [d], origins: {d: e}}, {name: b, exchange: '', inboxes: [e]}]",
 			[]place{{1, 39, `"e" is an inbox`}},
 		},
-		{"an origin of dlo", "[{inboxes: [d], origins: {d: dlo.wait.1}}]", []place{{1, 39, `"dlo.wait.1" belongs to dlo`}}},
+		{
+			"an origin of dlo",
+			"[{inboxes: [d], origins: {d: dlo.wait.1}}]",
+			[]place{{1, 39, `"dlo.wait.1" belongs to dlo`}},
+		},
 		{"an origin without a name", "[{inboxes: [d], origins: {d: ''}}]", []place{{1, 39, "needs a name"}}},
 		{"an origin of nothing", "[{inboxes: [d], origins: {d: }}]", []place{{1, 39, "a text is wanted here"}}},
-		{"one queue of annotations, and none", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: '', annotations: ''}]", nil},
-		{"annotations that are an inbox", "[{inboxes: [x]}, {name: b, inboxes: [y], exchange: '', annotations: x}]", []place{{2, 53, `"x" is both an inbox and the queue for`}}},
-		{"an inbox that is the queue of annotations", "[{inboxes: [dlo.annotations]}]", []place{{1, 11, `"dlo.annotations" is both an inbox`}}},
+		{
+			"one queue of annotations, and none",
+			"[{inboxes: [x]}, {name: b, inboxes: [y], exchange: '', annotations: ''}]", nil,
+		},
+		{
+			"annotations that are an inbox",
+			"[{inboxes: [x]}, {name: b, inboxes: [y], exchange: '', annotations: x}]",
+			[]place{{2, 53, `"x" is both an inbox and the queue for`}},
+		},
+		{
+			"an inbox that is the queue of annotations",
+			"[{inboxes: [dlo.annotations]}]",
+			[]place{{1, 11, `"dlo.annotations" is both an inbox`}},
+		},
 		{"annotations of the broker", "[{annotations: amq.x}]", []place{{1, 25, `"amq.x" belongs to the broker`}}},
-		{"an origin that is the queue of annotations", "[{inboxes: [d], origins: {d: r}, annotations: r}]", []place{{1, 39, `"r" belongs to dlo`}}},
+		{
+			"an origin that is the queue of annotations",
+			"[{inboxes: [d], origins: {d: r}, annotations: r}]",
+			[]place{{1, 39, `"r" belongs to dlo`}},
+		},
 		{"earlier names", "[{name: b, was: [main, a], url: amqp://h/b}, {name: c, url: amqp://h/c, was: [d]}]", nil},
-		{"an earlier name that is missing", "[{was: ['']}]", []place{{1, 18, "an earlier name of broker main is missing"}}},
+		{
+			"an earlier name that is missing",
+			"[{was: ['']}]",
+			[]place{{1, 18, "an earlier name of broker main is missing"}},
+		},
 		{"the present name as an earlier one", "[{name: b, was: [b]}]", []place{{1, 27, "broker b has this name now"}}},
 		{
-			"the earlier name of a broker that is there", "[{url: amqp://h/a}, {name: b, url: amqp://h/b, was: [main]}]",
-			[]place{{2, 35, "main is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more"}},
+			"the earlier name of a broker that is there",
+			"[{url: amqp://h/a}, {name: b, url: amqp://h/b, was: [main]}]",
+			[]place{
+				{
+					2, 35,
+					"main is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more",
+				},
+			},
 		},
 		{
-			"two names that change places", "[{name: a, was: [b], url: amqp://h/a}, {name: b, was: [a], url: amqp://h/b}]",
-			[]place{{1, 27, "b is the name of a broker in this configuration"}, {2, 18, "a is the name of a broker in this configuration"}},
+			"two names that change places",
+			"[{name: a, was: [b], url: amqp://h/a}, {name: b, was: [a], url: amqp://h/b}]",
+			[]place{
+				{1, 27, "b is the name of a broker in this configuration"},
+				{2, 18, "a is the name of a broker in this configuration"},
+			},
 		},
 		{
-			"one earlier name of two brokers", "[{name: b, was: [a], url: amqp://h/b}, {name: c, was: [a], url: amqp://h/c}]",
+			"one earlier name of two brokers",
+			"[{name: b, was: [a], url: amqp://h/b}, {name: c, was: [a], url: amqp://h/c}]",
 			[]place{{2, 18, "broker b has the letters of a already"}},
 		},
-		{"an earlier name twice", "[{name: b, was: [a, a]}]", []place{{1, 30, "broker b has the letters of a already"}}},
+		{
+			"an earlier name twice",
+			"[{name: b, was: [a, a]}]",
+			[]place{{1, 30, "broker b has the letters of a already"}},
+		},
 		{"earlier names that are none", "[{name: b, was: a}]", []place{{1, 26, "give a list"}}},
 		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d is listed twice"}}},
 	} {
@@ -90,7 +155,9 @@ func TestSeveralBrokers(t *testing.T) {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
-	if err := os.WriteFile(path, []byte("brokers:\n- {url: amqp://h/a}\n- {name: b, url: amqp://h/b, exchange: ''}\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		path, []byte("brokers:\n- {url: amqp://h/a}\n- {name: b, url: amqp://h/b, exchange: ''}\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://u:p@h:5672/b"}))

@@ -62,7 +62,9 @@ func (d *decoder) channels(n *yaml.Node, into *[]Channel) {
 			name := n.Content[i]
 			known[name.Value] = func(n *yaml.Node) {
 				if !channelName.MatchString(name.Value) {
-					d.mistake(name, "%q is not a channel name: use at most 50 letters, digits, dots, - and _", name.Value)
+					d.mistake(
+						name, "%q is not a channel name: use at most 50 letters, digits, dots, - and _", name.Value,
+					)
 				}
 				*into = append(*into, d.channel(n, name.Value))
 			}
@@ -78,7 +80,8 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		return func(n *yaml.Node) { kinds++; read(n) }
 	}
 	private := false
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // allow_private is read first, because it may be below the keys to which it applies
+	// allow_private is read first, because it may be below the keys to which it applies
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		private = private || n.Content[i].Value == "allow_private" && n.Content[i+1].Value == "true"
 	}
 	d.mapping(n, "channels."+name, keys{
@@ -97,7 +100,9 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		}),
 		"alertmanager": kind(func(n *yaml.Node) {
 			c.Alertmanager = &Alertmanager{}
-			d.mapping(n, "alertmanager", keys{"url": func(n *yaml.Node) { d.receiver(n, private, &c.Alertmanager.URL) }})
+			d.mapping(n, "alertmanager", keys{
+				"url": func(n *yaml.Node) { d.receiver(n, private, &c.Alertmanager.URL) },
+			})
 			d.requireKeys(n, "url")
 		}),
 		"smtp": kind(func(n *yaml.Node) { c.SMTP = d.smtp(n) }),
@@ -210,7 +215,8 @@ func (d *decoder) filledSecret(n *yaml.Node, into *string) {
 func (d *decoder) secretLink(n *yaml.Node, into *string) {
 	before := len(d.mistakes)
 	d.filledSecret(n, into)
-	if u, err := url.Parse(*into); len(d.mistakes) == before && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+	if u, err := url.Parse(*into); len(d.mistakes) == before &&
+		(err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		d.mistake(n, "the file %s does not hold a URL", n.Value)
 		*into = ""
 	}

@@ -44,7 +44,17 @@ digest: {notify: [team]}
 		{Name: "oncall", PagerDuty: &config.PagerDuty{Key: "s3cret"}},
 		{Name: "team", Slack: &config.Slack{URL: "https://hooks.slack.com/services/T/B/x"}},
 		{Name: "alerts", Alertmanager: &config.Alertmanager{URL: "http://127.0.0.1:9093"}, AllowPrivate: true},
-		{Name: "mail", SMTP: &config.SMTP{Host: "mail.example.com", Port: 587, User: "dlo", Password: "s3cret", From: "dlo@example.com", To: []string{"team@example.com", "Ana <ana@example.com>"}}},
+		{
+			Name: "mail",
+			SMTP: &config.SMTP{
+				Host:     "mail.example.com",
+				Port:     587,
+				User:     "dlo",
+				Password: "s3cret",
+				From:     "dlo@example.com",
+				To:       []string{"team@example.com", "Ana <ana@example.com>"},
+			},
+		},
 		{Name: "hook", Webhook: &config.Webhook{URL: "https://example.com/dlo", Secret: "s3cret"}},
 	}
 	if diff := cmp.Diff(want, got.Channels); diff != "" {
@@ -53,7 +63,9 @@ digest: {notify: [team]}
 	if diff := cmp.Diff([]string{"oncall", "team"}, got.Rules.Rules[0].Notify); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]string{{"mail"}, {"team"}}, [][]string{got.Rules.Default.Notify, got.Digest.Notify}); diff != "" {
+	if diff := cmp.Diff([][]string{{"mail"}, {"team"}}, [][]string{
+		got.Rules.Default.Notify, got.Digest.Notify,
+	}); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -84,7 +96,8 @@ func TestEveryKindOfChannelHasAKey(t *testing.T) {
 		if !slices.Contains(words, key) {
 			t.Errorf("%s is not named: %v", key, none)
 		}
-		if _, err := load(t, "channels: {a: {"+key+": x}}"); err == nil || !strings.Contains(err.Error(), key+": give keys with values") {
+		if _, err := load(t, "channels: {a: {"+key+": x}}"); err == nil ||
+			!strings.Contains(err.Error(), key+": give keys with values") {
 			t.Errorf("%s is not read: %v", key, err)
 		}
 	}
@@ -125,20 +138,83 @@ func TestMistakesInChannels(t *testing.T) {
 	}{
 		{"a list", "channels: [a]", []place{{1, 11, "give keys with values"}}},
 		{"none of them", "channels: {a: {}}", []place{{1, 15, "a channel is one of"}}},
-		{"two of them", "channels: {a: {slack: {url_file: /none}, webhook: {url: https://h/}}}", []place{{1, 34, "file /none: no such file"}, {1, 51, "secret_file is missing"}}},
-		{"one that nobody knows", "channels: {a: {pigeon: {}}}", []place{{1, 16, `there is no key "pigeon" in channels.a; the keys are alertmanager, allow_private, `}}},
-		{"a name", "channels: {a b: {slack: {url_file: " + word + "}}}", []place{{1, 12, "not a channel name"}, {1, 36, "does not hold a URL"}}},
+		{
+			"two of them",
+			"channels: {a: {slack: {url_file: /none}, webhook: {url: https://h/}}}",
+			[]place{{1, 34, "file /none: no such file"}, {1, 51, "secret_file is missing"}},
+		},
+		{
+			"one that nobody knows",
+			"channels: {a: {pigeon: {}}}",
+			[]place{{1, 16, `there is no key "pigeon" in channels.a; the keys are alertmanager, allow_private, `}},
+		},
+		{
+			"a name",
+			"channels: {a b: {slack: {url_file: " + word + "}}}",
+			[]place{{1, 12, "not a channel name"}, {1, 36, "does not hold a URL"}},
+		},
 		{"an empty secret", "channels: {a: {pagerduty: {key_file: " + empty + "}}}", []place{{1, 38, "is empty"}}},
-		{"a secret in the file", "channels: {a: {pagerduty: {key: x}}}", []place{{1, 27, "key_file is missing"}, {1, 28, `there is no key "key"`}}},
-		{"plain http", "channels: {a: {alertmanager: {url: 'http://10.0.0.1'}}}", []place{{1, 36, "use https here; plain http is allowed to private addresses only, with allow_private: true"}}},
-		{"a password in a URL", "channels: {a: {alertmanager: {url: 'https://u:p@h'}}}", []place{{1, 36, "a user and a password do not belong in this file"}}},
-		{"no URL", "channels: {a: {alertmanager: {url: h}}}", []place{{1, 36, "a URL such as https://example.com/dlo"}}},
-		{"half a sign-in", "channels: {a: {smtp: {host: h, from: a@b, to: [a@b], user: u}}}", []place{{1, 22, "user and password_file go together"}}},
-		{"no addresses", "channels: {a: {smtp: {host: 'h:25', from: nobody, to: []}}}", []place{{1, 29, "not the name of a mail server"}, {1, 43, `"nobody" is not a mail address`}, {1, 55, "at least one address"}}},
-		{"a channel that is not there", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [b]}", []place{{1, 34, "no such file"}, {2, 19, `there is no channel "b"; there are a`}}},
-		{"a channel twice", "channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [a, a]}", []place{{1, 34, "no such file"}, {2, 22, "a is listed twice"}}},
-		{"times", "digest: {at: 8:30, days: [monday, mon, mon], zone: Berlin}", []place{{1, 14, `is not a time such as "08:30"`}, {1, 27, `"monday" is not one of mon,`}, {1, 40, "mon is listed twice"}, {1, 52, `"Berlin" is not a time zone`}}},
-		{"hours without end", "quiet_hours: {from: '07:00', days: [mon]}", []place{{1, 14, "would never end, or never begin"}}},
+		{
+			"a secret in the file",
+			"channels: {a: {pagerduty: {key: x}}}",
+			[]place{{1, 27, "key_file is missing"}, {1, 28, `there is no key "key"`}},
+		},
+		{
+			"plain http",
+			"channels: {a: {alertmanager: {url: 'http://10.0.0.1'}}}",
+			[]place{
+				{1, 36, "use https here; plain http is allowed to private addresses only, with allow_private: true"},
+			},
+		},
+		{
+			"a password in a URL",
+			"channels: {a: {alertmanager: {url: 'https://u:p@h'}}}",
+			[]place{{1, 36, "a user and a password do not belong in this file"}},
+		},
+		{
+			"no URL",
+			"channels: {a: {alertmanager: {url: h}}}",
+			[]place{{1, 36, "a URL such as https://example.com/dlo"}},
+		},
+		{
+			"half a sign-in",
+			"channels: {a: {smtp: {host: h, from: a@b, to: [a@b], user: u}}}",
+			[]place{{1, 22, "user and password_file go together"}},
+		},
+		{
+			"no addresses",
+			"channels: {a: {smtp: {host: 'h:25', from: nobody, to: []}}}",
+			[]place{
+				{1, 29, "not the name of a mail server"},
+				{1, 43, `"nobody" is not a mail address`},
+				{1, 55, "at least one address"},
+			},
+		},
+		{
+			"a channel that is not there",
+			"channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [b]}",
+			[]place{{1, 34, "no such file"}, {2, 19, `there is no channel "b"; there are a`}},
+		},
+		{
+			"a channel twice",
+			"channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [a, a]}",
+			[]place{{1, 34, "no such file"}, {2, 22, "a is listed twice"}},
+		},
+		{
+			"times",
+			"digest: {at: 8:30, days: [monday, mon, mon], zone: Berlin}",
+			[]place{
+				{1, 14, `is not a time such as "08:30"`},
+				{1, 27, `"monday" is not one of mon,`},
+				{1, 40, "mon is listed twice"},
+				{1, 52, `"Berlin" is not a time zone`},
+			},
+		},
+		{
+			"hours without end",
+			"quiet_hours: {from: '07:00', days: [mon]}",
+			[]place{{1, 14, "would never end, or never begin"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

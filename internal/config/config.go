@@ -68,31 +68,36 @@ type Retention struct{ Settled, Discarded, Dead time.Duration }
 type Disk struct {
 	StopBelow        int64 // minimum free space in bytes
 	StopBelowPercent int
-	Reserve          int64 // size in bytes of a file that is deleted when the disk is full, so that transactions can still be committed
+	// size in bytes of a file that is deleted when the disk is full, so that transactions can still
+	// be committed
+	Reserve int64
 }
 
 // Broker is one broker and vhost in the configuration.
 type Broker struct {
-	Name          string
-	Was           []string // earlier names of the broker; letters stored under them belong to this broker
-	URL           string   // URL that contains the user and the password
-	Label         string   // name that people use for the broker, e.g. production; "" = none
-	Colour        deadletter.Colour
-	Setting       string // name of the setting that contains the URL, e.g. DLO_AMQP_URL
-	PasswordFile  string // file that contains the password in URL; "" = none
-	Management    string // URL of the management API that contains the user and the password; "" = none
-	APIPassword   string // file that contains the password in Management; "" = none
-	Exchange      string
-	Inboxes       []string
-	Origins       map[string]string // inbox -> queue in which its letters failed
-	RequeueTo     []string
-	Rates         []rules.Rate // rates of the automatic retries; the first entry that matches a queue is used, otherwise requeue.rate
+	Name         string
+	Was          []string // earlier names of the broker; letters stored under them belong to this broker
+	URL          string   // URL that contains the user and the password
+	Label        string   // name that people use for the broker, e.g. production; "" = none
+	Colour       deadletter.Colour
+	Setting      string // name of the setting that contains the URL, e.g. DLO_AMQP_URL
+	PasswordFile string // file that contains the password in URL; "" = none
+	Management   string // URL of the management API that contains the user and the password; "" = none
+	APIPassword  string // file that contains the password in Management; "" = none
+	Exchange     string
+	Inboxes      []string
+	Origins      map[string]string // inbox -> queue in which its letters failed
+	RequeueTo    []string
+	// rates of the automatic retries; the first entry that matches a queue is used, otherwise
+	// requeue.rate
+	Rates         []rules.Rate
 	AcceptLimited []string
 	Intents       []topology.IntentOf // the first entry that matches a queue is used
-	IdleAfter     time.Duration       // if a queue has no consumer for longer than this, a check of the broker reports it
-	ReadOnly      bool                // people and programs may see the letters of the broker, but may change nothing
-	Observe       []string            // globs for the queues whose letters are only observed; a single "*" = all queues
-	Annotations   string              // queue into which consumers write why they rejected messages; "" = none
+	// if a queue has no consumer for longer than this, a check of the broker reports it
+	IdleAfter   time.Duration
+	ReadOnly    bool     // people and programs may see the letters of the broker, but may change nothing
+	Observe     []string // globs for the queues whose letters are only observed; a single "*" = all queues
+	Annotations string   // queue into which consumers write why they rejected messages; "" = none
 }
 
 // Ingest contains the settings about reading letters, including the size of a window.
@@ -131,8 +136,10 @@ type Breaker struct {
 	CameBack float64 // percentage of letters that come back, from 1 to 100; 0 = no breakers
 	Of       int     // minimum number of letters of a group from which the percentage is computed
 	Window   time.Duration
-	Probe    int           // number of retries that are sent as a probe
-	GiveUp   time.Duration // a letter dies if it is still held back this long after its last retry should have ended; 0 = never
+	Probe    int // number of retries that are sent as a probe
+	// a letter dies if it is still held back this long after its last retry should have ended; 0 =
+	// never
+	GiveUp time.Duration
 }
 
 // Schemas contains the settings about the types of letters.
@@ -155,19 +162,39 @@ func Defaults() Config {
 		Store:     "dlo.db",
 		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},
 		Brokers:   []Broker{defaultBroker()},
-		Ingest:    Ingest{Letters: 500, Bytes: 16 << 20, Linger: 5 * time.Millisecond, Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000},
+		Ingest: Ingest{
+			Letters:     500,
+			Bytes:       16 << 20,
+			Linger:      5 * time.Millisecond,
+			Uncertain:   deadletter.UncertainHold,
+			Horizon:     10 * time.Minute,
+			HorizonRows: 50000,
+		},
 		Requeue: Requeue{
-			InFlight: 128, Rate: 50, Watch: 10 * time.Minute, InDoubt: "republish", ConfirmTimeout: 30 * time.Second, MaxBody: 16 << 20,
-			Nack: Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour}, Breaker: Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: day},
+			InFlight:       128,
+			Rate:           50,
+			Watch:          10 * time.Minute,
+			InDoubt:        "republish",
+			ConfirmTimeout: 30 * time.Second,
+			MaxBody:        16 << 20,
+			Nack:           Nack{First: 5 * time.Second, Max: 5 * time.Minute, NoticeAfter: 20, NoticeAge: time.Hour},
+			Breaker:        Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: day},
 		},
 		Rules: rules.Set{Default: rules.Rule{
 			Name: rules.DefaultName, Severity: deadletter.SeverityDigest,
-			Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Waiter: rules.WaiterStore},
+			Retry: &rules.Retry{
+				Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second},
+				Waiter: rules.WaiterStore,
+			},
 		}},
-		Schemas:   Schemas{Directory: "schemas"},
-		Search:    Search{Text: true},
-		Quiet:     QuietHours{From: 22 * 60, To: 7 * 60, Zone: "UTC"},
-		Digest:    Digest{At: 8*60 + 30, Zone: "UTC", Days: []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday}},
+		Schemas: Schemas{Directory: "schemas"},
+		Search:  Search{Text: true},
+		Quiet:   QuietHours{From: 22 * 60, To: 7 * 60, Zone: "UTC"},
+		Digest: Digest{
+			At:   8*60 + 30,
+			Zone: "UTC",
+			Days: []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday},
+		},
 		Retention: Retention{Settled: 30 * day, Discarded: 7 * day},
 	}
 }
@@ -176,7 +203,16 @@ func Defaults() Config {
 const amqpSetting = "DLO_AMQP_URL"
 
 func defaultBroker() Broker {
-	return Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:5672/", Setting: amqpSetting, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Annotations: "dlo.annotations", IdleAfter: 15 * time.Minute}
+	return Broker{
+		Name:        "main",
+		URL:         "amqp://guest:guest@127.0.0.1:5672/",
+		Setting:     amqpSetting,
+		Exchange:    "dlo.dlx",
+		Inboxes:     []string{"dlo.letters"},
+		RequeueTo:   []string{"*"},
+		Annotations: "dlo.annotations",
+		IdleAfter:   15 * time.Minute,
+	}
 }
 
 // Mistake is one mistake in the configuration.
@@ -264,7 +300,9 @@ func Load(path string, getenv func(string) string) (Config, error) {
 // of a back-off must not be longer than its longest delay.
 func (d *decoder) check(c *Config) {
 	if c.Requeue.Nack.First > c.Requeue.Nack.Max {
-		d.mistake(d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max)
+		d.mistake(
+			d.at["requeue.nack"], "requeue.nack.first %s is above its max %s", c.Requeue.Nack.First, c.Requeue.Nack.Max,
+		)
 	}
 	d.checkSearch(c)
 	d.checkAccess(c)
@@ -387,7 +425,10 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 				"bytes":   func(n *yaml.Node) { d.size(n, &c.Ingest.Bytes, 1) },
 				"linger":  func(n *yaml.Node) { d.duration(n, &c.Ingest.Linger, 0, time.Minute) },
 				"uncertain": func(n *yaml.Node) {
-					d.oneOf(n, (*string)(&c.Ingest.Uncertain), string(deadletter.UncertainHold), string(deadletter.UncertainKeep), string(deadletter.UncertainMerge))
+					d.oneOf(
+						n, (*string)(&c.Ingest.Uncertain), string(deadletter.UncertainHold),
+						string(deadletter.UncertainKeep), string(deadletter.UncertainMerge),
+					)
 				},
 				"horizon":      func(n *yaml.Node) { d.duration(n, &c.Ingest.Horizon, time.Second, 24*time.Hour) },
 				"horizon_rows": func(n *yaml.Node) { d.integer(n, &c.Ingest.HorizonRows, 1, 1_000_000) },
@@ -409,7 +450,10 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 							"type":  func(n *yaml.Node) { d.text(n, &b.Type) },
 						})
 						if b.Queue == "" || b.Type == "" {
-							d.mistake(n, "a binding needs a queue and a type, for example {queue: email-queue, type: acme.notify.v1.EmailRequested}")
+							d.mistake(
+								n,
+								"a binding needs a queue and a type, for example {queue: email-queue, type: acme.notify.v1.EmailRequested}",
+							)
 						}
 						c.Schemas.Bindings = append(c.Schemas.Bindings, b)
 					})

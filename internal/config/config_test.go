@@ -45,7 +45,9 @@ var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() =
 
 // origin contains options for comparing two configurations. With them, the comparison ignores the
 // fields that say from where and when settings were read.
-var origin = cmp.Options{cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting")}
+var origin = cmp.Options{
+	cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting"),
+}
 
 func TestTheExampleHasEveryDefault(t *testing.T) {
 	t.Parallel()
@@ -74,7 +76,13 @@ func TestTheExampleNamesEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, section := range []string{"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}", "requeue: {breaker: {%s}}", "default: {retry: {%s}}", "default: {dead: {%s}}", "rules: [{name: a, %s}]", "rules: [{name: a, match: {%s}}]", "rules: [{name: a, retry: {delays: [], %s}}]", "rules: [{name: a, dead: {%s}}]", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]", "links: [{%s}]"} {
+	for _, section := range []string{
+		"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}",
+		"requeue: {breaker: {%s}}", "default: {retry: {%s}}", "default: {dead: {%s}}", "rules: [{name: a, %s}]",
+		"rules: [{name: a, match: {%s}}]", "rules: [{name: a, retry: {delays: [], %s}}]",
+		"rules: [{name: a, dead: {%s}}]", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]",
+		"links: [{%s}]",
+	} {
 		unknown := "no_such_key: 1"
 		if section != "" {
 			unknown = fmt.Sprintf(section, unknown)
@@ -156,38 +164,121 @@ retention: {settled: 1d, discarded: 0, dead: 90d}
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Listen: "[::1]:9000", PublicURL: "https://dlo.example.com/tools/dlo", Hosts: []string{"dlo.example.com"}, TLS: config.TLS{Cert: "/c", Key: "/k"}, OpsListen: ":9", OpsOpen: true, Requests: 5, BasePath: "/tools/dlo", ReadOnly: true, AuditFile: "/a",
-		Auth: config.Auth{Tokens: true, Users: true, SessionIdle: time.Hour, SessionLongest: 2 * time.Hour, Proxy: identity.Proxy{
-			Unix: true,
-			From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")},
-			User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
-		}},
+		Listen:    "[::1]:9000",
+		PublicURL: "https://dlo.example.com/tools/dlo",
+		Hosts:     []string{"dlo.example.com"},
+		TLS:       config.TLS{Cert: "/c", Key: "/k"},
+		OpsListen: ":9",
+		OpsOpen:   true,
+		Requests:  5,
+		BasePath:  "/tools/dlo",
+		ReadOnly:  true,
+		AuditFile: "/a",
+		Auth: config.Auth{
+			Tokens:         true,
+			Users:          true,
+			SessionIdle:    time.Hour,
+			SessionLongest: 2 * time.Hour,
+			Proxy: identity.Proxy{
+				Unix: true,
+				From: []netip.Prefix{
+					netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"),
+					netip.MustParsePrefix("192.0.2.1/32"),
+				},
+				User: "Remote-User", Email: "X-Mail", Groups: "X-Groups", Secret: "p/w#d?",
+			},
+		},
 		Grants: []identity.Grant{
-			{To: []string{"everyone", "user:a:b", "group:x y", "token:ci"}, WithoutStepUp: true, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true, Purge: true}},
+			{
+				To:            []string{"everyone", "user:a:b", "group:x y", "token:ci"},
+				WithoutStepUp: true,
+				Grant:         deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true, Purge: true},
+			},
 			{To: []string{"everyone"}, Grant: deadletter.Grant{Role: deadletter.RoleReader}},
 		},
-		Store: "/var/lib/dlo/dlo.db", Disk: config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
+		Store: "/var/lib/dlo/dlo.db",
+		Disk:  config.Disk{StopBelow: 1 << 30, StopBelowPercent: 10},
 		Brokers: []config.Broker{{
-			Name: "west", URL: "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb", PasswordFile: secret, Management: "https://dlo:p%2Fw%23d%3F@rabbit:15671", APIPassword: secret, Inboxes: []string{"a", "b"}, RequeueTo: []string{"sms", "email-*"}, IdleAfter: time.Hour, Observe: []string{"sms", "team.*"}, Intents: []topology.IntentOf{{Glob: "metrics.*", Intent: topology.IntentNever}, {Glob: "audit", Intent: topology.IntentAll}},
-			Rates: []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}}, AcceptLimited: []string{"b"}, Origins: map[string]string{"b": "orders"}, Annotations: "reports",
-		}, {Name: "east", URL: "amqp://guest:guest@rabbit/", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, RequeueTo: []string{"*"}, Observe: []string{"*"}, IdleAfter: 15 * time.Minute, Annotations: "dlo.annotations"}},
-		Ingest: config.Ingest{Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge, Horizon: time.Hour, HorizonRows: 7},
+			Name:         "west",
+			URL:          "amqps://dlo:p%2Fw%23d%3F@rabbit:5671/a%2Fb",
+			PasswordFile: secret,
+			Management:   "https://dlo:p%2Fw%23d%3F@rabbit:15671",
+			APIPassword:  secret,
+			Inboxes:      []string{"a", "b"},
+			RequeueTo:    []string{"sms", "email-*"},
+			IdleAfter:    time.Hour,
+			Observe:      []string{"sms", "team.*"},
+			Intents: []topology.IntentOf{
+				{Glob: "metrics.*", Intent: topology.IntentNever},
+				{Glob: "audit", Intent: topology.IntentAll},
+			},
+			Rates:         []rules.Rate{{Queue: "sms", PerSecond: 10}, {Queue: "email-*", PerSecond: 0.5}},
+			AcceptLimited: []string{"b"},
+			Origins:       map[string]string{"b": "orders"},
+			Annotations:   "reports",
+		}, {
+			Name:        "east",
+			URL:         "amqp://guest:guest@rabbit/",
+			Exchange:    "dlo.dlx",
+			Inboxes:     []string{"dlo.letters"},
+			RequeueTo:   []string{"*"},
+			Observe:     []string{"*"},
+			IdleAfter:   15 * time.Minute,
+			Annotations: "dlo.annotations",
+		}},
+		Ingest: config.Ingest{
+			Letters: 64, Bytes: 4096, Linger: 250 * time.Millisecond, Uncertain: deadletter.UncertainMerge,
+			Horizon: time.Hour, HorizonRows: 7,
+		},
 		Requeue: config.Requeue{
-			InFlight: 1, Rate: 0.5, Watch: 30 * 24 * time.Hour, InDoubt: "hold", ConfirmTimeout: 10 * time.Second, MaxBody: 64 << 10,
-			Nack: config.Nack{First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour}, Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1, GiveUp: 48 * time.Hour},
+			InFlight:       1,
+			Rate:           0.5,
+			Watch:          30 * 24 * time.Hour,
+			InDoubt:        "hold",
+			ConfirmTimeout: 10 * time.Second,
+			MaxBody:        64 << 10,
+			Nack: config.Nack{
+				First: time.Second, Max: time.Second, NoticeAfter: 1, NoticeAge: 48 * time.Hour,
+			},
+			Breaker: config.Breaker{Of: 1, Window: time.Second, Probe: 1, GiveUp: 48 * time.Hour},
 		},
-		Schemas: config.Schemas{Directory: "/schemas", Reflection: []string{"orders:50051", "[::1]:50051"}, Bindings: []config.Binding{{Queue: "email-*", Key: "*", Type: "acme.Email"}, {Queue: "q", Key: "k", Type: "acme.T"}}},
+		Schemas: config.Schemas{
+			Directory:  "/schemas",
+			Reflection: []string{"orders:50051", "[::1]:50051"},
+			Bindings: []config.Binding{
+				{Queue: "email-*", Key: "*", Type: "acme.Email"},
+				{Queue: "q", Key: "k", Type: "acme.T"},
+			},
+		},
 		Masking: config.Masking{
-			Headers: []string{"authorization"}, Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")}, JSON: []deadletter.FieldPath{{"card", "number"}},
-			Fields: []deadletter.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"[acme.remark]", "7"}}},
+			Headers:  []string{"authorization"},
+			Patterns: []*regexp.Regexp{regexp.MustCompile("[0-9]{16}")},
+			JSON:     []deadletter.FieldPath{{"card", "number"}},
+			Fields: []deadletter.MaskedField{
+				{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}},
+				{Type: "acme.Card"},
+				{Path: deadletter.FieldPath{"[acme.remark]", "7"}},
+			},
 		},
-		Search: config.Search{Fields: []string{"customer.tier"}}, Quiet: config.QuietHours{From: 20*60 + 15, To: 6 * 60, Zone: "Europe/Berlin", Days: []time.Weekday{time.Saturday, time.Sunday}},
-		Digest: config.Digest{At: 7 * 60, Zone: "Asia/Tokyo"}, Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
+		Search: config.Search{Fields: []string{"customer.tier"}},
+		Quiet: config.QuietHours{
+			From: 20*60 + 15,
+			To:   6 * 60,
+			Zone: "Europe/Berlin",
+			Days: []time.Weekday{time.Saturday, time.Sunday},
+		},
+		Digest:    config.Digest{At: 7 * 60, Zone: "Asia/Tokyo"},
+		Retention: config.Retention{Settled: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
 	}
 	want.Rules.Default = rules.Rule{
-		Name: rules.DefaultName, Severity: deadletter.SeverityPage, Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour, Rate: new(float64), MirrorXDeath: true,
+		Name: rules.DefaultName, Severity: deadletter.SeverityPage,
+		Retry: &rules.Retry{Jitter: 1, Waiter: rules.WaiterStore}, InDoubt: "hold", Watch: time.Hour,
+		Rate: new(float64), MirrorXDeath: true,
 	}
-	if diff := cmp.Diff(want, got, patterns, origin, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(
+		want, got, patterns, origin, cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+	); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -212,9 +303,12 @@ func mistakes(t *testing.T, err error, want []place) {
 			t.Errorf("missing: %+v", want[i])
 		case i >= len(want):
 			t.Errorf("not expected: %+v", bad.Mistakes[i])
-		case bad.Mistakes[i].Line != want[i].line || bad.Mistakes[i].Column != want[i].column || !strings.Contains(bad.Mistakes[i].Text, want[i].text):
+		case bad.Mistakes[i].Line != want[i].line || bad.Mistakes[i].Column != want[i].column ||
+			!strings.Contains(bad.Mistakes[i].Text, want[i].text):
 			t.Errorf("got %+v, want %+v", bad.Mistakes[i], want[i])
-		case want[i].line > 0 && !strings.HasPrefix(lines[i], fmt.Sprintf("%s:%d:%d: ", bad.Path, want[i].line, want[i].column)):
+		case want[i].line > 0 && !strings.HasPrefix(
+			lines[i], fmt.Sprintf("%s:%d:%d: ", bad.Path, want[i].line, want[i].column),
+		):
 			t.Errorf("%q does not begin with its place", lines[i])
 		}
 	}
@@ -305,13 +399,37 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a second document", "hosts: []\n---\nhosts: [a]\n", []place{{3, 1, "one document"}}},
 		{"a section that is a text", "disk: full", []place{{1, 7, "disk: give keys with values"}}},
 		{"an empty value", "listen:", []place{{1, 8, "a text is wanted here"}}},
-		{"an unknown colour", "brokers: [{label: production, colour: crimson}]", []place{{1, 39, `"crimson" is not one of red, amber, green, teal, blue, grey`}}},
-		{"a colour of nothing", "brokers: [{name: west, colour: red}]", []place{{1, 32, "colour applies to the label, and broker west has no label"}}},
-		{"a label that fills the page", "brokers: [{label: " + strings.Repeat("é", 31) + "}]", []place{{1, 19, "has at most 30 characters"}}},
-		{"a label that turns the line round", "brokers: [{label: \"a\\u202eb\"}]", []place{{1, 19, "visible characters only"}}},
+		{
+			"an unknown colour",
+			"brokers: [{label: production, colour: crimson}]",
+			[]place{{1, 39, `"crimson" is not one of red, amber, green, teal, blue, grey`}},
+		},
+		{
+			"a colour of nothing",
+			"brokers: [{name: west, colour: red}]",
+			[]place{{1, 32, "colour applies to the label, and broker west has no label"}},
+		},
+		{
+			"a label that fills the page",
+			"brokers: [{label: " + strings.Repeat("é", 31) + "}]",
+			[]place{{1, 19, "has at most 30 characters"}},
+		},
+		{
+			"a label that turns the line round",
+			"brokers: [{label: \"a\\u202eb\"}]",
+			[]place{{1, 19, "visible characters only"}},
+		},
 		{"the queue of trials as an inbox", "brokers: [{inboxes: [dlo.try]}]", []place{{1, 22, "reserved for trials"}}},
-		{"the queue of trials as that of reports", "brokers: [{annotations: dlo.try}]", []place{{1, 25, "reserved for trials"}}},
-		{"an empty list of brokers", "brokers: []", []place{{1, 10, "brokers is empty; leave it out for the defaults"}}},
+		{
+			"the queue of trials as that of reports",
+			"brokers: [{annotations: dlo.try}]",
+			[]place{{1, 25, "reserved for trials"}},
+		},
+		{
+			"an empty list of brokers",
+			"brokers: []",
+			[]place{{1, 10, "brokers is empty; leave it out for the defaults"}},
+		},
 		{"not a number", "requeue: {rate: NaN}", []place{{1, 17, "a number from 0 to 1e+06"}}},
 		{"infinite", "requeue: {rate: .inf}", []place{{1, 17, "a number from 0 to 1e+06"}}},
 		{"a negative size", "ingest: {bytes: -1}", []place{{1, 17, "is not a size"}}},
@@ -320,34 +438,131 @@ func TestMistakesOfAllKinds(t *testing.T) {
 		{"a negative duration", "requeue: {watch: -5m}", []place{{1, 18, "a duration from 1s to"}}},
 		{"a duration without a unit", "requeue: {watch: 600}", []place{{1, 18, `"600" is not a duration`}}},
 		{"a delay of two years", "default: {retry: {delays: [730d]}}", []place{{1, 28, "a duration from 0s to"}}},
-		{"a breaker that is off", "requeue: {breaker: off}", []place{{1, 20, "requeue.breaker: give keys with values"}}},
-		{"a share below 1 %", "requeue: {breaker: {came_back: 0.9}}", []place{{1, 32, "per cent, from 1 to 100, or 0 for no breaker"}}},
-		{"a breaker of nothing", "requeue: {breaker: {of: 0, probe: 0, window: 0s}}", []place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}}},
+		{
+			"a breaker that is off",
+			"requeue: {breaker: off}",
+			[]place{{1, 20, "requeue.breaker: give keys with values"}},
+		},
+		{
+			"a share below 1 %",
+			"requeue: {breaker: {came_back: 0.9}}",
+			[]place{{1, 32, "per cent, from 1 to 100, or 0 for no breaker"}},
+		},
+		{
+			"a breaker of nothing",
+			"requeue: {breaker: {of: 0, probe: 0, window: 0s}}",
+			[]place{{1, 25, "from 1 to"}, {1, 35, "from 1 to"}, {1, 46, "from 1s to"}},
+		},
 		{"rates that are a list", "brokers: [{rates: [a]}]", []place{{1, 19, `for example {"email-*": 10}`}}},
-		{"a rate below 0", "brokers: [{rates: {a: 1, b: -1, a: 2}}]", []place{{1, 29, "a number from 0"}, {1, 33, "a is listed twice"}}},
-		{"TLS in part", "brokers: [{amqp: {ca_file: /c, cert_file: /c, external: true}}]", []place{{1, 18, "needs cert_file and key_file"}, {1, 18, "need tls: true"}}},
-		{"a user without a certificate", "brokers: [{amqp: {external: true, tls: true}}]", []place{{1, 18, "external: true needs a client certificate"}}},
-		{"TLS of an API in the clear", "brokers: [{management: {url: 'http://a', ca_file: /c}}]", []place{{1, 24, "need a url that begins with https"}}},
-		{"a grant without auth", "grants: [{role: reader, to: [everyone]}]", []place{{1, 9, "grants need auth.proxy, auth.users or auth.tokens"}}},
+		{
+			"a rate below 0",
+			"brokers: [{rates: {a: 1, b: -1, a: 2}}]",
+			[]place{{1, 29, "a number from 0"}, {1, 33, "a is listed twice"}},
+		},
+		{
+			"TLS in part",
+			"brokers: [{amqp: {ca_file: /c, cert_file: /c, external: true}}]",
+			[]place{{1, 18, "needs cert_file and key_file"}, {1, 18, "need tls: true"}},
+		},
+		{
+			"a user without a certificate",
+			"brokers: [{amqp: {external: true, tls: true}}]",
+			[]place{{1, 18, "external: true needs a client certificate"}},
+		},
+		{
+			"TLS of an API in the clear",
+			"brokers: [{management: {url: 'http://a', ca_file: /c}}]",
+			[]place{{1, 24, "need a url that begins with https"}},
+		},
+		{
+			"a grant without auth",
+			"grants: [{role: reader, to: [everyone]}]",
+			[]place{{1, 9, "grants need auth.proxy, auth.users or auth.tokens"}},
+		},
 		{"a proxy without grants", "auth: {proxy: {from: [10.0.0.1]}}", []place{{1, 7, "auth.proxy needs grants"}}},
-		{"a proxy that names nobody", "auth: {proxy: {from: [10.0.0.1], user: ''}}", []place{{1, 7, "then auth needs users: true or tokens: true"}}},
-		{"groups of nobody", "auth: {users: true, proxy: {from: [10.0.0.1], user: '', groups: X-Groups}}", []place{{1, 7, "need user"}}},
-		{"a cookie in the clear", "auth: {users: true, proxy: {from: [10.0.0.1], user: ''}}", []place{{1, 7, "needs public_url with https"}}},
-		{"a proxy from nowhere", "{auth: {proxy: {}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}}},
-		{"a network that is none", "{auth: {proxy: {from: [10.0.0.0/99, rabbit]}, tokens: true}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 16, "needs from"}, {1, 24, "is not an address"}, {1, 37, "is not an address"}}},
-		{"a header that cannot be", "{auth: {proxy: {from: [10.0.0.1], user: cookie, groups: 'a b'}}, grants: [{role: reader, to: [everyone]}]}", []place{{1, 41, "cannot be a header"}, {1, 57, "cannot be a header"}}},
-		{"grants", "{auth: {tokens: true}, grants: [{role: root, to: [ana, 'user:']}, {to: [everyone]}, {role: reader, to: [everyone], purge: true}, {role: viewer, to: [everyone], reveal: true}, {role: reader, to: [everyone], queues: []}, {role: operator, to: ['token:ci'], from_rabbitmq: true}]}", []place{{1, 40, "there is no role \"root\"; the roles are viewer, reader, operator, editor, admin"}, {1, 51, "is not user:NAME"}, {1, 56, "is not user:NAME"}, {1, 67, "needs role and to"}, {1, 85, "purge needs the role operator"}, {1, 130, "reveal needs the role reader"}, {1, 215, "an empty list holds nowhere"}, {1, 220, "from_rabbitmq is for people"}}},
+		{
+			"a proxy that names nobody",
+			"auth: {proxy: {from: [10.0.0.1], user: ''}}",
+			[]place{{1, 7, "then auth needs users: true or tokens: true"}},
+		},
+		{
+			"groups of nobody",
+			"auth: {users: true, proxy: {from: [10.0.0.1], user: '', groups: X-Groups}}",
+			[]place{{1, 7, "need user"}},
+		},
+		{
+			"a cookie in the clear",
+			"auth: {users: true, proxy: {from: [10.0.0.1], user: ''}}",
+			[]place{{1, 7, "needs public_url with https"}},
+		},
+		{
+			"a proxy from nowhere",
+			"{auth: {proxy: {}}, grants: [{role: reader, to: [everyone]}]}",
+			[]place{{1, 16, "needs from"}},
+		},
+		{
+			"a network that is none",
+			"{auth: {proxy: {from: [10.0.0.0/99, rabbit]}, tokens: true}, grants: [{role: reader, to: [everyone]}]}",
+			[]place{{1, 16, "needs from"}, {1, 24, "is not an address"}, {1, 37, "is not an address"}},
+		},
+		{
+			"a header that cannot be",
+			"{auth: {proxy: {from: [10.0.0.1], user: cookie, groups: 'a b'}}, grants: [{role: reader, to: [everyone]}]}",
+			[]place{{1, 41, "cannot be a header"}, {1, 57, "cannot be a header"}},
+		},
+		{
+			"grants",
+			"{auth: {tokens: true}, grants: [{role: root, to: [ana, 'user:']}, {to: [everyone]}, {role: reader, to: [everyone], purge: true}, {role: viewer, to: [everyone], reveal: true}, {role: reader, to: [everyone], queues: []}, {role: operator, to: ['token:ci'], from_rabbitmq: true}]}",
+			[]place{
+				{1, 40, "there is no role \"root\"; the roles are viewer, reader, operator, editor, admin"},
+				{1, 51, "is not user:NAME"},
+				{1, 56, "is not user:NAME"},
+				{1, 67, "needs role and to"},
+				{1, 85, "purge needs the role operator"},
+				{1, 130, "reveal needs the role reader"},
+				{1, 215, "an empty list holds nowhere"},
+				{1, 220, "from_rabbitmq is for people"},
+			},
+		},
 		{"half a certificate", "tls: {cert_file: a}", []place{{1, 6, "needs cert_file and key_file"}}},
 		{"a boolean in words", "brokers: [{amqp: {tls: maybe}}]", []place{{1, 24, "give true or false"}}},
-		{"servers that are none", "schemas: {reflection: [orders, 'https://orders:443', ':1', 'a:b', 'a:1', 'a:1']}", []place{
-			{1, 24, "is not a server such as"}, {1, 32, "is not a server"}, {1, 54, "is not a server"}, {1, 60, "is not a server"}, {1, 74, "a:1 is listed twice"},
-		}},
-		{"a binding without a type", "schemas: {bindings: [{queue: q}]}", []place{{1, 22, "a binding needs a queue and a type"}}},
-		{"a broker URL of HTTP", "brokers: [{url: http://h/}]", []place{{1, 17, "a URL with the scheme amqp or amqps"}}},
-		{"a management URL of AMQP", "brokers: [{management: amqp://h/}]", []place{{1, 24, "a URL with the scheme http or https"}}},
-		{"a management section without a URL", "brokers: [{management: {user: dlo}}]", []place{{1, 24, "management needs a url"}}},
+		{
+			"servers that are none",
+			"schemas: {reflection: [orders, 'https://orders:443', ':1', 'a:b', 'a:1', 'a:1']}",
+			[]place{
+				{1, 24, "is not a server such as"},
+				{1, 32, "is not a server"},
+				{1, 54, "is not a server"},
+				{1, 60, "is not a server"},
+				{1, 74, "a:1 is listed twice"},
+			},
+		},
+		{
+			"a binding without a type",
+			"schemas: {bindings: [{queue: q}]}",
+			[]place{{1, 22, "a binding needs a queue and a type"}},
+		},
+		{
+			"a broker URL of HTTP",
+			"brokers: [{url: http://h/}]",
+			[]place{{1, 17, "a URL with the scheme amqp or amqps"}},
+		},
+		{
+			"a management URL of AMQP",
+			"brokers: [{management: amqp://h/}]",
+			[]place{{1, 24, "a URL with the scheme http or https"}},
+		},
+		{
+			"a management section without a URL",
+			"brokers: [{management: {user: dlo}}]",
+			[]place{{1, 24, "management needs a url"}},
+		},
 		{"a public URL with a user", "public_url: http://me@host/", []place{{1, 13, "without user and password"}}},
-		{"an alias is read where it stands", "hosts: &h [a]\nmasking: *h", []place{{1, 12, "masking: give keys with values"}}},
+		{
+			"an alias is read where it stands",
+			"hosts: &h [a]\nmasking: *h",
+			[]place{{1, 12, "masking: give keys with values"}},
+		},
 		{"a merge key", "disk: {<<: {reserve: 0}}", []place{{1, 8, `there is no key "<<"`}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -356,7 +571,9 @@ func TestMistakesOfAllKinds(t *testing.T) {
 			mistakes(t, err, c.want)
 		})
 	}
-	if _, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), noEnv); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := config.Load(
+		filepath.Join(t.TempDir(), "none.yaml"), noEnv,
+	); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }
@@ -369,7 +586,14 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(example)
-	for _, text := range []string{"", "a: [", "brokers: [{amqp: {password_file: x}}]", "hosts: &a [*a]", "disk: &d {<<: *d}", "? [a]\n: b", "---\n---\n", "!!binary x: y", "requeue: {nack: {first: 1ns}}", "\xff\xfe", "%YAML 9.9\n---\n", "rules:\n- name: a\n  retry: {delays: [1s]}\n- {name: b}\r\n", "rules:\n- # x\n  name: a\n  match: {queue: a}\n# y\n-\n  name: b # z\n# z\n...\n", "{rules: [{name: a, match: {queue: \"b#\", error: c'd}}, {\"name\":'b'}], default: {}}", "rules: [{name: 'a', match: {queue: [b, \"c\"]}} , &x {name: b}, *x]"} {
+	for _, text := range []string{
+		"", "a: [", "brokers: [{amqp: {password_file: x}}]", "hosts: &a [*a]", "disk: &d {<<: *d}", "? [a]\n: b",
+		"---\n---\n", "!!binary x: y", "requeue: {nack: {first: 1ns}}", "\xff\xfe", "%YAML 9.9\n---\n",
+		"rules:\n- name: a\n  retry: {delays: [1s]}\n- {name: b}\r\n",
+		"rules:\n- # x\n  name: a\n  match: {queue: a}\n# y\n-\n  name: b # z\n# z\n...\n",
+		"{rules: [{name: a, match: {queue: \"b#\", error: c'd}}, {\"name\":'b'}], default: {}}",
+		"rules: [{name: 'a', match: {queue: [b, \"c\"]}} , &x {name: b}, *x]",
+	} {
 		f.Add([]byte(text))
 	}
 	dir := f.TempDir()
@@ -381,7 +605,9 @@ func FuzzLoad(f *testing.F) {
 		c, err := config.Load(path, noEnv)
 		var bad *config.Error
 		switch {
-		case err == nil && slices.ContainsFunc(c.Rules.Rules, func(r rules.Rule) bool { return r.Name == "" || r.YAML == "" }):
+		case err == nil && slices.ContainsFunc(
+			c.Rules.Rules, func(r rules.Rule) bool { return r.Name == "" || r.YAML == "" },
+		):
 			t.Fatalf("taken: %+v", c.Rules)
 		case err == nil && (len(c.Brokers) == 0 || c.Ingest.Letters < 1):
 			t.Fatalf("taken: %+v", c)
@@ -397,13 +623,18 @@ func FuzzLoad(f *testing.F) {
 				if err := os.WriteFile(path, []byte(again), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := config.Load(path, noEnv); err != nil || len(got.Rules.Rules) != 1 || !cmp.Equal(got.Rules.Rules[0], r, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty()) {
+				if got, err := config.Load(path, noEnv); err != nil || len(got.Rules.Rules) != 1 ||
+					!cmp.Equal(
+						got.Rules.Rules[0], r, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty(),
+					) {
 					t.Fatalf("%q is not the text of %+v: %v", r.YAML, r, err)
 				}
 			}
 		}
 		if bad != nil {
-			lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + strings.Count(string(text), "\u0085") + strings.Count(string(text), "\u2028") + strings.Count(string(text), "\u2029") + 2
+			lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + strings.Count(
+				string(text), "\u0085",
+			) + strings.Count(string(text), "\u2028") + strings.Count(string(text), "\u2029") + 2
 			for _, m := range bad.Mistakes {
 				if m.Line < 0 || m.Line > lines || m.Text == "" {
 					t.Fatalf("%+v of %d lines", m, lines)

@@ -13,7 +13,8 @@ import (
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	got, err := config.Load("", env(map[string]string{
-		"DLO_LISTEN": "127.0.0.1:1", "DLO_STORE": "other.db", "DLO_AMQP_URL": "amqps://u:p%2F@h/v", "DLO_MANAGEMENT_URL": "http://u:p@h:15672", "DLO_CONFIG": "x", "DLO_REQUEUE_RATE": "1",
+		"DLO_LISTEN": "127.0.0.1:1", "DLO_STORE": "other.db", "DLO_AMQP_URL": "amqps://u:p%2F@h/v",
+		"DLO_MANAGEMENT_URL": "http://u:p@h:15672", "DLO_CONFIG": "x", "DLO_REQUEUE_RATE": "1",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +34,10 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("the environment comes first: %s, %v", got.Listen, err)
 	}
 	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://h/", "DLO_MANAGEMENT_URL": "http://h/"}))
-	mistakes(t, err, []place{{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"}, {0, 0, "DLO_MANAGEMENT_URL is for the broker named main"}})
+	mistakes(t, err, []place{
+		{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"},
+		{0, 0, "DLO_MANAGEMENT_URL is for the broker named main"},
+	})
 }
 
 // TestPasswordsAreNotRepeated checks that no error contains a password. It tries every place in
@@ -42,19 +46,29 @@ func TestPasswordsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
 	for _, text := range []string{
-		"brokers: [{url: amqp://dlo:hunter2@h/}]", "brokers: [{url: amqp://dlo:hunter2@h:x/}]", "brokers: [{url: http://dlo:hunter2@h/}]", "brokers: [{url: 'amqp://dlo:hunter2#@h/'}]",
-		"brokers: [{management: http://dlo:hunter2@h}]", "brokers: [{management: 'http://dlo:hunter2 @h'}]", "brokers: [{management: {url: http://dlo:hunter2@h}}]", "brokers: amqp://dlo:hunter2@h/",
-		"brokers: [amqp://dlo:hunter2@h/]", "brokers: [{amqp: amqp://dlo:hunter2@h/}]", "brokers: [{amqp: {password: hunter2}}]", "brokers: [{url: [amqp://dlo:hunter2@h/]}]",
-		"brokers: [{url: amqp://dlo:5672/hunter2@h/}]", "brokers: [{management: http://dlo:15672/hunter2@h}]", "public_url: http://dlo:hunter2@h/", "amqp_url: amqp://dlo:hunter2@h/", "brokers: [{url: amqp://dlo:hunter2@h/", "store: postgres://dlo:hunter2@h/",
+		"brokers: [{url: amqp://dlo:hunter2@h/}]", "brokers: [{url: amqp://dlo:hunter2@h:x/}]",
+		"brokers: [{url: http://dlo:hunter2@h/}]", "brokers: [{url: 'amqp://dlo:hunter2#@h/'}]",
+		"brokers: [{management: http://dlo:hunter2@h}]", "brokers: [{management: 'http://dlo:hunter2 @h'}]",
+		"brokers: [{management: {url: http://dlo:hunter2@h}}]", "brokers: amqp://dlo:hunter2@h/",
+		"brokers: [amqp://dlo:hunter2@h/]", "brokers: [{amqp: amqp://dlo:hunter2@h/}]",
+		"brokers: [{amqp: {password: hunter2}}]", "brokers: [{url: [amqp://dlo:hunter2@h/]}]",
+		"brokers: [{url: amqp://dlo:5672/hunter2@h/}]", "brokers: [{management: http://dlo:15672/hunter2@h}]",
+		"public_url: http://dlo:hunter2@h/", "amqp_url: amqp://dlo:hunter2@h/", "brokers: [{url: amqp://dlo:hunter2@h/",
+		"store: postgres://dlo:hunter2@h/",
 	} {
 		_, err := load(t, text)
 		if err == nil || strings.Contains(err.Error(), password) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	for _, url := range []string{"amqp://dlo:hunter2#@h/", "amqp://dlo:5672/hunter2@h/", "http://dlo:5672/hunter2@h/", "amqp://dlo:hunter2@h:port/", "://hunter2", "amqp://dlo:hunter2%zz@h/", "\x7fhunter2"} {
+	for _, url := range []string{
+		"amqp://dlo:hunter2#@h/", "amqp://dlo:5672/hunter2@h/", "http://dlo:5672/hunter2@h/",
+		"amqp://dlo:hunter2@h:port/", "://hunter2", "amqp://dlo:hunter2%zz@h/", "\x7fhunter2",
+	} {
 		for _, name := range []string{"DLO_AMQP_URL", "DLO_MANAGEMENT_URL"} {
-			if _, err := config.Load("", env(map[string]string{name: url})); err == nil || strings.Contains(err.Error(), password) {
+			if _, err := config.Load(
+				"", env(map[string]string{name: url}),
+			); err == nil || strings.Contains(err.Error(), password) {
 				t.Errorf("%s=%s: %v", name, url, err)
 			}
 		}
@@ -84,7 +98,11 @@ func TestPasswordFiles(t *testing.T) {
 func TestWhichSettingHasTheURL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
-	if err := os.WriteFile(path, []byte("brokers: [{name: main}, {name: west, url: amqp://h/}, {name: east, amqp: {host: h}, inboxes: [b]}]"), 0o600); err != nil {
+	if err := os.WriteFile(
+		path,
+		[]byte("brokers: [{name: main}, {name: west, url: amqp://h/}, {name: east, amqp: {host: h}, inboxes: [b]}]"),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	url := map[string]string{"DLO_AMQP_URL": "amqp://dlo:hunter2@h/v"}
@@ -95,8 +113,20 @@ func TestWhichSettingHasTheURL(t *testing.T) {
 	}{
 		{"no file, nothing set", "", nil, []string{"DLO_AMQP_URL"}},
 		{"no file", "", url, []string{"DLO_AMQP_URL"}},
-		{"a file", path, nil, []string{"url of broker main in " + path, "url of broker west in " + path, "amqp of broker east in " + path}},
-		{"the variable wins", path, url, []string{"DLO_AMQP_URL", "url of broker west in " + path, "amqp of broker east in " + path}},
+		{
+			"a file",
+			path,
+			nil,
+			[]string{
+				"url of broker main in " + path, "url of broker west in " + path, "amqp of broker east in " + path,
+			},
+		},
+		{
+			"the variable wins",
+			path,
+			url,
+			[]string{"DLO_AMQP_URL", "url of broker west in " + path, "amqp of broker east in " + path},
+		},
 	} {
 		got, _ := config.Load(c.path, env(c.set))
 		var settings []string

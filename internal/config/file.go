@@ -18,7 +18,9 @@ type File struct {
 // --config name different files, it returns an error.
 func (f File) Path(getenv func(string) string) (string, error) {
 	if f.Argument != "" && f.Flag != "" && !samePath(f.Argument, f.Flag) {
-		return "", fmt.Errorf("the configuration is %s as an argument and %s with --config; name one of them", f.Argument, f.Flag)
+		return "", fmt.Errorf(
+			"the configuration is %s as an argument and %s with --config; name one of them", f.Argument, f.Flag,
+		)
 	}
 	return cmp.Or(f.Argument, f.Flag, getenv("DLO_CONFIG")), nil
 }

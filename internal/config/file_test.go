@@ -30,7 +30,9 @@ func TestHowTheFileIsNamed(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
 		}
 	}
-	if _, err := (config.File{Argument: "a.yaml", Flag: "f.yaml"}).Path(noEnv); err == nil || !strings.Contains(err.Error(), "is a.yaml as an argument and f.yaml with --config") {
+	if _, err := (config.File{
+		Argument: "a.yaml", Flag: "f.yaml",
+	}).Path(noEnv); err == nil || !strings.Contains(err.Error(), "is a.yaml as an argument and f.yaml with --config") {
 		t.Errorf("two files: %v", err)
 	}
 }

@@ -34,7 +34,10 @@ const (
 const LinkHeader = "header."
 
 // LinkValues contains the names of all placeholders, except those for headers.
-var LinkValues = []string{"trace_id", "b3_trace_id", "queue", "vhost", "broker", "group", "message_id", "correlation_id", "from", "to", "from_ms", "to_ms"}
+var LinkValues = []string{
+	"trace_id", "b3_trace_id", "queue", "vhost", "broker", "group", "message_id", "correlation_id", "from", "to",
+	"from_ms", "to_ms",
+}
 
 func (d *decoder) links(n *yaml.Node, into *[]Link) {
 	d.list(n, func(n *yaml.Node) {
@@ -52,7 +55,10 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 		case n.Kind != yaml.MappingNode:
 			return
 		case l.Name == "" || at == nil:
-			d.mistake(n, "a link needs a name and a url, such as {name: Trace, url: \"https://tempo.example/trace/{trace_id}\"}")
+			d.mistake(
+				n,
+				"a link needs a name and a url, such as {name: Trace, url: \"https://tempo.example/trace/{trace_id}\"}",
+			)
 		case slices.ContainsFunc(*into, func(other Link) bool { return other.Name == l.Name }):
 			d.mistake(n, "there are two links with the name %s", l.Name)
 		case len(*into) == maxLinks:
@@ -85,12 +91,20 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 			break
 		}
 		if !hostBehind(sample) {
-			d.mistake(n, "url: a placeholder may only come after the host, so that no letter can decide where the link leads")
+			d.mistake(
+				n, "url: a placeholder may only come after the host, so that no letter can decide where the link leads",
+			)
 			return nil
 		}
 		name, behind, closed := strings.Cut(after, "}")
-		if header, ok := strings.CutPrefix(name, LinkHeader); !closed || !slices.Contains(LinkValues, name) && (!ok || header == "") {
-			d.mistake(n, "url: there is no placeholder {%s}; there are {%s} and {%sNAME}, and a brace that belongs to the URL is written %%7B", deadletter.Visible(deadletter.Cut(name, 60)), strings.Join(LinkValues, "}, {"), LinkHeader)
+		if header, ok := strings.CutPrefix(
+			name, LinkHeader,
+		); !closed || !slices.Contains(LinkValues, name) && (!ok || header == "") {
+			d.mistake(
+				n,
+				"url: there is no placeholder {%s}; there are {%s} and {%sNAME}, and a brace that belongs to the URL is written %%7B",
+				deadletter.Visible(deadletter.Cut(name, 60)), strings.Join(LinkValues, "}, {"), LinkHeader,
+			)
 			return nil
 		}
 		parts = append(parts, LinkPart{Value: name})
@@ -98,8 +112,14 @@ func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
 		rest = behind
 	}
 	u, err := url.Parse(sample)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || !hostBehind(sample+"/") || strings.ContainsAny(sample, "}\\\"<> ") || deadletter.Visible(sample) != sample {
-		d.mistake(n, "url: an address such as https://tempo.example/trace/{trace_id} is wanted here, without user and password")
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil ||
+		!hostBehind(sample+"/") || strings.ContainsAny(
+		sample, "}\\\"<> ",
+	) || deadletter.Visible(sample) != sample {
+		d.mistake(
+			n,
+			"url: an address such as https://tempo.example/trace/{trace_id} is wanted here, without user and password",
+		)
 		return nil
 	}
 	return parts

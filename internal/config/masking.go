@@ -36,7 +36,11 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 			},
 			"type": func(n *yaml.Node) {
 				if d.text(n, &field.Type); !typeGlob.MatchString(field.Type) && n.Kind == yaml.ScalarNode {
-					d.mistake(n, "%q is not the full name of a message type, in which * stands for any text; it looks like acme.*", field.Type)
+					d.mistake(
+						n,
+						"%q is not the full name of a message type, in which * stands for any text; it looks like acme.*",
+						field.Type,
+					)
 				}
 			},
 			"field": func(n *yaml.Node) { field.Path = d.path(n) },

@@ -8,21 +8,42 @@ func TestMistakesOfMasking(t *testing.T) {
 		name, text string
 		want       []place
 	}{
-		{"a type that is none", `masking: [{type: "acme/x"}]`, []place{{1, 18, `"acme/x" is not the full name of a message type`}}},
+		{
+			"a type that is none",
+			`masking: [{type: "acme/x"}]`,
+			[]place{{1, 18, `"acme/x" is not the full name of a message type`}},
+		},
 		{"no type", `masking: [{type: ""}]`, []place{{1, 18, "is not the full name"}}},
 		{"no path", `masking: [{field: ""}]`, []place{{1, 19, "give a path"}}},
 		{"an empty name", `masking: [{type: a, field: a..b}]`, []place{{1, 28, "has an empty name in it"}}},
 		{"a dot at the end", `masking: [{json: card.}]`, []place{{1, 18, "has an empty name in it"}}},
-		{"an index", `masking: [{json: "items.[0].card"}]`, []place{{1, 18, "[0] is an index: a path goes through lists without indices"}}},
+		{
+			"an index",
+			`masking: [{json: "items.[0].card"}]`,
+			[]place{{1, 18, "[0] is an index: a path goes through lists without indices"}},
+		},
 		{"a bracket", `masking: [{field: "[acme.x"}]`, []place{{1, 19, "is not closed"}}},
 		{"a list", `masking: [{field: [a]}]`, []place{{1, 19, "a path such as customer.email is wanted here"}}},
-		{"two kinds", `masking: [{json: a, field: b}]`, []place{{1, 11, "an entry has exactly one of header, pattern and json; or it has type"}}},
+		{
+			"two kinds",
+			`masking: [{json: a, field: b}]`,
+			[]place{{1, 11, "an entry has exactly one of header, pattern and json; or it has type"}},
+		},
 		{"a header of a type", `masking: [{header: a, type: b}]`, []place{{1, 11, "an entry has exactly one of"}}},
 		{"nothing", `masking: [{}]`, []place{{1, 11, "an entry has exactly one of"}}},
-		{"a field of search", "masking: [{json: card.number}, {type: x, field: email}]\nsearch: {fields: [card.number.last, customer.tier, customer.email, card]}", []place{
-			{2, 19, "card.number.last is masked, so letters cannot be found by it"}, {2, 52, "customer.email is masked"},
-		}},
-		{"a field of search by its other name", "masking: [{json: card_no}, {field: orderId}]\nsearch: {fields: [cardNo, order_id.x, orderid]}", []place{{2, 19, "cardNo is masked"}, {2, 27, "order_id.x is masked"}}},
+		{
+			"a field of search",
+			"masking: [{json: card.number}, {type: x, field: email}]\nsearch: {fields: [card.number.last, customer.tier, customer.email, card]}",
+			[]place{
+				{2, 19, "card.number.last is masked, so letters cannot be found by it"},
+				{2, 52, "customer.email is masked"},
+			},
+		},
+		{
+			"a field of search by its other name",
+			"masking: [{json: card_no}, {field: orderId}]\nsearch: {fields: [cardNo, order_id.x, orderid]}",
+			[]place{{2, 19, "cardNo is masked"}, {2, 27, "order_id.x is masked"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,8 @@ func (d *decoder) match(n *yaml.Node, m *rules.Match, positions map[string]*yaml
 		return func(n *yaml.Node) { *into = d.patterns(n) }
 	}
 	known := keys{
-		"queue": globs(&m.Queue), "vhost": globs(&m.VHost), "broker": globs(&m.Broker), "exchange": globs(&m.Exchange), "key": globs(&m.Key), "reason": globs(&m.Reason),
+		"queue": globs(&m.Queue), "vhost": globs(&m.VHost), "broker": globs(&m.Broker), "exchange": globs(&m.Exchange),
+		"key": globs(&m.Key), "reason": globs(&m.Reason),
 		"type": globs(&m.Type), "error": globs(&m.Error),
 		"header":   func(n *yaml.Node) { m.Header = d.named(n, "a header", "{x-source: \"*\"}") },
 		"field":    func(n *yaml.Node) { m.Field = d.named(n, "a path of the decoded body", "{customer.tier: gold}") },

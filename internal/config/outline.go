@@ -36,12 +36,16 @@ func Outline(path string) (map[string]string, error) {
 // plainKeys contains the keys whose values the audit shows. The values of the keys below them are
 // shown too.
 var plainKeys = []string{
-	"listen", "hosts", "base_path", "requests", "read_only", "ops_listen", "ops_open", "tls", "grants", "retention", "disk", "requeue", "ingest", "audit", "store",
+	"listen", "hosts", "base_path", "requests", "read_only", "ops_listen", "ops_open", "tls", "grants", "retention",
+	"disk", "requeue", "ingest", "audit", "store",
 	"auth.users", "auth.tokens", "auth.proxy.from", "auth.proxy.user", "auth.proxy.email", "auth.proxy.groups",
 }
 
 // plainOfBroker contains the keys of a broker whose values the audit shows.
-var plainOfBroker = []string{"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited", "rates"}
+var plainOfBroker = []string{
+	"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited",
+	"rates",
+}
 
 func auditShows(path string) bool {
 	below := func(keys []string, path string) bool {

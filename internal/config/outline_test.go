@@ -36,18 +36,26 @@ masking: [{field: hunter2}]
 			t.Errorf("%s: %s", key, value)
 		}
 	}
-	for key, want := range map[string]string{"requests": "5", "grants[0].role": "operator", "grants[0].to[0]": "group:payments", "grants[0].queues[0]": "pay.*", "auth.proxy.from[0]": "10.0.0.1", "brokers[0].read_only": "true"} {
+	for key, want := range map[string]string{
+		"requests": "5", "grants[0].role": "operator", "grants[0].to[0]": "group:payments",
+		"grants[0].queues[0]": "pay.*", "auth.proxy.from[0]": "10.0.0.1", "brokers[0].read_only": "true",
+	} {
 		if outline[key] != want {
 			t.Errorf("%s is %q, want %q", key, outline[key], want)
 		}
 	}
-	for _, key := range []string{"public_url", "auth.proxy.secret_file", "brokers[0].url", "brokers[0].management", "channels.oncall.webhook.url", "channels.oncall.webhook.headers.Authorization", "masking[0].field"} {
+	for _, key := range []string{
+		"public_url", "auth.proxy.secret_file", "brokers[0].url", "brokers[0].management",
+		"channels.oncall.webhook.url", "channels.oncall.webhook.headers.Authorization", "masking[0].field",
+	} {
 		if value := outline[key]; len(value) != 5 || value[0] != '#' {
 			t.Errorf("%s is %q", key, value)
 		}
 	}
 	before := outline["brokers[0].url"]
-	if err := os.WriteFile(path, []byte(strings.Replace(text, "dlo:hunter2@h/", "dlo:hunter3@h/", 1)), 0o600); err != nil {
+	if err := os.WriteFile(
+		path, []byte(strings.Replace(text, "dlo:hunter2@h/", "dlo:hunter3@h/", 1)), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if outline, err = config.Outline(path); err != nil || outline["brokers[0].url"] == before {

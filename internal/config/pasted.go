@@ -31,7 +31,9 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
 	var p Pasted
 	if len(text) > MaxPasted {
-		d.mistake(nil, "rules to try have at most %d KiB, and these have %d KiB", MaxPasted>>10, (len(text)+1<<10-1)>>10)
+		d.mistake(
+			nil, "rules to try have at most %d KiB, and these have %d KiB", MaxPasted>>10, (len(text)+1<<10-1)>>10,
+		)
 		return p, d.allMistakes(pastedName)
 	}
 	root := d.document(text)
@@ -41,7 +43,10 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	case root == nil || root.Tag == "!!null":
 		d.mistake(nil, "there are no rules in this text")
 	case subtractSize(root, maxWeight) < 0:
-		d.mistake(root, "with its aliases written out, this text is too long to try; at most %d KiB are allowed", maxWeight>>10)
+		d.mistake(
+			root, "with its aliases written out, this text is too long to try; at most %d KiB are allowed",
+			maxWeight>>10,
+		)
 	default:
 		d.pasted(root, use, &p)
 	}

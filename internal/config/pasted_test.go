@@ -20,8 +20,11 @@ import (
 func inUse() *rules.Set {
 	return &rules.Set{
 		Seed: 7, Was: map[string][]string{"main": {"old"}}, Channels: []string{"oncall"},
-		Rules:   []rules.Rule{{Name: "loaded", Match: rules.Match{Queue: rules.Patterns{"loaded"}}}},
-		Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}, Waiter: rules.WaiterStore}, Severity: deadletter.SeverityPage},
+		Rules: []rules.Rule{{Name: "loaded", Match: rules.Match{Queue: rules.Patterns{"loaded"}}}},
+		Default: rules.Rule{
+			Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour}, Waiter: rules.WaiterStore},
+			Severity: deadletter.SeverityPage,
+		},
 	}
 }
 
@@ -41,13 +44,27 @@ func TestRulesThatAreWritten(t *testing.T) {
 	}{
 		{"a list", listed, []string{"a"}, false, []string{"default"}, nil},
 		{"one rule", rule, []string{"a"}, false, []string{"default"}, nil},
-		{"a list in brackets", "[{name: a, match: {queue: sms}}, {name: b}]", []string{"a", "b"}, false, []string{"default"}, nil},
+		{
+			"a list in brackets",
+			"[{name: a, match: {queue: sms}}, {name: b}]",
+			[]string{"a", "b"},
+			false,
+			[]string{"default"},
+			nil,
+		},
 		{"with CR LF", strings.ReplaceAll(listed, "\n", "\r\n"), []string{"a"}, false, []string{"default"}, nil},
 		{"the rules", "rules:\n" + listed, []string{"a"}, false, []string{"default"}, nil},
 		{"no rules", "rules: []", nil, false, []string{"default"}, nil},
 		{"the default", "default: {watch: 1h}", []string{"loaded"}, true, []string{"rules"}, nil},
 		{"both", "rules:\n" + listed + "default: {watch: 1h}", []string{"a"}, true, nil, nil},
-		{"a whole file", "listen: 127.0.0.1:1\nchannels: {oncall: {}}\nrules:\n" + listed, []string{"a"}, true, nil, []string{"channels", "listen"}},
+		{
+			"a whole file",
+			"listen: 127.0.0.1:1\nchannels: {oncall: {}}\nrules:\n" + listed,
+			[]string{"a"},
+			true,
+			nil,
+			[]string{"channels", "listen"},
+		},
 		{"a whole file without rules", "listen: 127.0.0.1:1", nil, true, nil, []string{"listen"}},
 	} {
 		got, err := config.ReadRules(c.text, inUse())
@@ -118,7 +135,9 @@ func TestTextsThatAreNoRules(t *testing.T) {
 		"- a":                               "rules:1:3: rules: give keys with values",
 		"- {name: a, dead: {notify: [me]}}": `rules:1:29: there is no channel "me"; there are oncall`,
 		"channels: {me: }\nrules: [{name: a, dead: {notify: [oncall]}}]": `rules:2:35: there is no channel "oncall"; there are me`,
-		strings.Repeat("#", config.MaxPasted+1):                          "rules to try have at most 64 KiB, and these have 65 KiB",
+		strings.Repeat(
+			"#", config.MaxPasted+1,
+		): "rules to try have at most 64 KiB, and these have 65 KiB",
 	} {
 		if _, err := config.ReadRules(text, inUse()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
@@ -151,7 +170,9 @@ rules: [{name: a, match: {queue: a}, dead: {notify: [gone]}}]
 		t.Errorf("a file with mistakes elsewhere is not read: %v", err)
 	}
 	for _, text := range []string{
-		text + "retry: {}\n", text + "rules: [{nam: a}]\n", "password: *kanarie\nrules: []\n", "password: \"kanarie\n", "password: 'kanarie' kanarie\n", "a: kanarie: b\n", "kanarie\x00", "password: !<kanarie\n", "%kanarie 1\n", "password: &a\nx: \t- kanarie\n",
+		text + "retry: {}\n", text + "rules: [{nam: a}]\n", "password: *kanarie\nrules: []\n", "password: \"kanarie\n",
+		"password: 'kanarie' kanarie\n", "a: kanarie: b\n", "kanarie\x00", "password: !<kanarie\n", "%kanarie 1\n",
+		"password: &a\nx: \t- kanarie\n",
 	} {
 		_, err := config.ReadRules(text, &rules.Set{})
 		if err == nil || strings.Contains(err.Error(), "kanarie") {
@@ -181,10 +202,17 @@ func TestHostileTextsCostLittle(t *testing.T) {
 	}
 	long := strings.Repeat("a", 900)
 	for name, c := range map[string]struct{ text, want string }{
-		"ten to the thirtieth":             {laughs + "rules: [{name: a, match: {queue: *a29}}]", "with its aliases written out, this text is too long"},
-		"a list in itself":                 {"rules: &a [*a]", "with its aliases written out, this text is too long"},
-		"a rule in itself":                 {"- &a {name: a, match: *a, retry: *a, dead: *a}", "with its aliases written out, this text is too long"},
-		"one long text, a thousand times":  {"- {name: &a '" + strings.Repeat("x", 60000) + "'}\n" + strings.Repeat("- {name: *a}\n", 400), "with its aliases written out, this text is too long"},
+		"ten to the thirtieth": {
+			laughs + "rules: [{name: a, match: {queue: *a29}}]", "with its aliases written out, this text is too long",
+		},
+		"a list in itself": {"rules: &a [*a]", "with its aliases written out, this text is too long"},
+		"a rule in itself": {
+			"- &a {name: a, match: *a, retry: *a, dead: *a}", "with its aliases written out, this text is too long",
+		},
+		"one long text, a thousand times": {
+			"- {name: &a '" + strings.Repeat("x", 60000) + "'}\n" + strings.Repeat("- {name: *a}\n", 400),
+			"with its aliases written out, this text is too long",
+		},
 		"ten thousand lists in each other": {strings.Repeat("[", 60000), "exceeded max depth"},
 		"keys in each other":               {strings.Repeat("{a: ", 15000), "exceeded max depth"},
 		"nothing but mistakes":             {fill(func(int) string { return "- {x: 1}\n" }), "more"},
@@ -192,18 +220,27 @@ func TestHostileTextsCostLittle(t *testing.T) {
 			return fmt.Sprintf("- {name: n%d, match: {queue: q%[1]d}, dead: {notify: [c%[1]d]}}\n", i)
 		}), "more"},
 		"ten thousand retries, in queues": {fill(func(i int) string {
-			return fmt.Sprintf("- {name: n%d, match: {queue: q%[1]d}, retry: {attempts: 10000, first: 1s, factor: 1.001, waiter: wait-queue}}\n", i)
+			return fmt.Sprintf(
+				"- {name: n%d, match: {queue: q%[1]d}, retry: {attempts: 10000, first: 1s, factor: 1.001, waiter: wait-queue}}\n",
+				i,
+			)
 		}), "10000 different delays"},
 		"globs that nearly fit": {fill(func(i int) string {
 			return fmt.Sprintf("- {name: n%d, match: {queue: ['*%sb%[1]d', '%[2]s%[2]sc%[1]d']}}\n", i, long)
 		}), ""},
-		"rules that nearly fit": {fill(func(i int) string { return fmt.Sprintf("- {name: n%d, match: {queue: '*aaaaaaaaaab%[1]d'}}\n", i) }), ""},
-		"lists of comparisons": {"- {name: a, match: {attempts: [" + strings.Repeat("1, ", 10000) + "1]}}\n" + fill(func(i int) string {
-			return fmt.Sprintf("- {name: n%d, match: {queue: q%[1]d, attempts: 2}}\n", i)
-		})[:30000], ""},
+		"rules that nearly fit": {
+			fill(func(i int) string { return fmt.Sprintf("- {name: n%d, match: {queue: '*aaaaaaaaaab%[1]d'}}\n", i) }),
+			"",
+		},
+		"lists of comparisons": {
+			"- {name: a, match: {attempts: [" + strings.Repeat("1, ", 10000) + "1]}}\n" + fill(func(i int) string {
+				return fmt.Sprintf("- {name: n%d, match: {queue: q%[1]d, attempts: 2}}\n", i)
+			})[:30000], "",
+		},
 	} {
 		_, err := config.ReadRules(c.text, &rules.Set{Channels: []string{"x"}})
-		if c.want == "" && name != "lists of comparisons" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && name != "lists of comparisons" && err != nil ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %.300v", name, err)
 		}
 		var wrong *config.Error

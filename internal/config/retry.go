@@ -82,7 +82,10 @@ func (d *decoder) delays(n *yaml.Node, b *backOff, r *rules.Retry) bool {
 	case len(growing) == 0:
 		return b.at["delays"] != nil
 	case b.at["delays"] != nil:
-		d.mistake(b.at[growing[0]], "%s cannot be used together with delays, which already set how often and when to retry", growing[0])
+		d.mistake(
+			b.at[growing[0]], "%s cannot be used together with delays, which already set how often and when to retry",
+			growing[0],
+		)
 		return true
 	}
 	if !slices.Contains(growing, "first") || !slices.Contains(growing, "attempts") {
@@ -117,12 +120,17 @@ func (d *decoder) waiter(n *yaml.Node, into *rules.Waiter) {
 func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 	for _, one := range b.delays {
 		if one.delay > rules.MaxWait {
-			d.mistake(one.node, "waiter %s: a delay is at most %dd; use a shorter one, or waiter: store", r.Waiter, rules.MaxWait/day)
+			d.mistake(
+				one.node, "waiter %s: a delay is at most %dd; use a shorter one, or waiter: store", r.Waiter,
+				rules.MaxWait/day,
+			)
 			b.wrong = true
 		}
 	}
 	if r.Waiter == rules.WaiterQueue && r.Jitter > 0 {
-		d.mistake(b.at["jitter"], "a wait queue has one delay for all its letters; use waiter: message-ttl, or jitter: 0")
+		d.mistake(
+			b.at["jitter"], "a wait queue has one delay for all its letters; use waiter: message-ttl, or jitter: 0",
+		)
 	}
 	if b.wrong {
 		return
@@ -137,7 +145,11 @@ func (d *decoder) checkWaits(b *backOff, r *rules.Retry) {
 func (d *decoder) checkGrowth(b *backOff, r *rules.Retry) {
 	for n := range b.grown.Count() {
 		if delay := b.grown.Delay(n); delay > rules.MaxWait {
-			d.mistake(b.at["attempts"], "waiter %s: a delay is at most %dd, and retry %d waits %s; set max, or use waiter: store", r.Waiter, rules.MaxWait/day, n+1, delay.Round(time.Second))
+			d.mistake(
+				b.at["attempts"],
+				"waiter %s: a delay is at most %dd, and retry %d waits %s; set max, or use waiter: store", r.Waiter,
+				rules.MaxWait/day, n+1, delay.Round(time.Second),
+			)
 			return
 		}
 	}
@@ -151,7 +163,11 @@ func (d *decoder) checkWaitQueues(b *backOff, r *rules.Retry) {
 	}
 	slices.Sort(delays)
 	if different := len(slices.Compact(delays)); different > maxWaitQueues {
-		d.mistake(cmp.Or(b.at["delays"], b.at["attempts"]), "%d different delays need %[1]d queues on the broker, and at most %d are allowed; use fewer delays, or waiter: message-ttl", different, maxWaitQueues)
+		d.mistake(
+			cmp.Or(b.at["delays"], b.at["attempts"]),
+			"%d different delays need %[1]d queues on the broker, and at most %d are allowed; use fewer delays, or waiter: message-ttl",
+			different, maxWaitQueues,
+		)
 	}
 }
 
@@ -168,7 +184,11 @@ type mirror struct {
 func (d *decoder) checkMirrors(rest *rules.Rule) {
 	for _, m := range d.mirrors {
 		if w := cmp.Or(m.rule.Retry, rest.Retry).Waiter; m.rule.MirrorXDeath && w.Broker() {
-			d.mistake(m.node, "waiter %s: the broker replaces the mirrored x-death with its own; use waiter: store, or no mirror_x_death", w)
+			d.mistake(
+				m.node,
+				"waiter %s: the broker replaces the mirrored x-death with its own; use waiter: store, or no mirror_x_death",
+				w,
+			)
 		}
 	}
 }

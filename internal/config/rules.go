@@ -58,12 +58,16 @@ func (d *decoder) rule(n *yaml.Node, r *rules.Rule, at *ruleNodes) {
 		d.mistake(discard, "what is discarded is not retried: a rule has either discard or retry")
 	}
 	if r.Discard && len(at.clauses) == 0 && len(d.mistakes) == before {
-		d.mistake(discard, "this would discard every letter; if you want that, say so with a clause such as match: {queue: \"*\"}")
+		d.mistake(
+			discard,
+			"this would discard every letter; if you want that, say so with a clause such as match: {queue: \"*\"}",
+		)
 	}
 	if at.name == nil {
 		d.mistake(n, "a rule needs a name")
 	}
-	at.wrong = at.wrong || !matched && len(d.mistakes) > before // if match is missing and there are mistakes, one of them may be a misspelt match
+	// if match is missing and there are mistakes, one of them may be a misspelt match
+	at.wrong = at.wrong || !matched && len(d.mistakes) > before
 }
 
 func (d *decoder) ruleName(n *yaml.Node, into *string) {
@@ -81,7 +85,9 @@ func (d *decoder) ruleName(n *yaml.Node, into *string) {
 	}
 }
 
-const maxLabel = 100 // in bytes; lists and histories show the names of rules, and the title of a group begins with the name that a rule gives it
+// in bytes; lists and histories show the names of rules, and the title of a group begins with the
+// name that a rule gives it
+const maxLabel = 100
 
 // label reads the name of a rule or of a group. The parameter "want" describes the expected value,
 // and "empty" is the text of the mistake for an empty name.
@@ -123,7 +129,10 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 		}
 		for k := range i {
 			if !nodes[k].wrong && d.bounds.compare(nodes[k].weight, at.weight) && list[k].Match.Covers(&r.Match) {
-				d.mistake(cmp.Or(at.name, at.entry), "the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line)
+				d.mistake(
+					cmp.Or(at.name, at.entry),
+					"the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line,
+				)
 				break
 			}
 		}
@@ -154,13 +163,19 @@ func (d *decoder) treatment(path string, r *rules.Rule) keys {
 func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 	known := keys{
 		"severity": func(n *yaml.Node) {
-			d.oneOf(n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify), string(deadletter.SeverityDigest))
+			d.oneOf(
+				n, (*string)(&r.Severity), string(deadletter.SeverityPage), string(deadletter.SeverityNotify),
+				string(deadletter.SeverityDigest),
+			)
 		},
 		"notify": func(n *yaml.Node) { d.channelNames(n, &r.Notify) },
 	}
 	if path == "rules.dead" { // in the default, all deaths of a queue would be in one group
 		known["group"] = func(n *yaml.Node) {
-			if v, ok := d.label(n, "the group", "group", "a group needs a name; without a group, letters are grouped by the cause of their failure"); ok {
+			if v, ok := d.label(
+				n, "the group", "group",
+				"a group needs a name; without a group, letters are grouped by the cause of their failure",
+			); ok {
 				r.Group = v
 			}
 		}

@@ -54,31 +54,74 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 		{
 			Name: "billing",
 			Match: rules.Match{
-				Queue: rules.Patterns{"billing.*"}, VHost: rules.Patterns{"/"}, Broker: rules.Patterns{"main"}, Exchange: rules.Patterns{"shop", ""}, Key: rules.Patterns{"order.*"},
-				Reason: rules.Patterns{"rejected"}, Type: rules.Patterns{"acme.*"}, Error: rules.Patterns{"*timeout*"},
-				Header: []rules.Named{{Name: "x-tenant", Want: rules.Patterns{"48213"}}, {Name: "x-source", Want: rules.Patterns{"a*", "b"}}}, Field: []rules.Named{{Name: "customer.tier", Want: rules.Patterns{"gold"}}},
-				Attempts: rules.Comparisons{{Op: ">=", Than: 3, Text: ">=3"}, {Op: "=", Text: "0"}}, Age: rules.Comparisons{{Op: "<", Than: int64(48 * time.Hour), Text: "<2d"}},
+				Queue:    rules.Patterns{"billing.*"},
+				VHost:    rules.Patterns{"/"},
+				Broker:   rules.Patterns{"main"},
+				Exchange: rules.Patterns{"shop", ""},
+				Key:      rules.Patterns{"order.*"},
+				Reason:   rules.Patterns{"rejected"},
+				Type:     rules.Patterns{"acme.*"},
+				Error:    rules.Patterns{"*timeout*"},
+				Header: []rules.Named{
+					{Name: "x-tenant", Want: rules.Patterns{"48213"}},
+					{Name: "x-source", Want: rules.Patterns{"a*", "b"}},
+				},
+				Field:    []rules.Named{{Name: "customer.tier", Want: rules.Patterns{"gold"}}},
+				Attempts: rules.Comparisons{{Op: ">=", Than: 3, Text: ">=3"}, {Op: "=", Text: "0"}},
+				Age:      rules.Comparisons{{Op: "<", Than: int64(48 * time.Hour), Text: "<2d"}},
 			},
-			Retry:    &rules.Retry{Attempts: 5, First: 10 * time.Second, Factor: 3, Max: 30 * time.Minute, Jitter: 0.2, Waiter: store},
-			Severity: deadletter.SeverityPage, Group: "money", InDoubt: "hold", Watch: 30 * time.Minute, Rate: &rate, MirrorXDeath: true,
+			Retry: &rules.Retry{
+				Attempts: 5, First: 10 * time.Second, Factor: 3, Max: 30 * time.Minute, Jitter: 0.2, Waiter: store,
+			},
+			Severity:     deadletter.SeverityPage,
+			Group:        "money",
+			InDoubt:      "hold",
+			Watch:        30 * time.Minute,
+			Rate:         &rate,
+			MirrorXDeath: true,
 		},
-		{Name: "no schema", Match: rules.Match{NoSchema: true}, Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Waiter: store}},
+		{
+			Name:  "no schema",
+			Match: rules.Match{NoSchema: true},
+			Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Waiter: store},
+		},
 		{Name: "never", Match: rules.Match{Queue: rules.Patterns{"a"}}, Retry: &rules.Retry{Waiter: store}},
-		{Name: "slowly", Match: rules.Match{Queue: rules.Patterns{"b"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxDelay}, Jitter: 1, Waiter: store}},
+		{
+			Name:  "slowly",
+			Match: rules.Match{Queue: rules.Patterns{"b"}},
+			Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxDelay}, Jitter: 1, Waiter: store},
+		},
 		{Name: "noise", Match: rules.Match{Queue: rules.Patterns{"c"}}, Discard: true},
 		{Name: "none", Match: rules.Match{Queue: rules.Patterns{"d"}}, Retry: &rules.Retry{Factor: 2, Waiter: store}},
-		{Name: "a queue for each delay", Match: rules.Match{Queue: rules.Patterns{"e"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxWait}, Waiter: rules.WaiterQueue}},
-		{Name: "a delay for each letter", Match: rules.Match{Queue: rules.Patterns{"f"}}, Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Jitter: 0.5, Waiter: rules.WaiterTTL}},
-		{Name: "a plugin", Match: rules.Match{Queue: rules.Patterns{"g"}}, Retry: &rules.Retry{Delays: []time.Duration{time.Minute}, Waiter: rules.WaiterDelayed}},
+		{
+			Name:  "a queue for each delay",
+			Match: rules.Match{Queue: rules.Patterns{"e"}},
+			Retry: &rules.Retry{Delays: []time.Duration{time.Minute, rules.MaxWait}, Waiter: rules.WaiterQueue},
+		},
+		{
+			Name:  "a delay for each letter",
+			Match: rules.Match{Queue: rules.Patterns{"f"}},
+			Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 2, Jitter: 0.5, Waiter: rules.WaiterTTL},
+		},
+		{
+			Name:  "a plugin",
+			Match: rules.Match{Queue: rules.Patterns{"g"}},
+			Retry: &rules.Retry{Delays: []time.Duration{time.Minute}, Waiter: rules.WaiterDelayed},
+		},
 		{Name: "all the rest"},
 	}
-	if diff := cmp.Diff(want, got.Rules.Rules, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(
+		want, got.Rules.Rules, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty(),
+	); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(&rules.Retry{Attempts: 3, First: time.Minute, Factor: 1, Waiter: store}, got.Rules.Default.Retry, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(&rules.Retry{
+		Attempts: 3, First: time.Minute, Factor: 1, Waiter: store,
+	}, got.Rules.Default.Retry, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("default (-want +got):\n%s", diff)
 	}
-	if !strings.HasSuffix(got.Rules.File, "dlo.yaml") || got.Rules.Loaded.Before(before) || got.Rules.Loaded.After(time.Now()) {
+	if !strings.HasSuffix(got.Rules.File, "dlo.yaml") || got.Rules.Loaded.Before(before) ||
+		got.Rules.Loaded.After(time.Now()) {
 		t.Errorf("%s, %s", got.Rules.File, got.Rules.Loaded)
 	}
 }
@@ -88,7 +131,10 @@ default: {retry: {attempts: 3, first: 1m, factor: 1}}
 func TestAWaiterOfTheDefault(t *testing.T) {
 	t.Parallel()
 	got, err := load(t, "default: {retry: {waiter: wait-queue}}")
-	want := &rules.Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second}, Waiter: rules.WaiterQueue}
+	want := &rules.Retry{
+		Delays: []time.Duration{10 * time.Second, 100 * time.Second, 1000 * time.Second},
+		Waiter: rules.WaiterQueue,
+	}
 	if diff := cmp.Diff(want, got.Rules.Default.Retry); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -102,7 +148,8 @@ func TestTheTextOfARule(t *testing.T) {
 	second := "  -\n    name: b\n    match:\n      error: |-\n        # no comment\n    # the end of b"
 	third := "  - {name: c, match: {queue: 'it''s }', error: [\"x\\\" }\"]}}  # the last"
 	block := func(end string) string {
-		return "# a file\nlisten: 127.0.0.1:1\nrules:\n  # above a\n" + first + "\n  # above b\n\n" + second + "\n\n" + third + "\n" + end
+		return "# a file\nlisten: 127.0.0.1:1\nrules:\n  # above a\n" + first + "\n  # above b\n\n" + second + "\n\n" +
+			third + "\n" + end
 	}
 	for _, c := range []struct {
 		name, text string
@@ -111,16 +158,37 @@ func TestTheTextOfARule(t *testing.T) {
 		{"the end of the file", block(""), []string{first, second, third}},
 		{"another key", block("# about the default\ndefault: {}\n"), []string{first, second, third}},
 		{"the end of the document", block("...\n# over\n"), []string{first, second, third}},
-		{"other line ends", strings.ReplaceAll(block("default: {}"), "\n", "\r\n"), []string{strings.ReplaceAll(first, "\n", "\r\n"), strings.ReplaceAll(second, "\n", "\r\n"), third}},
-		{"as far in as the key", "rules:\n- name: a\n  match: {queue: a}\n\n# next\n- name: b\nhosts: []", []string{"- name: a\n  match: {queue: a}", "- name: b"}},
-		{"characters of many bytes", "rules: [{name: \u00e4\u00f6, match: {queue: a}}, {name: '\u20ac'}]", []string{"{name: \u00e4\u00f6, match: {queue: a}}", "{name: '\u20ac'}"}},
 		{
-			"in brackets", "{rules: [ {name: it's, match: {queue: \"a,}\", error: b:'c}}, # one, {\n  {\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true} , {name: e}], hosts: []}",
-			[]string{"{name: it's, match: {queue: \"a,}\", error: b:'c}}", "{\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true}", "{name: e}"},
+			"other line ends",
+			strings.ReplaceAll(block("default: {}"), "\n", "\r\n"),
+			[]string{strings.ReplaceAll(first, "\n", "\r\n"), strings.ReplaceAll(second, "\n", "\r\n"), third},
 		},
-		{"anchors", "rules: [{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}, &b {name: b, match: {queue: &q \"y]\"}, retry: *r}]", []string{
-			"{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}", "&b {name: b, match: {queue: &q \"y]\"}, retry: *r}",
-		}},
+		{
+			"as far in as the key",
+			"rules:\n- name: a\n  match: {queue: a}\n\n# next\n- name: b\nhosts: []",
+			[]string{"- name: a\n  match: {queue: a}", "- name: b"},
+		},
+		{
+			"characters of many bytes",
+			"rules: [{name: \u00e4\u00f6, match: {queue: a}}, {name: '\u20ac'}]",
+			[]string{"{name: \u00e4\u00f6, match: {queue: a}}", "{name: '\u20ac'}"},
+		},
+		{
+			"in brackets",
+			"{rules: [ {name: it's, match: {queue: \"a,}\", error: b:'c}}, # one, {\n  {\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true} , {name: e}], hosts: []}",
+			[]string{
+				"{name: it's, match: {queue: \"a,}\", error: b:'c}}",
+				"{\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true}", "{name: e}",
+			},
+		},
+		{
+			"anchors",
+			"rules: [{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}, &b {name: b, match: {queue: &q \"y]\"}, retry: *r}]",
+			[]string{
+				"{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}",
+				"&b {name: b, match: {queue: &q \"y]\"}, retry: *r}",
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,49 +227,168 @@ func TestMistakesInRules(t *testing.T) {
 		{"a list of texts", "[a]", []place{{1, 9, "rules: give keys with values"}, {1, 9, "a rule needs a name"}}},
 		{"without a name", "[{match: {queue: a}}]", []place{{1, 9, "a rule needs a name"}}},
 		{"an empty name", "[{name: ' '}]", []place{{1, 16, "a rule needs a name"}}},
-		{"a name twice", "[{name: a, match: {queue: a}}, {name: a, match: {queue: b}}]", []place{{2, 8, "another rule is named a already, in line 1"}}},
+		{
+			"a name twice",
+			"[{name: a, match: {queue: a}}, {name: a, match: {queue: b}}]",
+			[]place{{2, 8, "another rule is named a already, in line 1"}},
+		},
 		{"the name of the default", "[{name: default}]", []place{{1, 16, "the name default is taken"}}},
-		{"the name of dlo's own rule", "[{name: dlo.try}]", []place{{1, 16, "the name dlo.try is taken by dlo's own rule"}}},
+		{
+			"the name of dlo's own rule",
+			"[{name: dlo.try}]",
+			[]place{{1, 16, "the name dlo.try is taken by dlo's own rule"}},
+		},
 		{"a name that nobody sees", `[{name: "\u200b"}]`, []place{{1, 16, "visible characters only"}}},
 		{"a long name", "[{name: " + strings.Repeat("a", 101) + "}]", []place{{1, 16, "at most 100 bytes"}}},
-		{"unknown keys", "[{name: a, mach: {}}, {name: b, match: {queues: a}}]", []place{{1, 19, `there is no key "mach" in rules; the keys are dead, discard, in_doubt, match, mirror_x_death, name, rate, retry, watch`}, {2, 19, `there is no key "queues" in rules.match; the keys are age, attempts, broker,`}}},
-		{"shadowed", "[{name: a, match: {queue: a*}}, {name: b, match: {queue: abc, reason: expired}}]", []place{{2, 8, "never reached: the rule in line 1 matches all that it matches"}}},
+		{
+			"unknown keys",
+			"[{name: a, mach: {}}, {name: b, match: {queues: a}}]",
+			[]place{
+				{
+					1, 19,
+					`there is no key "mach" in rules; the keys are dead, discard, in_doubt, match, mirror_x_death, name, rate, retry, watch`,
+				},
+				{2, 19, `there is no key "queues" in rules.match; the keys are age, attempts, broker,`},
+			},
+		},
+		{
+			"shadowed",
+			"[{name: a, match: {queue: a*}}, {name: b, match: {queue: abc, reason: expired}}]",
+			[]place{{2, 8, "never reached: the rule in line 1 matches all that it matches"}},
+		},
 		{"behind a rule for all", "[{name: a}, {name: b, match: {queue: a}}]", []place{{2, 8, "never reached"}}},
 		{"not shadowed", "[{name: a, match: {queue: [a, b]}}, {name: b, match: {queue: [a, c]}}]", nil},
-		{"a rule that is not read shadows none", "[{name: a, match: {queeu: a}}, {name: b, match: {queue: a}}]", []place{{1, 27, "there is no key"}}},
-		{"a rule that never matches shadows none, and is said once", "[{name: a, match: {attempts: '<0'}}, {name: b, match: {attempts: '<0'}}]", []place{{1, 37, "can never match: no number of attempts is <0"}, {2, 29, "can never match"}}},
+		{
+			"a rule that is not read shadows none",
+			"[{name: a, match: {queeu: a}}, {name: b, match: {queue: a}}]",
+			[]place{{1, 27, "there is no key"}},
+		},
+		{
+			"a rule that never matches shadows none, and is said once",
+			"[{name: a, match: {attempts: '<0'}}, {name: b, match: {attempts: '<0'}}]",
+			[]place{{1, 37, "can never match: no number of attempts is <0"}, {2, 29, "can never match"}},
+		},
 		{"no schema, and any type", "[{name: a, match: {schema: none, type: '*'}}]", nil},
 		{"another schema", "[{name: a, match: {schema: acme}}]", []place{{1, 35, `"acme" is not one of none`}}},
 		{"one of two", "[{name: a, match: {attempts: ['>5', '<3']}}]", nil},
 		{"no age", "[{name: a, match: {age: '<0s'}}]", []place{{1, 32, "can never match: no age is <0s"}}},
 		{"an exact age", "[{name: a, match: {age: 1h}}]", []place{{1, 32, "an age is never exact"}}},
-		{"no comparison", "[{name: a, match: {age: '>soon', attempts: '>x'}}]", []place{{1, 32, `"soon" is not a duration`}, {1, 51, `"x" is not a number of attempts`}}},
+		{
+			"no comparison",
+			"[{name: a, match: {age: '>soon', attempts: '>x'}}]",
+			[]place{{1, 32, `"soon" is not a duration`}, {1, 51, `"x" is not a number of attempts`}},
+		},
 		{"an empty list", "[{name: a, match: {queue: []}}]", []place{{1, 34, "an empty list fits no letter"}}},
-		{"nothing", "[{name: a, match: {queue: }}]", []place{{1, 34, "a text, in which * stands for any text, is wanted here"}}},
-		{"a star without quotes", "[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]", []place{{2, 26, "there is no such anchor; a text that begins with a star needs quotes"}}},
-		{"no clauses", "[{name: a, match: }, {name: b, match: {queue: b}}]", []place{{1, 26, "a rule for every letter has no match at all"}}},
-		{"discarding everything", "[{name: a, match: {queue: a}}, {name: b, discard: true}]", []place{{2, 20, "this would discard every letter"}}},
+		{
+			"nothing",
+			"[{name: a, match: {queue: }}]",
+			[]place{{1, 34, "a text, in which * stands for any text, is wanted here"}},
+		},
+		{
+			"a star without quotes",
+			"[{name: a, match: {error: x}}, {name: b, match: {queue: *-dlq, error: x}}]",
+			[]place{{2, 26, "there is no such anchor; a text that begins with a star needs quotes"}},
+		},
+		{
+			"no clauses",
+			"[{name: a, match: }, {name: b, match: {queue: b}}]",
+			[]place{{1, 26, "a rule for every letter has no match at all"}},
+		},
+		{
+			"discarding everything",
+			"[{name: a, match: {queue: a}}, {name: b, discard: true}]",
+			[]place{{2, 20, "this would discard every letter"}},
+		},
 		{"discarding everything, and meaning it", "[{name: a, match: {queue: '*'}, discard: true}]", nil},
 		{"delays of nothing", "[{name: a, retry: {delays: }}]", []place{{1, 35, "[] means no retry"}}},
-		{"a header alone", "[{name: a, match: {header: x-source, field: {}}}]", []place{{1, 35, `for example {x-source: "*"}`}, {1, 52, "for example {customer.tier: gold}"}}},
+		{
+			"a header alone",
+			"[{name: a, match: {header: x-source, field: {}}}]",
+			[]place{{1, 35, `for example {x-source: "*"}`}, {1, 52, "for example {customer.tier: gold}"}},
+		},
 		{"a header twice", "[{name: a, match: {header: {x: a, x: b}}}]", []place{{1, 42, "x is listed twice"}}},
-		{"both kinds of delays", "[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]", []place{{1, 62, "attempts cannot be used together with delays"}}},
+		{
+			"both kinds of delays",
+			"[{name: a, retry: {delays: [1s], first: 1s, attempts: 3}}]",
+			[]place{{1, 62, "attempts cannot be used together with delays"}},
+		},
 		{"neither", "[{name: a, retry: {jitter: 0.5}}]", []place{{1, 26, "give delays, or first and attempts"}}},
 		{"half of one", "[{name: a, retry: {first: 1s}}]", []place{{1, 26, "needs first and attempts"}}},
-		{"a max below first", "[{name: a, retry: {first: 1m, attempts: 3, max: 1s}}]", []place{{1, 56, "max 1s is below first 1m0s"}}},
-		{"delays over the maximum", "[{name: a, retry: {delays: [1s, 366d]}}, {name: b, match: {queue: b}, retry: {first: 366d, max: 8761h, attempts: 1}}]", []place{{1, 40, "a duration from 0s to 8760h0m0s"}, {2, 45, "a duration from"}, {2, 56, "a duration from"}}},
-		{"factor and jitter", "[{name: a, retry: {first: 1s, attempts: 3, factor: 0.5, jitter: 1.1}}]", []place{{1, 59, "a number from 1 to 1000"}, {1, 72, "a number from 0 to 1"}}},
-		{"attempts without end", "[{name: a, retry: {first: 1s, attempts: 10001}}]", []place{{1, 48, "a whole number from 0 to 10000"}}},
-		{"a waiter that nobody knows", "[{name: a, retry: {delays: [50d], waiter: queue}}]", []place{{1, 50, `unknown waiter "queue"; it is one of store, wait-queue, message-ttl, delayed-exchange`}}},
-		{"no waiter", "[{name: a, retry: {delays: [50d], waiter: }}]", []place{{1, 50, "a waiter such as store is wanted here"}}},
-		{"a waiter alone", "[{name: a, retry: {waiter: wait-queue}}]", []place{{1, 26, "give delays, or first and attempts"}}},
-		{"discard and retry", "[{name: a, discard: true, retry: {delays: []}}]", []place{{1, 28, "either discard or retry"}}},
-		{"a channel", "[{name: a, dead: {notify: [oncall]}}]", []place{{1, 35, `there is no channel "oncall": define it under channels`}}},
-		{"groups without a name", "[{name: a, dead: {group: ' '}}, {name: b, match: {queue: b}, dead: {group: " + strings.Repeat("x", 101) + "}}]", []place{{1, 33, "a group needs a name"}, {2, 44, "at most 100 bytes"}}},
-		{"a group that nobody can read", `[{name: a, dead: {group: "a\u202e"}}]`, []place{{1, 33, "visible characters only"}}},
-		{"settings", "[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]", []place{{1, 29, `"guess" is not one of republish, hold`}, {1, 43, "a duration from 1s"}, {1, 54, "a number from 0"}}},
-		{"a mirror that nobody sees", "[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]", []place{{1, 35, "waiter message-ttl: the broker replaces the mirrored x-death with its own"}}},
-		{"perhaps a mirror", "[{name: a, mirror_x_death: perhaps}]", []place{{1, 35, `give true or false, not "perhaps"`}}},
+		{
+			"a max below first",
+			"[{name: a, retry: {first: 1m, attempts: 3, max: 1s}}]",
+			[]place{{1, 56, "max 1s is below first 1m0s"}},
+		},
+		{
+			"delays over the maximum",
+			"[{name: a, retry: {delays: [1s, 366d]}}, {name: b, match: {queue: b}, retry: {first: 366d, max: 8761h, attempts: 1}}]",
+			[]place{{1, 40, "a duration from 0s to 8760h0m0s"}, {2, 45, "a duration from"}, {2, 56, "a duration from"}},
+		},
+		{
+			"factor and jitter",
+			"[{name: a, retry: {first: 1s, attempts: 3, factor: 0.5, jitter: 1.1}}]",
+			[]place{{1, 59, "a number from 1 to 1000"}, {1, 72, "a number from 0 to 1"}},
+		},
+		{
+			"attempts without end",
+			"[{name: a, retry: {first: 1s, attempts: 10001}}]",
+			[]place{{1, 48, "a whole number from 0 to 10000"}},
+		},
+		{
+			"a waiter that nobody knows",
+			"[{name: a, retry: {delays: [50d], waiter: queue}}]",
+			[]place{{1, 50, `unknown waiter "queue"; it is one of store, wait-queue, message-ttl, delayed-exchange`}},
+		},
+		{
+			"no waiter",
+			"[{name: a, retry: {delays: [50d], waiter: }}]",
+			[]place{{1, 50, "a waiter such as store is wanted here"}},
+		},
+		{
+			"a waiter alone",
+			"[{name: a, retry: {waiter: wait-queue}}]",
+			[]place{{1, 26, "give delays, or first and attempts"}},
+		},
+		{
+			"discard and retry",
+			"[{name: a, discard: true, retry: {delays: []}}]",
+			[]place{{1, 28, "either discard or retry"}},
+		},
+		{
+			"a channel",
+			"[{name: a, dead: {notify: [oncall]}}]",
+			[]place{{1, 35, `there is no channel "oncall": define it under channels`}},
+		},
+		{
+			"groups without a name",
+			"[{name: a, dead: {group: ' '}}, {name: b, match: {queue: b}, dead: {group: " + strings.Repeat("x", 101) +
+				"}}]",
+			[]place{{1, 33, "a group needs a name"}, {2, 44, "at most 100 bytes"}},
+		},
+		{
+			"a group that nobody can read",
+			`[{name: a, dead: {group: "a\u202e"}}]`,
+			[]place{{1, 33, "visible characters only"}},
+		},
+		{
+			"settings",
+			"[{name: a, in_doubt: guess, watch: 1ms, rate: -1}]",
+			[]place{
+				{1, 29, `"guess" is not one of republish, hold`},
+				{1, 43, "a duration from 1s"},
+				{1, 54, "a number from 0"},
+			},
+		},
+		{
+			"a mirror that nobody sees",
+			"[{name: a, mirror_x_death: true, retry: {delays: [1s], waiter: message-ttl}}]",
+			[]place{{1, 35, "waiter message-ttl: the broker replaces the mirrored x-death with its own"}},
+		},
+		{
+			"perhaps a mirror",
+			"[{name: a, mirror_x_death: perhaps}]",
+			[]place{{1, 35, `give true or false, not "perhaps"`}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -216,7 +403,11 @@ func TestMistakesInRules(t *testing.T) {
 		})
 	}
 	_, err := load(t, "default: {retry: {delays: [1s], max: 1s}, dead: {notify: [a, b]}}")
-	mistakes(t, err, []place{{1, 38, "max cannot be used together with delays"}, {1, 59, `no channel "a"`}, {1, 62, `no channel "b"`}})
+	mistakes(t, err, []place{
+		{1, 38, "max cannot be used together with delays"},
+		{1, 59, `no channel "a"`},
+		{1, 62, `no channel "b"`},
+	})
 }
 
 // TestMistakesBehindAWaiter checks two mistakes of a rule whose letters wait in the broker. A
@@ -236,22 +427,89 @@ func TestMistakesBehindAWaiter(t *testing.T) {
 		{"as long as the store can", "{delays: [50d, 365d], waiter: store}", nil},
 		{"growing up to max", "{first: 1d, attempts: 100, factor: 3, max: 49d, waiter: delayed-exchange}", nil},
 		{"growing, and not above it", "{first: 1d, attempts: 6, waiter: wait-queue}", nil},
-		{"too long", "{delays: [1m, 50d, 1177h], waiter: message-ttl}", []place{{1, 32, "waiter message-ttl: a delay is at most 49d; use a shorter one, or waiter: store"}, {1, 37, "at most 49d"}}},
-		{"too long, behind the waiter", "{waiter: delayed-exchange, delays: [50d]}", []place{{1, 54, "waiter delayed-exchange: a delay is at most 49d"}}},
-		{"too long at first, and its max", "{first: 50d, max: 60d, attempts: 3, waiter: message-ttl}", []place{{1, 26, "at most 49d"}, {1, 36, "at most 49d"}}},
-		{"growing above it", "{waiter: message-ttl, attempts: 8, first: 1d}", []place{{1, 50, "waiter message-ttl: a delay is at most 49d, and retry 7 waits 1536h0m0s; set max, or use waiter: store"}}},
-		{"growing and drawn, and not above it", "{first: 1.5s, attempts: 3, factor: 1000, jitter: 1, waiter: message-ttl}", nil},
-		{"growing above a year", "{first: 1m, attempts: 9000, factor: 1000, waiter: message-ttl}", []place{{1, 40, "retry 3 waits 8760h0m0s; set max"}}},
-		{"a factor that nobody can read", "{first: 1d, attempts: 100, factor: x, waiter: message-ttl}", []place{{1, 53, "a number from 1 to 1000"}}},
-		{"delays beside a first one", "{first: 50d, delays: [51d], waiter: message-ttl}", []place{{1, 26, "first cannot be used together with delays"}, {1, 26, "at most 49d"}, {1, 40, "at most 49d"}}},
-		{"jitter in a wait queue", "{jitter: 0.1, delays: [1m, 50d], waiter: wait-queue}", []place{{1, 27, "one delay for all its letters; use waiter: message-ttl, or jitter: 0"}, {1, 45, "at most 49d"}}},
+		{
+			"too long",
+			"{delays: [1m, 50d, 1177h], waiter: message-ttl}",
+			[]place{
+				{1, 32, "waiter message-ttl: a delay is at most 49d; use a shorter one, or waiter: store"},
+				{1, 37, "at most 49d"},
+			},
+		},
+		{
+			"too long, behind the waiter",
+			"{waiter: delayed-exchange, delays: [50d]}",
+			[]place{{1, 54, "waiter delayed-exchange: a delay is at most 49d"}},
+		},
+		{
+			"too long at first, and its max",
+			"{first: 50d, max: 60d, attempts: 3, waiter: message-ttl}",
+			[]place{{1, 26, "at most 49d"}, {1, 36, "at most 49d"}},
+		},
+		{
+			"growing above it",
+			"{waiter: message-ttl, attempts: 8, first: 1d}",
+			[]place{
+				{
+					1, 50,
+					"waiter message-ttl: a delay is at most 49d, and retry 7 waits 1536h0m0s; set max, or use waiter: store",
+				},
+			},
+		},
+		{
+			"growing and drawn, and not above it",
+			"{first: 1.5s, attempts: 3, factor: 1000, jitter: 1, waiter: message-ttl}", nil,
+		},
+		{
+			"growing above a year",
+			"{first: 1m, attempts: 9000, factor: 1000, waiter: message-ttl}",
+			[]place{{1, 40, "retry 3 waits 8760h0m0s; set max"}},
+		},
+		{
+			"a factor that nobody can read",
+			"{first: 1d, attempts: 100, factor: x, waiter: message-ttl}",
+			[]place{{1, 53, "a number from 1 to 1000"}},
+		},
+		{
+			"delays beside a first one",
+			"{first: 50d, delays: [51d], waiter: message-ttl}",
+			[]place{
+				{1, 26, "first cannot be used together with delays"},
+				{1, 26, "at most 49d"},
+				{1, 40, "at most 49d"},
+			},
+		},
+		{
+			"jitter in a wait queue",
+			"{jitter: 0.1, delays: [1m, 50d], waiter: wait-queue}",
+			[]place{
+				{1, 27, "one delay for all its letters; use waiter: message-ttl, or jitter: 0"},
+				{1, 45, "at most 49d"},
+			},
+		},
 		{"no jitter in a wait queue", "{delays: [1m], jitter: 0, waiter: wait-queue}", nil},
 		{"as many wait queues as there may be", "{delays: [" + queues + ", 1s, 20s], waiter: wait-queue}", nil},
-		{"one wait queue more", "{waiter: wait-queue, delays: [" + queues + ", 1m]}", []place{{1, 47, "21 different delays need 21 queues on the broker, and at most 20 are allowed; use fewer delays, or waiter: message-ttl"}}},
+		{
+			"one wait queue more",
+			"{waiter: wait-queue, delays: [" + queues + ", 1m]}",
+			[]place{
+				{
+					1, 47,
+					"21 different delays need 21 queues on the broker, and at most 20 are allowed; use fewer delays, or waiter: message-ttl",
+				},
+			},
+		},
 		{"many delays in one queue", "{delays: [" + queues + ", 1m], waiter: message-ttl}", nil},
 		{"many retries in few wait queues", "{first: 1s, attempts: 10000, max: 1h, waiter: wait-queue}", nil},
-		{"many wait queues that grow", "{first: 1s, attempts: 10000, factor: 1.1, max: 1d, waiter: wait-queue}", []place{{1, 40, "121 different delays need"}}},
-		{"too many, too long, and jitter", "{first: 1ms, attempts: 40, jitter: 1, waiter: wait-queue}", []place{{1, 41, "retry 33 waits 1193h2m47s"}, {1, 41, "33 different delays"}, {1, 53, "one delay for all"}}},
+		{
+			"many wait queues that grow",
+			"{first: 1s, attempts: 10000, factor: 1.1, max: 1d, waiter: wait-queue}",
+			[]place{{1, 40, "121 different delays need"}},
+		},
+		{
+			"too many, too long, and jitter",
+			"{first: 1ms, attempts: 40, jitter: 1, waiter: wait-queue}",
+			[]place{{1, 41, "retry 33 waits 1193h2m47s"}, {1, 41, "33 different delays"}, {1, 53, "one delay for all"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -327,7 +585,10 @@ func TestTheManualOfRulesHolds(t *testing.T) {
 // the list below that table. Each waiter must also have a row in a table of retries.md.
 func TestTheManualsNameEveryWaiter(t *testing.T) {
 	t.Parallel()
-	for manual, lines := range map[string][]string{"rules.md": {"| waiter | .*%s", "- `%s`: "}, "retries.md": {"| `%s` | "}} {
+	for manual, lines := range map[string][]string{
+		"rules.md":   {"| waiter | .*%s", "- `%s`: "},
+		"retries.md": {"| `%s` | "},
+	} {
 		text, err := os.ReadFile("../../docs/" + manual)
 		if err != nil {
 			t.Fatal(err)
@@ -376,12 +637,17 @@ func TestTheRulesOfTheExample(t *testing.T) {
 	_, channels, _ := strings.Cut(string(text), "\nchannels: {}")
 	channels, _, _ = strings.Cut(channels, "\nquiet_hours:")
 	channels = regexp.MustCompile(`/run/secrets/\w+`).ReplaceAllString(channels, file(t, "https://example.com"))
-	got, err := load(t, "rules:"+strings.ReplaceAll(list, "\n#", "\n")+"\nchannels:"+strings.ReplaceAll(channels, "\n#", "\n"))
-	if err != nil || len(got.Rules.Rules) != 3 || got.Rules.Rules[0].Retry.Count() != 5 || got.Rules.Rules[1].Group != "schema" || !got.Rules.Rules[2].Discard {
+	got, err := load(
+		t, "rules:"+strings.ReplaceAll(list, "\n#", "\n")+"\nchannels:"+strings.ReplaceAll(channels, "\n#", "\n"),
+	)
+	if err != nil || len(got.Rules.Rules) != 3 || got.Rules.Rules[0].Retry.Count() != 5 ||
+		got.Rules.Rules[1].Group != "schema" || !got.Rules.Rules[2].Discard {
 		t.Errorf("%v: %+v", err, got.Rules.Rules)
 	}
 	for _, kind := range kinds() {
-		if !slices.ContainsFunc(got.Channels, func(c config.Channel) bool { return !reflect.ValueOf(c).FieldByIndex(kind.Index).IsNil() }) {
+		if !slices.ContainsFunc(
+			got.Channels, func(c config.Channel) bool { return !reflect.ValueOf(c).FieldByIndex(kind.Index).IsNil() },
+		) {
 			t.Errorf("docs/examples/dlo.yaml has no channel of the kind %s", kind.Name)
 		}
 	}
@@ -401,7 +667,9 @@ func TestTheRuleOfAPlanIsValid(t *testing.T) {
 		t.Fatalf("%v\n%s", err, p.Rule())
 	}
 	for _, d := range p.Drops {
-		if got := cfg.Rules.Decide(rules.Facts{Broker: "main", VHost: "/", Queue: d.Queue, Reason: "expired"}); got.Outcome != deadletter.RuleDiscard {
+		if got := cfg.Rules.Decide(rules.Facts{
+			Broker: "main", VHost: "/", Queue: d.Queue, Reason: "expired",
+		}); got.Outcome != deadletter.RuleDiscard {
 			t.Errorf("%s: %+v", d.Queue, got)
 		}
 	}

@@ -253,7 +253,10 @@ func (d *decoder) webURL(n *yaml.Node, into *string) {
 func brokerURL(text string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || strings.Contains(u.EscapedPath(), "@") {
-		return nil, fmt.Errorf("give a URL with the scheme %s; percent-encode ? # / and @ in its password and its vhost", strings.Join(schemes, " or "))
+		return nil, fmt.Errorf(
+			"give a URL with the scheme %s; percent-encode ? # / and @ in its password and its vhost",
+			strings.Join(schemes, " or "),
+		)
 	}
 	return u, nil
 }

@@ -110,13 +110,18 @@ func ActBreaker(s GuardState) string { return "breaker " + string(s) }
 // groups, the automatic changes to groups, and the acts on everything else.
 var Acts = slices.Concat(texts(Actions), []string{
 	ActCancelled, ActPaused, ActResumed, ActRate, ActStopped, ActDone,
-	ActMerged, ActSplit, ActSnoozed, ActReopened, ActAssigned, ActUnassigned, ActSeverity, ActTicket, ActNote, ActUndone, ActRegrouped,
+	ActMerged, ActSplit, ActSnoozed, ActReopened, ActAssigned, ActUnassigned, ActSeverity, ActTicket, ActNote,
+	ActUndone, ActRegrouped,
 	string(GroupOpen), string(GroupEscalating), string(GroupRegressed), ActResolved,
 	ActEdited, ActRevealed, ActImport, ActTypePicked, ActPickRemoved,
-	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped), ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
-	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved, ActDeploy, ActDigest,
-	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored, ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
-	ActConfigured, ActTokenAdded, ActTokenRevoked, ActTokenMoved, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved, ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
+	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped),
+	ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
+	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved,
+	ActDeploy, ActDigest,
+	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored,
+	ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
+	ActConfigured, ActTokenAdded, ActTokenRevoked, ActTokenMoved, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved,
+	ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,
 })
 
 func texts[T ~string](names []T) []string {

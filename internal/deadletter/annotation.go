@@ -56,7 +56,9 @@ const ByAnnotation = "annotation"
 // member but never quotes the member's value. The name "annotation" stands for the whole object.
 func ReadAnnotation(b []byte) (Annotation, error) {
 	if len(b) > MaxAnnotation {
-		return Annotation{}, FieldErrors{{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)}}
+		return Annotation{}, FieldErrors{
+			{wholeAnnotation, fmt.Sprintf("an annotation has at most %d bytes", MaxAnnotation)},
+		}
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	var members map[string]json.RawMessage
@@ -104,7 +106,9 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 	if body != "" {
 		var err error
 		if a.Body, err = hex.DecodeString(body); err != nil || len(a.Body) != sha256.Size {
-			a.Body, refused = nil, append(refused, FieldError{"body_sha256", "give the SHA-256 of the body, 64 hexadecimal digits"})
+			a.Body, refused = nil, append(refused, FieldError{
+				"body_sha256", "give the SHA-256 of the body, 64 hexadecimal digits",
+			})
 		}
 	}
 	if at != "" {
@@ -118,10 +122,14 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 		return Annotation{}, refused
 	}
 	if a.Token == "" && a.MessageID == "" && a.Body == nil {
-		refused = append(refused, FieldError{"message_id", "nothing says which message it is about: give message_id, dlo_token or body_sha256"})
+		refused = append(refused, FieldError{
+			"message_id", "nothing says which message it is about: give message_id, dlo_token or body_sha256",
+		})
 	}
 	if strings.TrimSpace(a.ErrorType+a.Message+a.Stack) == "" {
-		refused = append(refused, FieldError{"message", "nothing says what went wrong: give message, error_type or stack"})
+		refused = append(refused, FieldError{
+			"message", "nothing says what went wrong: give message, error_type or stack",
+		})
 	}
 	if len(refused) > 0 {
 		return Annotation{}, refused
@@ -132,7 +140,16 @@ func ReadAnnotation(b []byte) (Annotation, error) {
 // Failure converts an annotation to a Failure.
 func (a *Annotation) Failure() Failure {
 	return Failure{
-		By: ByAnnotation, Type: a.ErrorType, Message: a.Message, Stack: a.Stack, Queue: a.Queue, Exchange: a.Exchange, RoutingKey: a.RoutingKey, Service: a.Service, Version: a.Version, FailedAt: a.At,
+		By:         ByAnnotation,
+		Type:       a.ErrorType,
+		Message:    a.Message,
+		Stack:      a.Stack,
+		Queue:      a.Queue,
+		Exchange:   a.Exchange,
+		RoutingKey: a.RoutingKey,
+		Service:    a.Service,
+		Version:    a.Version,
+		FailedAt:   a.At,
 	}
 }
 
@@ -152,13 +169,15 @@ func (a *Annotation) Fits(k DeathKeys, o Origin) bool {
 	if a.Token != "" {
 		return a.Token == k.Token
 	}
-	return (a.MessageID == "" || a.MessageID == k.MessageID) && (a.Body == nil || bytes.Equal(a.Body, k.Body)) && a.From(o)
+	return (a.MessageID == "" || a.MessageID == k.MessageID) && (a.Body == nil || bytes.Equal(a.Body, k.Body)) &&
+		a.From(o)
 }
 
 // From reports whether the annotation can describe a delivery to the given queue. Empty fields of
 // the annotation match every delivery. An annotation with a token matches every delivery.
 func (a *Annotation) From(o Origin) bool {
-	return a.Token != "" || (a.Queue == "" || a.Queue == o.Queue) && (a.Exchange == "" || a.Exchange == o.Exchange || OwnQueue(a.Exchange)) &&
+	return a.Token != "" || (a.Queue == "" || a.Queue == o.Queue) &&
+		(a.Exchange == "" || a.Exchange == o.Exchange || OwnQueue(a.Exchange)) &&
 		(a.RoutingKey == "" || a.RoutingKey == o.RoutingKey || a.RoutingKey == o.Queue)
 }
 

@@ -52,7 +52,10 @@ func NewAPIToken(name string, g Grant, expires, now time.Time) (APIToken, error)
 	var err error
 	switch {
 	case !validTokenName(name):
-		err = fmt.Errorf("%w: the name of a token has 1 to %d letters, digits, dots, hyphens and underscores", ErrInvalid, maxTokenName)
+		err = fmt.Errorf(
+			"%w: the name of a token has 1 to %d letters, digits, dots, hyphens and underscores", ErrInvalid,
+			maxTokenName,
+		)
 	case !expires.IsZero() && !expires.After(now):
 		err = fmt.Errorf("%w: the token would have expired already", ErrInvalid)
 	}

@@ -37,10 +37,11 @@ const (
 	OutcomeConfirmed OutcomeKind = "confirmed" // confirmed by the broker and not returned
 	OutcomeReturned  OutcomeKind = "returned"  // returned because the queue does not exist: 312 NO_ROUTE
 	OutcomeNacked    OutcomeKind = "nacked"    // rejected by the queue with a nack
-	OutcomeRefused   OutcomeKind = "refused"   // the broker closed the channel because of the message, or the message cannot be encoded
-	OutcomeInDoubt   OutcomeKind = "in doubt"  // sent, but no confirm was received
-	OutcomeUnsent    OutcomeKind = "unsent"    // not sent, because there was no connection
-	OutcomeCameBack  OutcomeKind = "came back"
+	// the broker closed the channel because of the message, or the message cannot be encoded
+	OutcomeRefused  OutcomeKind = "refused"
+	OutcomeInDoubt  OutcomeKind = "in doubt" // sent, but no confirm was received
+	OutcomeUnsent   OutcomeKind = "unsent"   // not sent, because there was no connection
+	OutcomeCameBack OutcomeKind = "came back"
 )
 
 // Publishing is one message that is to be published.
@@ -67,12 +68,20 @@ type Mark struct {
 	Token   Token
 	Outcome OutcomeKind
 	Detail  string
-	DueAt   time.Time // confirmed: end of the watch; nacked, unsent or resend: time of the next try; held in doubt: zero
-	Depth   *int      // number of ready messages in the queue when the letter was sent; nil = unknown
-	Resend  bool      // the attempt is in doubt; the letter stays in the state publishing and is sent again with the same token
-	WaitsIn string    // the letter is confirmed and waits in this queue of the broker; it stays in the state scheduled until DueAt
-	Stays   bool      // the letter could not be put into a wait queue of the broker; it stays in the store, in the state scheduled, until DueAt
-	Notice  *Notice
+	// confirmed: end of the watch; nacked, unsent or resend: time of the next try; held in doubt:
+	// zero
+	DueAt time.Time
+	Depth *int // number of ready messages in the queue when the letter was sent; nil = unknown
+	// the attempt is in doubt; the letter stays in the state publishing and is sent again with the
+	// same token
+	Resend bool
+	// the letter is confirmed and waits in this queue of the broker; it stays in the state
+	// scheduled until DueAt
+	WaitsIn string
+	// the letter could not be put into a wait queue of the broker; it stays in the store, in the
+	// state scheduled, until DueAt
+	Stays  bool
+	Notice *Notice
 
 	Channels []string // channels that are notified if the letter becomes held
 }

@@ -9,20 +9,22 @@ type BrokerStatus struct {
 	Colour      Colour // colour of the label
 	Setting     string // name of the setting that contains the connection details, e.g. DLO_AMQP_URL
 	Exchange    string // dead-letter exchange that dlo declares; "" = dlo declares none
-	Reached     bool   // the inboxes have existed at least once since the store was created, so that dead messages wait in them
-	Version     string // version of RabbitMQ; "" until the first connection after dlo was started
-	Connected   bool   // the connection for publishing is open
-	Blocked     string // reason why the broker accepts no messages now; "" = it accepts messages
-	Reason      string // reason why dlo is not connected
-	Since       time.Time
-	NextTry     time.Time
-	Note        string // how dlo deviates from the configuration, and what it does instead; "" = it does not deviate
-	Inboxes     []InboxStatus
-	Managed     bool      // the configuration contains the address of the management API
-	User        string    // AMQP user of dlo
-	Rights      []Right   // rights that dlo needs on the broker
-	Grant       string    // command that grants all these rights to the user
-	Queues      []Problem // risks that dlo's own queues lose messages
+	// the inboxes have existed at least once since the store was created, so that dead messages
+	// wait in them
+	Reached   bool
+	Version   string // version of RabbitMQ; "" until the first connection after dlo was started
+	Connected bool   // the connection for publishing is open
+	Blocked   string // reason why the broker accepts no messages now; "" = it accepts messages
+	Reason    string // reason why dlo is not connected
+	Since     time.Time
+	NextTry   time.Time
+	Note      string // how dlo deviates from the configuration, and what it does instead; "" = it does not deviate
+	Inboxes   []InboxStatus
+	Managed   bool      // the configuration contains the address of the management API
+	User      string    // AMQP user of dlo
+	Rights    []Right   // rights that dlo needs on the broker
+	Grant     string    // command that grants all these rights to the user
+	Queues    []Problem // risks that dlo's own queues lose messages
 }
 
 // Away says why letters cannot be sent to the broker now, and what they wait for. If they can be
@@ -45,7 +47,8 @@ func Away(brokers []BrokerStatus, o Origin) string {
 			return b.Away()
 		}
 	}
-	return "vhost " + Visible(o.VHost) + " of broker " + Visible(o.Broker) + " is not in the configuration: nobody sends its letters"
+	return "vhost " + Visible(o.VHost) + " of broker " + Visible(o.Broker) +
+		" is not in the configuration: nobody sends its letters"
 }
 
 // InboxStatus is what dlo knows about one inbox.
@@ -58,8 +61,10 @@ type InboxStatus struct {
 // QueueFacts contains what the broker reports about a queue. Some fields are unknown if there is no
 // management API, or if its data is out of date. An unknown number is never 0.
 type QueueFacts struct {
-	Known        bool // at least one fact about the queue could be determined
-	Silent       bool // Known is false only because the answer of the management API did not contain the queue this time
+	Known bool // at least one fact about the queue could be determined
+	// Known is false only because the answer of the management API did not contain the queue this
+	// time
+	Silent       bool
 	Exists       bool
 	Consumers    int           // -1 = unknown
 	Ready        int           // -1 = unknown
@@ -68,10 +73,15 @@ type QueueFacts struct {
 	Stream       bool          // the queue is a stream, so that reading removes no messages; false if unknown
 	TTL          time.Duration // message TTL from the arguments and policies, at least 1 ms; 0 = none, -1 = unknown
 	SingleActive bool          // the queue has a single active consumer; false if unknown
-	MaxLength    int           // maximum number of messages, from the arguments and policies; 0 = no limit, -1 = unknown
-	MaxBytes     int           // maximum size of all bodies in bytes; 0 = no limit, -1 = unknown
-	DeadLetters  string        // place to which the queue sends dead messages, e.g. "exchange dlo.dlx", or DeadLettersNowhere; "" = unknown
-	LeadsOn      bool          // the queue sends dead messages to a place other than dlo, as a delay queue does; false if unknown
+	// maximum number of messages, from the arguments and policies; 0 = no limit, -1 = unknown
+	MaxLength int
+	MaxBytes  int // maximum size of all bodies in bytes; 0 = no limit, -1 = unknown
+	// place to which the queue sends dead messages, e.g. "exchange dlo.dlx", or DeadLettersNowhere;
+	// "" = unknown
+	DeadLetters string
+	// the queue sends dead messages to a place other than dlo, as a delay queue does; false if
+	// unknown
+	LeadsOn bool
 }
 
 // HasSingleActive returns the field SingleActive and reports whether its value is known. The broker

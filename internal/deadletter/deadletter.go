@@ -13,14 +13,15 @@ import (
 // These are the errors that the packages of dlo return to each other. A package wraps such an error
 // in another one that says what was attempted. The package web maps the errors to status codes.
 var (
-	ErrNotFound    = errors.New("not found")
-	ErrConflict    = errors.New("conflict")      // the present state does not permit the action
-	ErrInvalid     = errors.New("invalid")       // the request itself is not valid
-	ErrForbidden   = errors.New("forbidden")     // the principal does not have the right
-	ErrSignIn      = errors.New("not signed in") // it is unknown who sent the request
-	ErrChanged     = errors.New("changed")       // the object is no longer in the state that the request names
-	ErrTooMany     = errors.New("too many requests")
-	ErrUnavailable = errors.New("unavailable") // the request can be sent again later, because dlo is stopping or the store has no room
+	ErrNotFound  = errors.New("not found")
+	ErrConflict  = errors.New("conflict")      // the present state does not permit the action
+	ErrInvalid   = errors.New("invalid")       // the request itself is not valid
+	ErrForbidden = errors.New("forbidden")     // the principal does not have the right
+	ErrSignIn    = errors.New("not signed in") // it is unknown who sent the request
+	ErrChanged   = errors.New("changed")       // the object is no longer in the state that the request names
+	ErrTooMany   = errors.New("too many requests")
+	// the request can be sent again later, because dlo is stopping or the store has no room
+	ErrUnavailable = errors.New("unavailable")
 )
 
 // ErrDenied is an ErrForbidden. It means that the grants of a principal do not include the

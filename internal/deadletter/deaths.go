@@ -13,7 +13,8 @@ type Death struct {
 	Reason          string
 	Count           int64
 	FirstAt         time.Time // in whole seconds; zero if missing
-	RejectedBefore  bool      // the message only expired in this queue, after a consumer of another queue had rejected it
+	// the message only expired in this queue, after a consumer of another queue had rejected it
+	RejectedBefore bool
 }
 
 const (
@@ -25,7 +26,9 @@ const (
 	headerAcquiredCount = "x-acquired-count"
 	prefixFirstDeath    = "x-first-death-"
 	prefixLastDeath     = "x-last-death-"
-	maxDeaths           = 1000 // maximum number of entries that are read; the client library rejects a list of more than 8,192 elements
+	// maximum number of entries that are read; the client library rejects a list of more than 8,192
+	// elements
+	maxDeaths = 1000
 )
 
 // ReadDeaths reads the deaths of a dead-lettered message, most recent first. It also returns the
@@ -68,7 +71,8 @@ func ReadDeaths(headers Table, ours func(queue string) bool) ([]Death, Origin) {
 			return deaths, d.Origin()
 		}
 	}
-	if queue, ok := headers[headerLastQueue].(string); ok && queue != "" && !ours(queue) { // RabbitMQ sets this header from 4.0 on
+	// RabbitMQ sets this header from 4.0 on
+	if queue, ok := headers[headerLastQueue].(string); ok && queue != "" && !ours(queue) {
 		exchange, _ := headers[headerLastExchange].(string)
 		return deaths, Origin{Queue: queue, Exchange: exchange}
 	}

@@ -12,7 +12,14 @@ import (
 
 // death returns an entry of x-death as RabbitMQ writes it.
 func death(queue string) deadletter.Table {
-	return deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Unix(1763625600, 0).UTC()}
+	return deadletter.Table{
+		"queue":        queue,
+		"exchange":     "events",
+		"reason":       "rejected",
+		"count":        int64(1),
+		"routing-keys": []any{"k"},
+		"time":         time.Unix(1763625600, 0).UTC(),
+	}
 }
 
 // withValue returns an entry of x-death in which one value is replaced.
@@ -25,7 +32,14 @@ func withValue(key string, value any) deadletter.Table {
 func TestHostileDeaths(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1763625600, 0).UTC()
-	plain := deadletter.Death{Queue: "q", Exchange: "events", RoutingKeys: []string{"k"}, Reason: "rejected", Count: 1, FirstAt: at}
+	plain := deadletter.Death{
+		Queue:       "q",
+		Exchange:    "events",
+		RoutingKeys: []string{"k"},
+		Reason:      "rejected",
+		Count:       1,
+		FirstAt:     at,
+	}
 	changed := func(change func(d *deadletter.Death)) []deadletter.Death {
 		d := plain
 		change(&d)
@@ -48,26 +62,91 @@ func TestHostileDeaths(t *testing.T) {
 		{"an array of strings", deadletter.Table{"x-death": []any{"q", "r"}}, nil, deadletter.Origin{}},
 		{"a table instead of an array", deadletter.Table{"x-death": death("q")}, nil, deadletter.Origin{}},
 		{"arrays in the array", deadletter.Table{"x-death": []any{[]any{death("q")}}}, nil, deadletter.Origin{}},
-		{"rubbish before a death", deadletter.Table{"x-death": []any{nil, "x", int64(1), deadletter.Table{}, death("q")}}, []deadletter.Death{plain}, origin},
+		{
+			"rubbish before a death",
+			deadletter.Table{"x-death": []any{nil, "x", int64(1), deadletter.Table{}, death("q")}},
+			[]deadletter.Death{plain},
+			origin,
+		},
 		{"no queue", deadletter.Table{"x-death": []any{withValue("queue", nil)}}, nil, deadletter.Origin{}},
 		{"an empty queue", deadletter.Table{"x-death": []any{withValue("queue", "")}}, nil, deadletter.Origin{}},
-		{"a queue of bytes", deadletter.Table{"x-death": []any{withValue("queue", []byte("q"))}}, nil, deadletter.Origin{}},
-		{"only a queue", deadletter.Table{"x-death": []any{deadletter.Table{"queue": "q"}}}, []deadletter.Death{{Queue: "q"}}, deadletter.Origin{Queue: "q"}},
-		{"a count of text", deadletter.Table{"x-death": []any{withValue("count", "x")}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
-		{"a count of int32", deadletter.Table{"x-death": []any{withValue("count", int32(9))}}, changed(func(d *deadletter.Death) { d.Count = 0 }), origin},
-		{"a count of -1", deadletter.Table{"x-death": []any{withValue("count", int64(-1))}}, changed(func(d *deadletter.Death) { d.Count = -1 }), origin},
-		{"a count of 2^63-1", deadletter.Table{"x-death": []any{withValue("count", int64(math.MaxInt64))}}, changed(func(d *deadletter.Death) { d.Count = math.MaxInt64 }), origin},
-		{"an exchange of int", deadletter.Table{"x-death": []any{withValue("exchange", int64(1))}}, changed(func(d *deadletter.Death) { d.Exchange = "" }), deadletter.Origin{Queue: "q", RoutingKey: "k"}},
-		{"a reason of nil", deadletter.Table{"x-death": []any{withValue("reason", nil)}}, changed(func(d *deadletter.Death) { d.Reason = "" }), origin},
-		{"an unknown reason", deadletter.Table{"x-death": []any{withValue("reason", "eaten")}}, changed(func(d *deadletter.Death) { d.Reason = "eaten" }), origin},
-		{"a time of text", deadletter.Table{"x-death": []any{withValue("time", "yesterday")}}, changed(func(d *deadletter.Death) { d.FirstAt = time.Time{} }), origin},
+		{
+			"a queue of bytes",
+			deadletter.Table{"x-death": []any{withValue("queue", []byte("q"))}},
+			nil,
+			deadletter.Origin{},
+		},
+		{
+			"only a queue",
+			deadletter.Table{"x-death": []any{deadletter.Table{"queue": "q"}}},
+			[]deadletter.Death{{Queue: "q"}},
+			deadletter.Origin{Queue: "q"},
+		},
+		{
+			"a count of text",
+			deadletter.Table{"x-death": []any{withValue("count", "x")}},
+			changed(func(d *deadletter.Death) { d.Count = 0 }),
+			origin,
+		},
+		{
+			"a count of int32",
+			deadletter.Table{"x-death": []any{withValue("count", int32(9))}},
+			changed(func(d *deadletter.Death) { d.Count = 0 }),
+			origin,
+		},
+		{
+			"a count of -1",
+			deadletter.Table{"x-death": []any{withValue("count", int64(-1))}},
+			changed(func(d *deadletter.Death) { d.Count = -1 }),
+			origin,
+		},
+		{
+			"a count of 2^63-1",
+			deadletter.Table{"x-death": []any{withValue("count", int64(math.MaxInt64))}},
+			changed(func(d *deadletter.Death) { d.Count = math.MaxInt64 }),
+			origin,
+		},
+		{
+			"an exchange of int",
+			deadletter.Table{"x-death": []any{withValue("exchange", int64(1))}},
+			changed(func(d *deadletter.Death) { d.Exchange = "" }),
+			deadletter.Origin{Queue: "q", RoutingKey: "k"},
+		},
+		{
+			"a reason of nil",
+			deadletter.Table{"x-death": []any{withValue("reason", nil)}},
+			changed(func(d *deadletter.Death) { d.Reason = "" }),
+			origin,
+		},
+		{
+			"an unknown reason",
+			deadletter.Table{"x-death": []any{withValue("reason", "eaten")}},
+			changed(func(d *deadletter.Death) { d.Reason = "eaten" }),
+			origin,
+		},
+		{
+			"a time of text",
+			deadletter.Table{"x-death": []any{withValue("time", "yesterday")}},
+			changed(func(d *deadletter.Death) { d.FirstAt = time.Time{} }),
+			origin,
+		},
 		{
 			"the year 5138",
 			deadletter.Table{"x-death": []any{withValue("time", time.Unix(100_000_000_000, 0).UTC())}},
 			changed(func(d *deadletter.Death) { d.FirstAt = time.Date(5138, 11, 16, 9, 46, 40, 0, time.UTC) }), origin,
 		},
-		{"keys of text", deadletter.Table{"x-death": []any{withValue("routing-keys", "k")}}, changed(func(d *deadletter.Death) { d.RoutingKeys = nil }), deadletter.Origin{Queue: "q", Exchange: "events"}},
-		{"keys of any type", deadletter.Table{"x-death": []any{withValue("routing-keys", []any{nil, int64(1), "k", []any{"l"}})}}, []deadletter.Death{plain}, origin},
+		{
+			"keys of text",
+			deadletter.Table{"x-death": []any{withValue("routing-keys", "k")}},
+			changed(func(d *deadletter.Death) { d.RoutingKeys = nil }),
+			deadletter.Origin{Queue: "q", Exchange: "events"},
+		},
+		{
+			"keys of any type",
+			deadletter.Table{"x-death": []any{withValue("routing-keys", []any{nil, int64(1), "k", []any{"l"}})}},
+			[]deadletter.Death{plain},
+			origin,
+		},
 		{
 			"a queue name with NUL, RTL and invalid UTF-8 stays as it is",
 			deadletter.Table{"x-death": []any{withValue("queue", "a\x00\u202eb\xff")}},
@@ -80,7 +159,12 @@ func TestHostileDeaths(t *testing.T) {
 			changed(func(d *deadletter.Death) { d.Queue = names }),
 			deadletter.Origin{Queue: names, Exchange: "events", RoutingKey: "k"},
 		},
-		{"ours only", deadletter.Table{"x-death": []any{withValue("queue", "dlo.wait.1")}}, changed(func(d *deadletter.Death) { d.Queue = "dlo.wait.1" }), deadletter.Origin{}},
+		{
+			"ours only",
+			deadletter.Table{"x-death": []any{withValue("queue", "dlo.wait.1")}},
+			changed(func(d *deadletter.Death) { d.Queue = "dlo.wait.1" }),
+			deadletter.Origin{},
+		},
 		{
 			"x-last-death-queue where x-death says nothing",
 			deadletter.Table{"x-death": "x", "x-last-death-queue": "q", "x-last-death-exchange": "events"},
@@ -120,7 +204,11 @@ func TestTenThousandDeathsAreBounded(t *testing.T) {
 func TestLastDeath(t *testing.T) {
 	t.Parallel()
 	first, second := time.Unix(1, 0), time.Unix(2, 0)
-	deaths := []deadletter.Death{{Queue: "wait", Reason: "expired", FirstAt: second}, {Queue: "q", Reason: "rejected", FirstAt: first}, {Queue: "q", Reason: "maxlen", FirstAt: second}}
+	deaths := []deadletter.Death{
+		{Queue: "wait", Reason: "expired", FirstAt: second},
+		{Queue: "q", Reason: "rejected", FirstAt: first},
+		{Queue: "q", Reason: "maxlen", FirstAt: second},
+	}
 	for _, c := range []struct {
 		name    string
 		headers deadletter.Table
@@ -128,8 +216,20 @@ func TestLastDeath(t *testing.T) {
 		reason  string
 		at      time.Time
 	}{
-		{"the most recent of the queue", deadletter.Table{"x-last-death-reason": "delivery_limit"}, "q", "rejected", first},
-		{"no entry of the queue", deadletter.Table{"x-last-death-reason": "delivery_limit"}, "other", "delivery_limit", time.Time{}},
+		{
+			"the most recent of the queue",
+			deadletter.Table{"x-last-death-reason": "delivery_limit"},
+			"q",
+			"rejected",
+			first,
+		},
+		{
+			"no entry of the queue",
+			deadletter.Table{"x-last-death-reason": "delivery_limit"},
+			"other",
+			"delivery_limit",
+			time.Time{},
+		},
 		{"nothing says", nil, "other", "", time.Time{}},
 		{"a reason of another type", deadletter.Table{"x-last-death-reason": int64(1)}, "", "", time.Time{}},
 	} {
@@ -148,7 +248,18 @@ func FuzzReadDeaths(f *testing.F) {
 			add(f, d.Properties.Headers)
 		}
 	}
-	for _, v := range []any{"q", int64(1), nil, []any{}, []any{"q"}, death("q"), []any{withValue("count", "x")}, []any{withValue("queue", []any{"q"})}, []any{withValue("routing-keys", everyType())}, []any{everyType()}} {
+	for _, v := range []any{
+		"q",
+		int64(1),
+		nil,
+		[]any{},
+		[]any{"q"},
+		death("q"),
+		[]any{withValue("count", "x")},
+		[]any{withValue("queue", []any{"q"})},
+		[]any{withValue("routing-keys", everyType())},
+		[]any{everyType()},
+	} {
 		add(f, deadletter.Table{"x-death": v})
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

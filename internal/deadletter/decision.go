@@ -84,7 +84,10 @@ func (d *Decision) Check(now time.Time) error {
 		switch *d.Severity {
 		case "", SeverityPage, SeverityNotify, SeverityDigest:
 		default:
-			return wrong("there is no severity %s; it is page, notify, digest, or nothing for what the rules say", Visible(Cut(string(*d.Severity), 40)))
+			return wrong(
+				"there is no severity %s; it is page, notify, digest, or nothing for what the rules say",
+				Visible(Cut(string(*d.Severity), 40)),
+			)
 		}
 	}
 	if d.Snooze != nil {
@@ -96,7 +99,9 @@ func (d *Decision) Check(now time.Time) error {
 		case !d.Snooze.Until.After(now):
 			return wrong("the time that it is snoozed until has passed")
 		case d.Snooze.Until.After(now.Add(MaxSnooze)):
-			return wrong("a group can be snoozed for at most %d days, so that it is not forgotten", int(MaxSnooze.Hours()/24))
+			return wrong(
+				"a group can be snoozed for at most %d days, so that it is not forgotten", int(MaxSnooze.Hours()/24),
+			)
 		case d.Snooze.After < 0:
 			return wrong("more letters must be 1 or more")
 		}

@@ -15,9 +15,11 @@ type Digest struct {
 	Recovered int          // number of letters that retries delivered
 	Paged     int          // number of notices with severity page
 	Before    DigestCounts // numbers of the period before, which is equally long
-	Lines     []DigestLine // lines about groups: first those that came back or grow, then new groups; among these, most letters first
-	More      int          // number of groups that are not in Lines
-	Pauses    []Forgotten  // pauses of retries that have lasted long, longest first
+	// lines about groups: first those that came back or grow, then new groups; among these, most
+	// letters first
+	Lines  []DigestLine
+	More   int         // number of groups that are not in Lines
+	Pauses []Forgotten // pauses of retries that have lasted long, longest first
 }
 
 // Forgotten is a pause of retries that has lasted long and still holds letters back.
@@ -33,8 +35,10 @@ func (f *Forgotten) Said() string {
 	if f.Group != 0 {
 		what = "group " + f.Group.String() + " of " + what
 	}
-	return fmt.Sprintf("Retries of %s are paused since %s, by %s; %s", what, f.Since.Format("2 Jan 15:04 MST"), Visible(f.By),
-		Plural(f.Letters, "letter waits", "letters wait"))
+	return fmt.Sprintf(
+		"Retries of %s are paused since %s, by %s; %s", what, f.Since.Format("2 Jan 15:04 MST"), Visible(f.By),
+		Plural(f.Letters, "letter waits", "letters wait"),
+	)
 }
 
 // DigestCounts contains the numbers of one period for a digest. The digest compares them with the

@@ -4,7 +4,8 @@ package deadletter
 type Doubt string
 
 const (
-	DoubtCutOff  Doubt = "cut-off" // dlo or the broker died after dlo had acknowledged a window and before it recorded this
+	// dlo or the broker died after dlo had acknowledged a window and before it recorded this
+	DoubtCutOff  Doubt = "cut-off"
 	DoubtRestart Doubt = "restart" // the broker was restarted and may have delivered acknowledged messages again
 )
 

@@ -23,10 +23,11 @@ type Drain struct {
 	Asked                int // requested number of letters; 0 = until the queue is empty
 	Taken                int // number of letters that were stored; at most Asked
 	State                DrainState
-	Why                  string // while the drain runs, why it waits, or "" if it does not wait; after that, why it ended
-	By                   string
-	StartedAt            time.Time
-	EndedAt              time.Time // zero while running
+	// while the drain runs, why it waits, or "" if it does not wait; after that, why it ended
+	Why       string
+	By        string
+	StartedAt time.Time
+	EndedAt   time.Time // zero while running
 }
 
 // DrainState is the state of a drain.

@@ -9,7 +9,9 @@ import (
 
 func TestDurations(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]time.Duration{"250ms": 250 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 720 * time.Hour, "0d": 0, "0": 0} {
+	for text, want := range map[string]time.Duration{
+		"250ms": 250 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 720 * time.Hour, "0d": 0, "0": 0,
+	} {
 		if got, err := deadletter.ParseDuration(text); err != nil || got != want {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}

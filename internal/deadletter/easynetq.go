@@ -19,7 +19,9 @@ const easyNetQError = "EasyNetQ.SystemMessages.Error"
 // message that failed.
 func EasyNetQError(p Properties) bool { return strings.Contains(p.Type, easyNetQError) }
 
-const maxWrapped = 4 // maximum number of EasyNetQ errors inside each other; an error is inside another if somebody requeued it without unwrapping it
+// maximum number of EasyNetQ errors inside each other; an error is inside another if somebody
+// requeued it without unwrapping it
+const maxWrapped = 4
 
 // UnwrapEasyNetQ returns the message inside an EasyNetQ error. The body comes from the member
 // Message, and the properties come from BasicProperties. EasyNetQ's own tool Hosepipe sends a
@@ -61,8 +63,15 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 		return p, nil, errors.New("it has no BasicProperties")
 	default:
 		p = Properties{
-			ContentType: in.ContentType, ContentEncoding: in.ContentEncoding, CorrelationID: in.CorrelationID, ReplyTo: in.ReplyTo, Expiration: in.Expiration,
-			MessageID: in.MessageID, Type: in.Type, UserID: in.UserID, AppID: in.AppID,
+			ContentType:     in.ContentType,
+			ContentEncoding: in.ContentEncoding,
+			CorrelationID:   in.CorrelationID,
+			ReplyTo:         in.ReplyTo,
+			Expiration:      in.Expiration,
+			MessageID:       in.MessageID,
+			Type:            in.Type,
+			UserID:          in.UserID,
+			AppID:           in.AppID,
 		}
 		if p.Headers, err = headersOfJSON(in.Headers); err != nil {
 			return p, nil, err
@@ -76,7 +85,10 @@ func unwrapOne(body []byte) (p Properties, message []byte, err error) {
 		if n, err := in.Timestamp.Int64(); err == nil && n > 0 && n < 1<<40 {
 			p.Timestamp = time.Unix(n, 0).UTC()
 		}
-		for name, text := range map[string]string{"content_type": p.ContentType, "content_encoding": p.ContentEncoding, "correlation_id": p.CorrelationID, "reply_to": p.ReplyTo, "message_id": p.MessageID, "type": p.Type, "app_id": p.AppID} {
+		for name, text := range map[string]string{
+			"content_type": p.ContentType, "content_encoding": p.ContentEncoding, "correlation_id": p.CorrelationID,
+			"reply_to": p.ReplyTo, "message_id": p.MessageID, "type": p.Type, "app_id": p.AppID,
+		} {
 			if len(text) > math.MaxUint8 {
 				return p, nil, fmt.Errorf("its %s is longer than AMQP allows", name)
 			}
@@ -100,7 +112,9 @@ func messageOf(text, contentType string) ([]byte, error) {
 		return []byte(text), nil
 	case isJSON && json.Valid([]byte(text)):
 		return []byte(text), nil
-	case isJSON && json.Valid(decoded), strings.Contains(contentType, "proto"), contentType == "application/octet-stream":
+	case isJSON && json.Valid(decoded), strings.Contains(
+		contentType, "proto",
+	), contentType == "application/octet-stream":
 		return decoded, nil
 	}
 	return nil, errors.New("its Message may be text or base64")

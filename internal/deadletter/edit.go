@@ -12,7 +12,9 @@ import (
 type PropertyEdit struct {
 	Properties map[string]string // new values by the names of the API, e.g. "content_type"; "" removes a property
 	Headers    map[string]any    // new values by the names of the headers; RemoveHeader removes a header
-	Revised    bool              // the edited properties are those of a revision, so their expiration was chosen by a person and is kept
+	// the edited properties are those of a revision, so their expiration was chosen by a person and
+	// is kept
+	Revised bool
 }
 
 // RemoveHeader is the value that a PropertyEdit contains for a header that is to be removed.
@@ -139,7 +141,9 @@ func sameValue(a, b any) bool {
 
 // EditableHeaders returns the names of the headers that an edit can change, sorted.
 func (p Properties) EditableHeaders() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" })
+	return slices.DeleteFunc(
+		slices.Sorted(maps.Keys(p.Headers)), func(name string) bool { return strippedHeader(name) != "" },
+	)
 }
 
 // Resent returns the properties with which dlo publishes a revision. It also returns the

@@ -40,7 +40,9 @@ func ParseFieldPath(text string) (FieldPath, error) {
 		}
 		switch {
 		case strings.TrimSpace(name) != name || name == "" || name == "[]":
-			return nil, fmt.Errorf("%q has an empty name in it, or one with blanks around it; it looks like customer.email", Visible(text))
+			return nil, fmt.Errorf(
+				"%q has an empty name in it, or one with blanks around it; it looks like customer.email", Visible(text),
+			)
 		case isIndex(name):
 			return nil, fmt.Errorf("%s is an index: a path goes through lists without indices, so leave it out", name)
 		}
@@ -143,7 +145,9 @@ type MaskedField struct {
 // customer.email is found in order.customer.email. The parameter "json" contains masked paths of
 // JSON bodies. They are found only at the beginning of the path.
 func Masked(fields []MaskedField, json []FieldPath, path string) bool {
-	return slices.ContainsFunc(fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) }) ||
+	return slices.ContainsFunc(
+		fields, func(f MaskedField) bool { return len(f.Path) > 0 && f.Path.Covers(path, false) },
+	) ||
 		slices.ContainsFunc(json, func(p FieldPath) bool { return p.Covers(path, true) })
 }
 

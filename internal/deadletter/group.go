@@ -24,21 +24,23 @@ type GroupRow struct {
 	Broker, VHost, Queue string
 	Type, Reason, Error  string
 	Status               GroupStatus
-	Severity             Severity // severity that a person chose; otherwise the highest one since the group began to need people
-	Chosen               bool     // whether a person chose the severity
-	Owner                string   // "" = nobody
-	Ticket               string   // link or number of a ticket; "" = none
-	Note                 string   // newest note; "" = none
-	NoteBy               string   // author of Note; "" = unknown
-	ChangedAt            time.Time
-	Snooze               Snooze // snooze of the group, if it is snoozed
-	Resolved             Resolution
-	Count                int       // number of letters that are dead or held now
-	Waiting              int       // number of letters that wait for a retry
-	Overdue              int       // number of waiting letters whose retries should have ended by now
-	FirstAt, LastAt      time.Time // times at which the first letter was received and the last letter died
-	Failing              bool      // letters of the group are dying now; otherwise the group has been quiet since LastAt
-	Spark                []int     // number of letters received in each of the last 24 hours, oldest first
+	// severity that a person chose; otherwise the highest one since the group began to need people
+	Severity        Severity
+	Chosen          bool   // whether a person chose the severity
+	Owner           string // "" = nobody
+	Ticket          string // link or number of a ticket; "" = none
+	Note            string // newest note; "" = none
+	NoteBy          string // author of Note; "" = unknown
+	ChangedAt       time.Time
+	Snooze          Snooze // snooze of the group, if it is snoozed
+	Resolved        Resolution
+	Count           int       // number of letters that are dead or held now
+	Waiting         int       // number of letters that wait for a retry
+	Overdue         int       // number of waiting letters whose retries should have ended by now
+	FirstAt, LastAt time.Time // times at which the first letter was received and the last letter died
+	// letters of the group are dying now; otherwise the group has been quiet since LastAt
+	Failing bool
+	Spark   []int // number of letters received in each of the last 24 hours, oldest first
 }
 
 // StatusFailing and StatusQuiet are two more values that a query accepts as the status of a group.

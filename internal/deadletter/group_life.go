@@ -11,11 +11,13 @@ import (
 // GroupLife contains the data of a group from which dlo decides about notices, snoozes and the
 // status of the group.
 type GroupLife struct {
-	ID       GroupID
-	Status   GroupStatus
-	Chosen   Severity // severity that a person chose; "" = severity of the letters
-	Severity Severity // severity that a person chose; otherwise the highest severity since the group began to need people
-	Deaths   int      // number of letters that have begun to need people so far
+	ID     GroupID
+	Status GroupStatus
+	Chosen Severity // severity that a person chose; "" = severity of the letters
+	// severity that a person chose; otherwise the highest severity since the group began to need
+	// people
+	Severity Severity
+	Deaths   int // number of letters that have begun to need people so far
 	Snooze   Snooze
 	Snoozed  int // value of Deaths when the snooze began
 	Resolved Resolution
@@ -32,8 +34,10 @@ type GroupLife struct {
 
 // GroupDeath is the death of a letter in a group. Because of this death, the letter needs people.
 type GroupDeath struct {
-	At       time.Time // time of death by the clock of the broker, in whole seconds; if the headers do not contain it, the time at which dlo saw the letter
-	Version  string    // version of the consumer that rejected the letter; "" = not reported
+	// time of death by the clock of the broker, in whole seconds; if the headers do not contain it,
+	// the time at which dlo saw the letter
+	At       time.Time
+	Version  string // version of the consumer that rejected the letter; "" = not reported
 	Severity Severity
 	Channels []string
 }
@@ -254,7 +258,8 @@ func (g *GroupLife) TakeOver(from *GroupLife) {
 // numbered reports whether a version consists only of numbers, so that it can be compared with
 // others.
 func numbered(v string) bool {
-	return v != "" && strings.Trim(strings.TrimPrefix(v, "v"), "0123456789.-") == "" && strings.ContainsAny(v, "0123456789") && len(v) < 40
+	return v != "" && strings.Trim(strings.TrimPrefix(v, "v"), "0123456789.-") == "" &&
+		strings.ContainsAny(v, "0123456789") && len(v) < 40
 }
 
 // CompareVersions returns -1 if the version a is older than b, 0 if they are equal, and 1 if a is

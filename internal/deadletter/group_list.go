@@ -16,7 +16,9 @@ const (
 type GroupOrder string
 
 const (
-	ByUrgency GroupOrder = "urgency" // highest severity first; then regressed and growing groups, then new groups; then most letters first
+	// highest severity first; then regressed and growing groups, then new groups; then most letters
+	// first
+	ByUrgency GroupOrder = "urgency"
 	ByLetters GroupOrder = "letters" // most dead or held letters first
 	ByLast    GroupOrder = "last"    // group with the latest death first
 	ByFirst   GroupOrder = "first"   // newest group first

@@ -28,7 +28,10 @@ func TestAPulse(t *testing.T) {
 		{"a burst", at(5, 5, 5, 5), at(5, 5, 5, 5), 0},
 		{"out of order", at(9, 0, 3), at(0, 3, 9), 6 * time.Minute},
 		{"one pause does not count", at(0, 10, 20, 500, 510), at(0, 10, 20, 500, 510), 10 * time.Minute},
-		{"more than it remembers", at(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17), at(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17), time.Minute},
+		{
+			"more than it remembers", at(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17),
+			at(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17), time.Minute,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

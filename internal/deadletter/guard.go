@@ -22,7 +22,8 @@ const (
 	GuardPaused  GuardState = "paused"  // a person paused the retries, until a person resumes them
 	GuardTripped GuardState = "tripped" // the breaker stopped the retries, because almost all letters came back
 	GuardProbing GuardState = "probing" // the breaker has sent a few letters and watches them
-	GuardRamping GuardState = "ramping" // the letters of the probe did not come back, so that the breaker raises the rate to its limit
+	// the letters of the probe did not come back, so that the breaker raises the rate to its limit
+	GuardRamping GuardState = "ramping"
 )
 
 // Allowance limits which letters may be sent now to the queues of a broker.
@@ -55,7 +56,9 @@ type Breaker struct {
 	Since  time.Time
 	Until  time.Time     // time of the next probe, if the breaker has tripped
 	Wait   time.Duration // time until a probe; it doubles with each probe that comes back
-	Waits  int           // number of letters that the breaker holds back; set only when the breaker is read from the store
+	// number of letters that the breaker holds back; set only when the breaker is read from the
+	// store
+	Waits int
 }
 
 // QueueCounts contains a queue in which letters died, and the number of these letters in each

@@ -94,11 +94,16 @@ func ParseID(s string) (ID, error) {
 
 func parseUUID(s string) (u [16]byte, err error) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return u, fmt.Errorf("%w: %q is not a letter id, which looks like 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", ErrInvalid, Visible(Cut(s, 60)))
+		return u, fmt.Errorf(
+			"%w: %q is not a letter id, which looks like 0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", ErrInvalid,
+			Visible(Cut(s, 60)),
+		)
 	}
 	digits := strings.ReplaceAll(s, "-", "")
 	if n, err := hex.Decode(u[:], []byte(digits)); err != nil || n != 16 {
-		return u, fmt.Errorf("%w: %q is not a letter id: it has digits that are not hexadecimal", ErrInvalid, Visible(Cut(s, 60)))
+		return u, fmt.Errorf(
+			"%w: %q is not a letter id: it has digits that are not hexadecimal", ErrInvalid, Visible(Cut(s, 60)),
+		)
 	}
 	return u, nil
 }

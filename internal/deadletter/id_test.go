@@ -64,11 +64,14 @@ func TestRandomBitsDiffer(t *testing.T) {
 func TestWhatIsNoLetterID(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
-		"", "x", "0197a3c2", "0197a3c25b1e7ac09d3f44e2a6b18c20", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c2", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c200", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c2g",
-		"0197a3c2+5b1e-7ac0-9d3f-44e2a6b18c20", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b1-c20", "{197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20}", "\x1b[2J", strings.Repeat("0", 1000),
+		"", "x", "0197a3c2", "0197a3c25b1e7ac09d3f44e2a6b18c20", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c2",
+		"0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c200", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c2g",
+		"0197a3c2+5b1e-7ac0-9d3f-44e2a6b18c20", "0197a3c2-5b1e-7ac0-9d3f-44e2a6b1-c20",
+		"{197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20}", "\x1b[2J", strings.Repeat("0", 1000),
 	} {
 		id, err := deadletter.ParseID(s)
-		if !errors.Is(err, deadletter.ErrInvalid) || id != "" || len(err.Error()) > 300 || strings.Contains(err.Error(), "\x1b") {
+		if !errors.Is(err, deadletter.ErrInvalid) || id != "" || len(err.Error()) > 300 ||
+			strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%q: %q, %v", s, id, err)
 		}
 		if _, _, ok := deadletter.ID(s).Split(); ok {
@@ -97,8 +100,11 @@ func TestNumberedIDs(t *testing.T) {
 			t.Errorf("%s: %s, %v", s, id, err)
 		}
 	}
-	for _, s := range []string{"", "G-", "O-1", "G-0", "-1", "G--1", "G-x", "9223372036854775808", "G-1 OR 1=1", "\x1b[2J"} {
-		if id, err := deadletter.ParseGroupID(s); !errors.Is(err, deadletter.ErrInvalid) || strings.Contains(err.Error(), "\x1b") {
+	for _, s := range []string{
+		"", "G-", "O-1", "G-0", "-1", "G--1", "G-x", "9223372036854775808", "G-1 OR 1=1", "\x1b[2J",
+	} {
+		if id, err := deadletter.ParseGroupID(s); !errors.Is(err, deadletter.ErrInvalid) ||
+			strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%q: %s, %v", s, id, err)
 		}
 	}

@@ -4,8 +4,10 @@ import "time"
 
 // Imported is a letter that another dlo exported and that is to be imported.
 type Imported struct {
-	ID         ID    // the letter keeps its id, so that it cannot be imported twice
-	State      State // state in the other dlo; here, the letter is never scheduled, because the other dlo may still send it
+	ID ID // the letter keeps its id, so that it cannot be imported twice
+	// state in the other dlo; here, the letter is never scheduled, because the other dlo may still
+	// send it
+	State      State
 	Origin     Origin
 	Inbox      string
 	ArrivedBy  Route

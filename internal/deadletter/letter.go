@@ -27,7 +27,8 @@ func LoudestFirst(a, b Severity) int {
 
 // Arrival is one delivery from an inbox.
 type Arrival struct {
-	Exchange, RoutingKey string // exchange and routing key of this delivery; the exchange is usually the dead-letter exchange
+	// exchange and routing key of this delivery; the exchange is usually the dead-letter exchange
+	Exchange, RoutingKey string
 	Tag                  uint64
 	Redelivered          bool // this flag alone is never a reason to drop a delivery
 	Properties           Properties
@@ -46,14 +47,17 @@ type Window struct {
 	Same          []string  // other names of the same broker and vhost in the configuration
 	Arrivals      []Arrival // deliveries in the order in which they were received
 	Prefetch      int       // maximum number of letters in the next window
-	GivesBack     bool      // later letters may come back with the redelivered flag, although they are not in this window
+	// later letters may come back with the redelivered flag, although they are not in this window
+	GivesBack bool
 
 	// The store uses the following fields to decide whether a delivery is a new letter or one that
 	// comes back. If this cannot be decided, the field Uncertain says what happens to the letter.
 	// The two fields of the horizon say how far back the store searches for an earlier copy of the
 	// letter.
-	Restarted          bool // the broker was restarted recently, so that acks may be lost
-	RedeliveredLeaks   bool // this inbox may also set the redelivered flag on first deliveries (quorum, >= 4.0; all, >= 4.1)
+	Restarted bool // the broker was restarted recently, so that acks may be lost
+	// this inbox may also set the redelivered flag on first deliveries (quorum, >= 4.0; all, >=
+	// 4.1)
+	RedeliveredLeaks   bool
 	EveryReturnCounted bool // this inbox counts every return of a letter in x-delivery-count (quorum, >= 4.3)
 	FirstReturnCounted bool // this inbox counts the first return of a letter that has no x-delivery-count (quorum)
 	Uncertain          Uncertain
@@ -80,22 +84,30 @@ type Receipt struct {
 // InboxSession contains what the store knows about an inbox when a session begins.
 type InboxSession struct {
 	Number    int64
-	Marker    string        // marker by whose loss a restart of the broker is detected; "" = there is none yet
-	Restarted bool          // a restart was detected, and letters may still come back because of it
-	Prefetch  int           // maximum number of letters that earlier sessions may have had without acknowledging them; 0 = unknown
-	AtStake   int           // number of letters on their last delivery that the last session did not store
-	Delay     time.Duration // the longest time for which the broker may hold back what the last session did not acknowledge
+	Marker    string // marker by whose loss a restart of the broker is detected; "" = there is none yet
+	Restarted bool   // a restart was detected, and letters may still come back because of it
+	// maximum number of letters that earlier sessions may have had without acknowledging them; 0 =
+	// unknown
+	Prefetch int
+	AtStake  int // number of letters on their last delivery that the last session did not store
+	// the longest time for which the broker may hold back what the last session did not acknowledge
+	Delay time.Duration
 }
 
 // SessionFacts contains what a new session of an inbox has found out about the broker.
 type SessionFacts struct {
-	Marker             MarkerState
-	Late               string        // reason why acknowledged letters may come back although the marker still exists; "" = there is no such sign
-	RedeliveredLeaks   bool          // the inbox may also set the redelivered flag on first deliveries
-	EveryReturnCounted bool          // the inbox counts every return of a letter in x-delivery-count
-	FirstReturnCounted bool          // the inbox counts the first return of a letter that has no x-delivery-count
-	Delay              time.Duration // the longest time for which the broker holds back what this session does not acknowledge; 0 = it gives letters back at once
-	DeliveryLimit      int           // number of lost deliveries after which the next one deletes a letter; 0 = no limit
+	Marker MarkerState
+	// reason why acknowledged letters may come back although the marker still exists; "" = there is
+	// no such sign
+	Late               string
+	RedeliveredLeaks   bool // the inbox may also set the redelivered flag on first deliveries
+	EveryReturnCounted bool // the inbox counts every return of a letter in x-delivery-count
+	FirstReturnCounted bool // the inbox counts the first return of a letter that has no x-delivery-count
+	// the longest time for which the broker holds back what this session does not acknowledge; 0 =
+	// it gives letters back at once
+	Delay time.Duration
+	// number of lost deliveries after which the next one deletes a letter; 0 = no limit
+	DeliveryLimit int
 }
 
 // LastTime reports whether the delivery limit of the queue permits no further delivery of the
@@ -149,16 +161,19 @@ type OpenWindow struct {
 
 // Letter is a dead-lettered message that dlo has stored.
 type Letter struct {
-	ID           ID
-	State        State
-	Origin       Origin
-	Inbox        string // inbox from which the letter was drained
-	Reason       string // reason of the latest death; any text is possible
-	Properties   Properties
-	Body         []byte     // body as it was received; it never changes
-	Arrived      Properties // properties of the newest arrival; they differ from Properties after the letter has come back
-	ArrivedBody  []byte     // body of the newest arrival, if it is an EasyNetQ error around the body that was sent; nil = the body that was sent
-	ArrivedBy    Route      // exchange and routing key of the first arrival
+	ID         ID
+	State      State
+	Origin     Origin
+	Inbox      string // inbox from which the letter was drained
+	Reason     string // reason of the latest death; any text is possible
+	Properties Properties
+	Body       []byte // body as it was received; it never changes
+	// properties of the newest arrival; they differ from Properties after the letter has come back
+	Arrived Properties
+	// body of the newest arrival, if it is an EasyNetQ error around the body that was sent; nil =
+	// the body that was sent
+	ArrivedBody  []byte
+	ArrivedBy    Route // exchange and routing key of the first arrival
 	Type         string
 	Reading      Reading   // how the body was read
 	Picked       string    // type that a person picked for this letter; "" = none
@@ -177,21 +192,25 @@ type Letter struct {
 	Reset        int      // number of attempts before a person restarted the retries of the letter
 	Nacks        int      // number of times in a row that the queue rejected the letter
 	Operation    OperationID
-	Twin         ID    // letter of which this letter may be a copy, or whose token it contains
-	Doubt        Doubt // reason why it may be a copy of Twin and is held until people decide; "" = it is not held for such a reason
-	WaitsIn      string
-	Damage       string // contents that the store no longer has as dlo stored them; "" = none
-	Unchecked    bool   // the store has no checksum of the contents yet
-	Withheld     bool   // body, headers and properties are left out, because the request may not read them
-	Unverified   bool   // settled although it is unknown whether a consumer reads the queue
-	Unguarded    bool   // a person released the letter, so that the classifier does not hold it again
-	Imported     State  // state that the classifier gives to an imported letter, because another dlo has decided about it; "" = not imported
-	Crashes      int    // number of times that the process crashed while it read this letter
-	Size         int    // size of the body in bytes
-	ReceivedAt   time.Time
-	DiedAt       time.Time // in whole seconds; zero if the headers do not contain it
-	DueAt        time.Time // scheduled: time of the retry; requeued: end of the watch
-	ChangedAt    time.Time
+	Twin         ID // letter of which this letter may be a copy, or whose token it contains
+	// reason why it may be a copy of Twin and is held until people decide; "" = it is not held for
+	// such a reason
+	Doubt      Doubt
+	WaitsIn    string
+	Damage     string // contents that the store no longer has as dlo stored them; "" = none
+	Unchecked  bool   // the store has no checksum of the contents yet
+	Withheld   bool   // body, headers and properties are left out, because the request may not read them
+	Unverified bool   // settled although it is unknown whether a consumer reads the queue
+	Unguarded  bool   // a person released the letter, so that the classifier does not hold it again
+	// state that the classifier gives to an imported letter, because another dlo has decided about
+	// it; "" = not imported
+	Imported   State
+	Crashes    int // number of times that the process crashed while it read this letter
+	Size       int // size of the body in bytes
+	ReceivedAt time.Time
+	DiedAt     time.Time // in whole seconds; zero if the headers do not contain it
+	DueAt      time.Time // scheduled: time of the retry; requeued: end of the watch
+	ChangedAt  time.Time
 }
 
 // WhyDamaged returns the reason why a letter is neither sent nor edited. The parameter "damage" is
@@ -269,31 +288,52 @@ type Row struct {
 // Row returns the letter with the values that lists show.
 func (l *Letter) Row() Row {
 	return Row{
-		ID: l.ID, State: l.State, WaitsIn: l.WaitsIn, Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: l.Origin.Queue,
-		Reason: l.Reason, Type: l.Type, Group: l.Group, Attempts: l.Attempts, Exchange: l.Origin.Exchange,
-		RoutingKey: l.Origin.RoutingKey, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt, DueAt: l.DueAt, Size: l.Size,
-		Summary: l.Summary, Error: l.Error, Why: l.Why, Severity: l.Severity, Unverified: l.Unverified,
+		ID:         l.ID,
+		State:      l.State,
+		WaitsIn:    l.WaitsIn,
+		Broker:     l.Origin.Broker,
+		VHost:      l.Origin.VHost,
+		Queue:      l.Origin.Queue,
+		Reason:     l.Reason,
+		Type:       l.Type,
+		Group:      l.Group,
+		Attempts:   l.Attempts,
+		Exchange:   l.Origin.Exchange,
+		RoutingKey: l.Origin.RoutingKey,
+		ReceivedAt: l.ReceivedAt,
+		DiedAt:     l.DiedAt,
+		DueAt:      l.DueAt,
+		Size:       l.Size,
+		Summary:    l.Summary,
+		Error:      l.Error,
+		Why:        l.Why,
+		Severity:   l.Severity,
+		Unverified: l.Unverified,
 	}
 }
 
 // Classified is the classifier's verdict on a received letter.
 type Classified struct {
-	Letter        ID
-	To            Trigger // one of the triggers whose names begin with Classified
-	Origin        Origin
-	Reason        string
-	DiedAt        time.Time
-	Repeated      bool // DiedAt is the time of the first of several deaths, because the broker does not report the time of the last one
-	Type          string
-	Reading       Reading
-	Added         []AddedField // up to MaxAdded fields that the type does not declare, sorted by number
-	Rule          string
-	Summary       string // summary of the body without masked values, at most 200 bytes
-	Error         string // error text without masked values
-	Why           string
-	Unwrapped     *Revision // revision that is sent instead of the received message, if that is only an envelope; nil = none
-	Unpublishable string    // reason why RabbitMQ would reject the letter as it is now; "" = it would accept the letter
-	GroupKey      [32]byte  // key by which the store finds the group, or with which it creates the group
+	Letter ID
+	To     Trigger // one of the triggers whose names begin with Classified
+	Origin Origin
+	Reason string
+	DiedAt time.Time
+	// DiedAt is the time of the first of several deaths, because the broker does not report the
+	// time of the last one
+	Repeated bool
+	Type     string
+	Reading  Reading
+	Added    []AddedField // up to MaxAdded fields that the type does not declare, sorted by number
+	Rule     string
+	Summary  string // summary of the body without masked values, at most 200 bytes
+	Error    string // error text without masked values
+	Why      string
+	// revision that is sent instead of the received message, if that is only an envelope; nil =
+	// none
+	Unwrapped     *Revision
+	Unpublishable string   // reason why RabbitMQ would reject the letter as it is now; "" = it would accept the letter
+	GroupKey      [32]byte // key by which the store finds the group, or with which it creates the group
 	GroupTitle    string
 	GroupVersion  int
 	GroupCause    []byte   // cause of the failure, which is equal in every queue; nil = the error is unknown
@@ -303,11 +343,13 @@ type Classified struct {
 	Tried         bool     // dlo made the letter for a trial, so that it has no group
 	Severity      Severity
 	DueAt         time.Time
-	ToldBy        time.Time     // for a retry: time by which all retries should be over; people are notified if the letter still waits then
-	Waiter        string        // waiter of the broker in which the letter waits; "" = it waits in the store
-	Wait          time.Duration // delay of the waiter
-	Annotation    int64         // id of the annotation that now explains this death; 0 = no change
-	Unexplained   DeathKeys     // if no annotation explains the death, the keys by which a later annotation may find it
+	// for a retry: time by which all retries should be over; people are notified if the letter
+	// still waits then
+	ToldBy      time.Time
+	Waiter      string        // waiter of the broker in which the letter waits; "" = it waits in the store
+	Wait        time.Duration // delay of the waiter
+	Annotation  int64         // id of the annotation that now explains this death; 0 = no change
+	Unexplained DeathKeys     // if no annotation explains the death, the keys by which a later annotation may find it
 }
 
 // Page selects one page of a list of letters.

@@ -19,12 +19,16 @@ type NewDecision struct {
 	Severity Severity
 	Why      string
 	DueAt    time.Time // due time of the retry
-	ToldBy   time.Time // for a retry: time by which all retries should be over; people are notified if the letter still waits then
-	Channels []string  // channels on which people are notified if the letter is now dead
+	// for a retry: time by which all retries should be over; people are notified if the letter
+	// still waits then
+	ToldBy   time.Time
+	Channels []string // channels on which people are notified if the letter is now dead
 
-	WasRule   string    // rule that decided about the letter before
-	WasDueAt  time.Time // due time when the letter was read
-	ChangedAt time.Time // time of the last change when the letter was read; if the letter has changed since then, it stays as it is
+	WasRule  string    // rule that decided about the letter before
+	WasDueAt time.Time // due time when the letter was read
+	// time of the last change when the letter was read; if the letter has changed since then, it
+	// stays as it is
+	ChangedAt time.Time
 }
 
 // LeftChanged is the reason why a new decision was not applied to a letter: the letter has changed

@@ -14,7 +14,9 @@ type Notice struct {
 	Group    GroupID
 	Op       OperationID // 0 = none
 	At       time.Time
-	Channels []string // names in the configuration; empty = the notice is kept but not sent; notices for machines have separate channels
+	// names in the configuration; empty = the notice is kept but not sent; notices for machines
+	// have separate channels
+	Channels []string
 }
 
 // NoticeKind says what a notice is about.
@@ -62,10 +64,14 @@ type Delivery struct {
 	Group   *GroupRow // group of the notice, or first group of the incident; nil = the notice is not about a group
 
 	// The following fields are set only if the incident has several groups.
-	Incident []GroupRow // groups about which the channel is notified, in the order in which they joined; if the notice ends the incident, all groups about which the channel was ever notified
+	// groups about which the channel is notified, in the order in which they joined; if the notice
+	// ends the incident, all groups about which the channel was ever notified
+	Incident []GroupRow
 	Left     []GroupRow // groups that have left the incident and about which nobody is notified any more
 	With     []int64    // ids of other deliveries that this delivery makes unnecessary
-	After    *Deploy    // deploy after which all these groups began; nil = there is no such deploy, or the incident is over
+	// deploy after which all these groups began; nil = there is no such deploy, or the incident is
+	// over
+	After *Deploy
 
 	Operation *Operation // nil = the notice is not about an operation
 	Digest    *Digest    // nil = the notice is not a digest

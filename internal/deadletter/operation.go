@@ -28,15 +28,18 @@ type Operation struct {
 	Twice      int // number of letters that may have been sent twice, because the broker's confirm was lost
 	Pace       Pace
 	Base       Base
-	To         string           // queue to which a redirect sends the letters; "" = each letter goes to its own queue
-	DueAt      time.Time        // for a reschedule: time at which the letters become due
-	Patch      []byte           // for an edit: patch of the decoded body (RFC 6902)
-	Reveal     bool             // for an edit: the person may see masked values, so that the patch may change them
-	Reset      bool             // for a requeue: letters that come back get all their retries again
-	Restored   bool             // the operation also takes letters that may have been sent after the backup from which the store was restored
-	TakesOver  []OperationID    // halted operations that are cancelled, so that this operation gets their remaining letters
-	Counts     map[Result]int   // number of letters by result; the sum is Total
-	Queues     []OperationQueue // numbers by queue of origin, most letters first
+	To         string    // queue to which a redirect sends the letters; "" = each letter goes to its own queue
+	DueAt      time.Time // for a reschedule: time at which the letters become due
+	Patch      []byte    // for an edit: patch of the decoded body (RFC 6902)
+	Reveal     bool      // for an edit: the person may see masked values, so that the patch may change them
+	Reset      bool      // for a requeue: letters that come back get all their retries again
+	// the operation also takes letters that may have been sent after the backup from which the
+	// store was restored
+	Restored bool
+	// halted operations that are cancelled, so that this operation gets their remaining letters
+	TakesOver []OperationID
+	Counts    map[Result]int   // number of letters by result; the sum is Total
+	Queues    []OperationQueue // numbers by queue of origin, most letters first
 }
 
 // Pace says how an operation sends its letters. Only operations that send letters have a pace.
@@ -44,10 +47,11 @@ type Pace struct {
 	Rate       float64       // letters per second, above 0
 	Canary     int           // number of letters that are sent first; 0 = none
 	CanaryWait time.Duration // time for which the canary is watched before the other letters are sent
-	StopAt     float64       // percentage of sent letters that may come back before the operation stops; 0 = it never stops
-	MaxDepth   int           // number of messages in a target queue at which the operation waits; 0 = no limit
-	Newest     bool          // letters are sent newest received first; otherwise oldest first
-	Hold       time.Duration // time before the first letter is sent, during which the operation can be undone
+	// percentage of sent letters that may come back before the operation stops; 0 = it never stops
+	StopAt   float64
+	MaxDepth int           // number of messages in a target queue at which the operation waits; 0 = no limit
+	Newest   bool          // letters are sent newest received first; otherwise oldest first
+	Hold     time.Duration // time before the first letter is sent, during which the operation can be undone
 }
 
 // Base contains the counts of an operation at the start of its last canary. The canary is the first
@@ -75,10 +79,13 @@ func (q OperationQueue) Place() Origin {
 type OperationState string
 
 const (
-	OperationRunning   OperationState = "running"
-	OperationPaused    OperationState = "paused"    // a person paused the operation
-	OperationStopped   OperationState = "stopped"   // dlo stopped the operation because too many letters came back; a person resumes or cancels it
-	OperationDone      OperationState = "done"      // there is nothing left to send, and there is a verdict on every letter; letters that come back later still count
+	OperationRunning OperationState = "running"
+	OperationPaused  OperationState = "paused" // a person paused the operation
+	// dlo stopped the operation because too many letters came back; a person resumes or cancels it
+	OperationStopped OperationState = "stopped"
+	// there is nothing left to send, and there is a verdict on every letter; letters that come back
+	// later still count
+	OperationDone      OperationState = "done"
 	OperationCancelled OperationState = "cancelled" // the remaining letters were not changed
 )
 
@@ -108,23 +115,27 @@ const (
 type Result string
 
 const (
-	ResultPending    Result = "pending"    // the operation has not acted on the letter yet
-	ResultReleased   Result = "released"   // the letter is scheduled and due now, so that the dispatcher will send it
-	ResultConfirmed  Result = "confirmed"  // the letter was requeued, the broker has confirmed it, and it is being watched
-	ResultQuiet      Result = "quiet"      // the letter did not come back while it was watched
-	ResultUnverified Result = "unverified" // the letter did not come back, but it is unknown whether its queue is consumed
+	ResultPending  Result = "pending"  // the operation has not acted on the letter yet
+	ResultReleased Result = "released" // the letter is scheduled and due now, so that the dispatcher will send it
+	// the letter was requeued, the broker has confirmed it, and it is being watched
+	ResultConfirmed Result = "confirmed"
+	ResultQuiet     Result = "quiet" // the letter did not come back while it was watched
+	// the letter did not come back, but it is unknown whether its queue is consumed
+	ResultUnverified Result = "unverified"
 	ResultCameBack   Result = "came back"
 	ResultReturned   Result = "returned" // the letter is held, because the broker had no such queue
-	ResultFailed     Result = "failed"   // the letter is held, because it could not be published; the reason is recorded
-	ResultInDoubt    Result = "in doubt" // the letter is held, because the broker's confirm was lost
-	ResultChanged    Result = "done"     // the letter was discarded, restored, held, released or purged
-	ResultSkipped    Result = "skipped"
-	ResultCancelled  Result = "cancelled"
+	// the letter is held, because it could not be published; the reason is recorded
+	ResultFailed    Result = "failed"
+	ResultInDoubt   Result = "in doubt" // the letter is held, because the broker's confirm was lost
+	ResultChanged   Result = "done"     // the letter was discarded, restored, held, released or purged
+	ResultSkipped   Result = "skipped"
+	ResultCancelled Result = "cancelled"
 )
 
 // Results lists all results, in the order in which a letter gets them.
 var Results = []Result{
-	ResultPending, ResultReleased, ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack, ResultReturned, ResultFailed, ResultInDoubt, ResultChanged, ResultSkipped, ResultCancelled,
+	ResultPending, ResultReleased, ResultConfirmed, ResultQuiet, ResultUnverified, ResultCameBack, ResultReturned,
+	ResultFailed, ResultInDoubt, ResultChanged, ResultSkipped, ResultCancelled,
 }
 
 // Open reports whether the operation still has work to do on a letter with this result.
@@ -133,7 +144,8 @@ func (r Result) Open() bool { return r == ResultPending || r == ResultReleased }
 // Acted reports whether the operation performed its action on a letter that has this result. A
 // letter that was sent counts, even if it came back after that.
 func (r Result) Acted() bool {
-	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack || r == ResultChanged
+	return r == ResultConfirmed || r == ResultQuiet || r == ResultUnverified || r == ResultCameBack ||
+		r == ResultChanged
 }
 
 // OperationLetter is the result of an operation for one letter.
@@ -145,9 +157,13 @@ type OperationLetter struct {
 	Twice  bool      // whether the letter may have been sent twice
 	State  State     // present state
 	DueAt  time.Time // present due time, if the letter is scheduled
-	Error  string    // error text of the latest death without masked values; without an error text, the title of the letter's group
-	Group  GroupID   // present group, or the group into which that is merged; 0 = none
-	Was    GroupID   // group when the operation took the letter, or the group into which that is merged; 0 = none, or not recorded
+	// error text of the latest death without masked values; without an error text, the title of the
+	// letter's group
+	Error string
+	Group GroupID // present group, or the group into which that is merged; 0 = none
+	// group when the operation took the letter, or the group into which that is merged; 0 = none,
+	// or not recorded
+	Was GroupID
 }
 
 // SameError reports whether a letter that came back died with the same error as before. The result

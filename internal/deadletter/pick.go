@@ -14,5 +14,7 @@ type Pick struct {
 	Reason, By string
 	At         time.Time
 
-	Reveals bool // used only when the pick is added: the type may make masked values visible, and the audit records this
+	// used only when the pick is added: the type may make masked values visible, and the audit
+	// records this
+	Reveals bool
 }

@@ -45,7 +45,10 @@ type Places struct {
 
 // everywhere reports whether the places have no limits.
 func (p Places) everywhere() bool {
-	return !p.FromRabbitMQ && !slices.ContainsFunc([][]string{p.Queues, p.VHosts, p.Brokers}, func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") })
+	return !p.FromRabbitMQ && !slices.ContainsFunc(
+		[][]string{p.Queues, p.VHosts, p.Brokers},
+		func(globs []string) bool { return len(globs) > 0 && !slices.Contains(globs, "*") },
+	)
 }
 
 // description describes the places, such as "queues a.* b.*". If the places have no limits, it
@@ -87,8 +90,13 @@ func NewGrant(role string, reveal, purge bool, p Places) (Grant, error) {
 		return g, fmt.Errorf("%w: reveal needs the role %s or more", ErrInvalid, verbs[VerbReveal].least)
 	}
 	for _, globs := range [][]string{p.Queues, p.VHosts, p.Brokers} {
-		if len(globs) > maxGlobs || slices.ContainsFunc(globs, func(glob string) bool { return glob == "" || len(glob) > maxGlob }) {
-			return g, fmt.Errorf("%w: a grant holds for at most %d globs of queues, vhosts or brokers, each of 1 to %d bytes", ErrInvalid, maxGlobs, maxGlob)
+		if len(globs) > maxGlobs || slices.ContainsFunc(
+			globs, func(glob string) bool { return glob == "" || len(glob) > maxGlob },
+		) {
+			return g, fmt.Errorf(
+				"%w: a grant holds for at most %d globs of queues, vhosts or brokers, each of 1 to %d bytes",
+				ErrInvalid, maxGlobs, maxGlob,
+			)
 		}
 	}
 	return g, nil
@@ -128,7 +136,9 @@ func (p Principal) May(v Verb) bool {
 // MayEverywhere reports whether the principal may perform an action at every broker, vhost and
 // queue.
 func (p Principal) MayEverywhere(v Verb) bool {
-	return p.mayChange(v) && slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) })
+	return p.mayChange(v) && slices.ContainsFunc(
+		p.Grants, func(g Grant) bool { return g.includes(v) && g.holds(Origin{}) },
+	)
 }
 
 // mayChange returns false if the action changes something and nobody may change anything. Otherwise
@@ -145,7 +155,8 @@ func (p Principal) MayToAll(v Verb) bool { return len(p.Frozen) == 0 && Allow(p,
 // for an origin without a queue. In the same way, a grant that is limited to some vhosts or brokers
 // is not valid for an origin without a vhost or broker.
 func (g Grant) holds(o Origin) bool {
-	return anyGlobMatches(g.Brokers, o.Broker) && anyGlobMatches(g.VHosts, o.VHost) && anyGlobMatches(g.Queues, o.Queue) &&
+	return anyGlobMatches(g.Brokers, o.Broker) && anyGlobMatches(g.VHosts, o.VHost) &&
+		anyGlobMatches(g.Queues, o.Queue) &&
 		(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.holds(o) }))
 }
 
@@ -185,7 +196,10 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 		return fmt.Errorf("%w: nobody may %s, because %s", ErrDenied, verbs[v].words, p.Fixed)
 	}
 	if o.Broker != "" && slices.Contains(p.Frozen, o.Broker) && !slices.Contains(readVerbs, v) {
-		return fmt.Errorf("%w: nobody may %s at broker %s, because read_only is set for it", ErrDenied, verbs[v].words, Visible(o.Broker))
+		return fmt.Errorf(
+			"%w: nobody may %s at broker %s, because read_only is set for it", ErrDenied, verbs[v].words,
+			Visible(o.Broker),
+		)
 	}
 	again := ""
 	for _, g := range p.Grants {
@@ -216,7 +230,8 @@ func Denied(p Principal, v Verb) error { return deniedError(p, v, Origin{}) }
 
 func deniedError(p Principal, v Verb, o Origin) error {
 	where := ""
-	if o.Queue != "" && !p.Sees().Includes(o) { // the person may know the name of the queue only from letters of other people
+	// the person may know the name of the queue only from letters of other people
+	if o.Queue != "" && !p.Sees().Includes(o) {
 		where = " there"
 	} else if o.Queue != "" {
 		where = " of queue " + Visible(o.Queue)

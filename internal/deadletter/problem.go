@@ -26,30 +26,41 @@ type ProblemKind string
 
 // These are the kinds of problems.
 const (
-	ProblemBrokerAway     ProblemKind = "broker_away"
-	ProblemBrokerUnknown  ProblemKind = "broker_unknown" // letters belong to a broker that is not configured, so that they are not sent
-	ProblemInboxNotRead   ProblemKind = "inbox_not_read"
-	ProblemInboxLoses     ProblemKind = "inbox_loses_letters" // because of a policy or an argument, the broker may delete letters from the inbox
-	ProblemDelayedRetry   ProblemKind = "delayed_retry"       // the broker holds letters of the inbox back after lost connections
-	ProblemLimitsUnknown  ProblemKind = "limits_unknown"      // it is not known which policies apply to the inboxes
-	ProblemUnknownSetting ProblemKind = "unknown_setting"     // the inbox has a setting that dlo does not know
-	ProblemInboxUnbound   ProblemKind = "inbox_unbound"       // dead letters are not routed to the inbox
-	ProblemInboxDeleted   ProblemKind = "inbox_deleted"       // the inbox was deleted within the last day, together with its letters
-	ProblemNearLimit      ProblemKind = "inbox_near_limit"    // letters in the inbox have few deliveries left
-	ProblemMissing        ProblemKind = "letters_missing"     // the broker deleted letters before dlo stored them
-	ProblemOwnQueue       ProblemKind = "own_queue"           // another queue of dlo loses messages
-	ProblemRights         ProblemKind = "rights"              // dlo's user does not have a right on the broker that dlo needs
-	ProblemManagement     ProblemKind = "management"          // the management API does not respond
-	ProblemBlocked        ProblemKind = "blocked"             // the broker accepts no messages
-	ProblemWaiter         ProblemKind = "waiter"              // letters wait in the store instead of in the broker
-	ProblemStoreRestored  ProblemKind = "store_restored"      // the store is a copy, so that letters which may have been sent since then are held
-	ProblemStoreUnproved  ProblemKind = "store_unproved"      // there is no proof that the store is current, so that nothing is sent
-	ProblemStoreDamaged   ProblemKind = "store_damaged"       // the store is damaged, so that dlo no longer writes to it
-	ProblemStoreOther     ProblemKind = "store_other"         // there was another store at the same path
-	ProblemStoreTwice     ProblemKind = "store_twice"         // another dlo works with the same store or a copy of it, so that nothing is sent
-	ProblemStoreUnguarded ProblemKind = "store_unguarded"     // the broker cannot keep a second dlo from sending from a copy of the store
-	ProblemBrokerReplaced ProblemKind = "broker_replaced"     // the broker is older than the progress that it has confirmed
-	ProblemNoProgress     ProblemKind = "progress"            // the progress of the store cannot be noted
+	ProblemBrokerAway ProblemKind = "broker_away"
+	// letters belong to a broker that is not configured, so that they are not sent
+	ProblemBrokerUnknown ProblemKind = "broker_unknown"
+	ProblemInboxNotRead  ProblemKind = "inbox_not_read"
+	// because of a policy or an argument, the broker may delete letters from the inbox
+	ProblemInboxLoses ProblemKind = "inbox_loses_letters"
+	// the broker holds letters of the inbox back after lost connections
+	ProblemDelayedRetry   ProblemKind = "delayed_retry"
+	ProblemLimitsUnknown  ProblemKind = "limits_unknown"  // it is not known which policies apply to the inboxes
+	ProblemUnknownSetting ProblemKind = "unknown_setting" // the inbox has a setting that dlo does not know
+	ProblemInboxUnbound   ProblemKind = "inbox_unbound"   // dead letters are not routed to the inbox
+	// the inbox was deleted within the last day, together with its letters
+	ProblemInboxDeleted ProblemKind = "inbox_deleted"
+	ProblemNearLimit    ProblemKind = "inbox_near_limit" // letters in the inbox have few deliveries left
+	ProblemMissing      ProblemKind = "letters_missing"  // the broker deleted letters before dlo stored them
+	ProblemOwnQueue     ProblemKind = "own_queue"        // another queue of dlo loses messages
+	// dlo's user does not have a right on the broker that dlo needs
+	ProblemRights     ProblemKind = "rights"
+	ProblemManagement ProblemKind = "management" // the management API does not respond
+	ProblemBlocked    ProblemKind = "blocked"    // the broker accepts no messages
+	ProblemWaiter     ProblemKind = "waiter"     // letters wait in the store instead of in the broker
+	// the store is a copy, so that letters which may have been sent since then are held
+	ProblemStoreRestored ProblemKind = "store_restored"
+	// there is no proof that the store is current, so that nothing is sent
+	ProblemStoreUnproved ProblemKind = "store_unproved"
+	// the store is damaged, so that dlo no longer writes to it
+	ProblemStoreDamaged ProblemKind = "store_damaged"
+	ProblemStoreOther   ProblemKind = "store_other" // there was another store at the same path
+	// another dlo works with the same store or a copy of it, so that nothing is sent
+	ProblemStoreTwice ProblemKind = "store_twice"
+	// the broker cannot keep a second dlo from sending from a copy of the store
+	ProblemStoreUnguarded ProblemKind = "store_unguarded"
+	// the broker is older than the progress that it has confirmed
+	ProblemBrokerReplaced ProblemKind = "broker_replaced"
+	ProblemNoProgress     ProblemKind = "progress" // the progress of the store cannot be noted
 	ProblemDisk           ProblemKind = "disk"
 	ProblemAge            ProblemKind = "age"     // dead letters will soon be purged because of their age
 	ProblemNotices        ProblemKind = "notices" // notices cannot be delivered
@@ -57,8 +68,11 @@ const (
 
 // ProblemKinds lists all kinds.
 var ProblemKinds = []ProblemKind{
-	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemDelayedRetry, ProblemLimitsUnknown, ProblemUnknownSetting, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit, ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
-	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemStoreTwice, ProblemStoreUnguarded, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBrokerAway, ProblemBrokerUnknown, ProblemInboxNotRead, ProblemInboxLoses, ProblemDelayedRetry,
+	ProblemLimitsUnknown, ProblemUnknownSetting, ProblemInboxUnbound, ProblemInboxDeleted, ProblemNearLimit,
+	ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
+	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemStoreTwice,
+	ProblemStoreUnguarded, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
 }
 
 // Key returns a text that identifies the problem. It stays the same as long as the problem lasts.
@@ -74,20 +88,34 @@ func (s *BrokerStatus) Problems() []Problem {
 		return []Problem{s.awayProblem()}
 	}
 	add := func(kind ProblemKind, severity Severity, inbox, title, text string) {
-		list = append(list, Problem{Kind: kind, Severity: severity, Title: title, Text: text, Broker: s.Name, VHost: s.VHost, Inbox: inbox})
+		list = append(list, Problem{
+			Kind:     kind,
+			Severity: severity,
+			Title:    title,
+			Text:     text,
+			Broker:   s.Name,
+			VHost:    s.VHost,
+			Inbox:    inbox,
+		})
 	}
 	if p := s.rightsProblem(); p != nil {
 		list = append(list, *p)
 	}
 	if s.Blocked != "" {
-		add(ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" accepts no messages now.", "Retries and requeues wait until it accepts messages again. It reports: "+s.Blocked)
+		add(
+			ProblemBlocked, SeverityNotify, "", "Broker "+s.Name+" accepts no messages now.",
+			"Retries and requeues wait until it accepts messages again. It reports: "+s.Blocked,
+		)
 	}
 	if s.Note != "" {
 		add(ProblemWaiter, SeverityNotify, "", "Broker "+s.Name+" does not provide what the rules need.", s.Note)
 	}
 	for _, i := range s.Inboxes {
 		if !i.Draining && i.Reason != "" && !s.isRefused(i.Queue) {
-			add(ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.", "Its letters wait in the queue: "+i.Reason)
+			add(
+				ProblemInboxNotRead, SeverityPage, i.Queue, "Inbox "+i.Queue+" is not read.",
+				"Its letters wait in the queue: "+i.Reason,
+			)
 		}
 	}
 	return append(list, s.Queues...)
@@ -98,8 +126,13 @@ func (s *BrokerStatus) Problems() []Problem {
 // broker may drop them, because dlo has not declared an exchange for them yet.
 func (s *BrokerStatus) awayProblem() Problem {
 	p := Problem{
-		Kind: ProblemBrokerAway, Severity: SeverityPage, Broker: s.Name, VHost: s.VHost, Since: s.Since,
-		Title: "Broker " + s.Name + " is not connected.", Text: "The letters stored here are complete; new dead letters wait in the broker. " + s.Reason,
+		Kind:     ProblemBrokerAway,
+		Severity: SeverityPage,
+		Broker:   s.Name,
+		VHost:    s.VHost,
+		Since:    s.Since,
+		Title:    "Broker " + s.Name + " is not connected.",
+		Text:     "The letters stored here are complete; new dead letters wait in the broker. " + s.Reason,
 	}
 	if !s.Reached {
 		p.Title, p.Text = "Never connected to broker "+s.Name+".", UntilReached(s.Exchange)+" "+s.Reason

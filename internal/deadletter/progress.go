@@ -11,8 +11,10 @@ import (
 // progress to a note next to the store's file and to each broker. A store that was restored from a
 // copy can then detect that it is older than the recorded progress.
 type Progress struct {
-	Store    string    `json:"store"`    // name of the store, which only its copies have too
-	Claims   int64     `json:"claims"`   // number of transactions that claimed letters in order to send them, since the store was created
+	Store string `json:"store"` // name of the store, which only its copies have too
+	// number of transactions that claimed letters in order to send them, since the store was
+	// created
+	Claims   int64     `json:"claims"`
 	Commits  int64     `json:"commits"`  // number of all commits
 	Received int64     `json:"received"` // number of letters that were ever stored
 	Newest   ID        `json:"newest,omitempty"`
@@ -66,8 +68,10 @@ func (p Progress) Bytes() []byte {
 type Remembered struct {
 	Progress       // present progress of the store
 	Marked   int64 // value of Claims in the last note that the broker confirmed; -1 = none yet
-	Beside   bool  // when the store was opened, the note beside the file was as new as the file, or a person has declared the file current since then
-	Unproved bool  // there is no proof that the file is not an older copy, and nobody has decided about it yet
+	// when the store was opened, the note beside the file was as new as the file, or a person has
+	// declared the file current since then
+	Beside   bool
+	Unproved bool // there is no proof that the file is not an older copy, and nobody has decided about it yet
 }
 
 // Noted says how much of the store's progress a broker has now confirmed. The zero value means that
@@ -79,11 +83,13 @@ type Noted struct {
 
 // Restore describes what was lost when a store turned out to be a copy.
 type Restore struct {
-	At      time.Time // time at which this was found
-	Since   time.Time // time of the copy's last commit
-	Until   time.Time // time of the last noted commit
-	Missing int64     // number of letters received between Since and Until; MissingUnknown if only a person's declaration makes the store a copy
-	Held    int       // number of letters that are held because they may have been sent after Since
+	At    time.Time // time at which this was found
+	Since time.Time // time of the copy's last commit
+	Until time.Time // time of the last noted commit
+	// number of letters received between Since and Until; MissingUnknown if only a person's
+	// declaration makes the store a copy
+	Missing int64
+	Held    int // number of letters that are held because they may have been sent after Since
 }
 
 // MissingUnknown means that the number of missing letters cannot be known.
@@ -98,11 +104,15 @@ func (r *Restore) Lost() string {
 	}
 	switch {
 	case r.Missing == MissingUnknown:
-		return fmt.Sprintf("This copy lacks everything that was done after %s UTC. It is unknown how much that is.", from)
+		return fmt.Sprintf(
+			"This copy lacks everything that was done after %s UTC. It is unknown how much that is.", from,
+		)
 	case r.Missing == 1:
 		return fmt.Sprintf("One letter that was received between %s and %s UTC is not in this copy.", from, to)
 	case r.Missing > 1:
-		return fmt.Sprintf("Between %s and %s UTC, %d letters were received that are not in this copy.", from, to, r.Missing)
+		return fmt.Sprintf(
+			"Between %s and %s UTC, %d letters were received that are not in this copy.", from, to, r.Missing,
+		)
 	}
 	return fmt.Sprintf("This copy lacks everything that was done from %s to %s UTC; no letter is missing.", from, to)
 }

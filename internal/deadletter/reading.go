@@ -24,7 +24,8 @@ const (
 
 // Readings lists all readings.
 var Readings = []Reading{
-	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON, ReadAsText, ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
+	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON, ReadAsText,
+	ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
 }
 
 // Typed reports whether the body was decoded as a type that dlo knows.

@@ -75,7 +75,9 @@ func TestTheNewestDeathBesideXDeath(t *testing.T) {
 		{last("dlo.wait.1000", "expired"), "", false},
 		{deadletter.Table{"x-last-death-queue": int64(1), "x-last-death-reason": "expired"}, "", false},
 	} {
-		if d, delays := deadletter.Newest(c.headers, nil, deadletter.OwnQueue); d.Queue != c.queue || delays != c.delays {
+		if d, delays := deadletter.Newest(
+			c.headers, nil, deadletter.OwnQueue,
+		); d.Queue != c.queue || delays != c.delays {
 			t.Errorf("%v: %+v, %t", c.headers, d, delays)
 		}
 	}
@@ -89,7 +91,9 @@ func TestAHostileChainIsBounded(t *testing.T) {
 	for i := range 10_000 {
 		entries = append(entries, fmt.Sprintf("q%d expired", i))
 	}
-	deaths, origin := deadletter.ReadDeaths(chain(strings.Join(append(entries, "work rejected"), ", ")), deadletter.OwnQueue)
+	deaths, origin := deadletter.ReadDeaths(
+		chain(strings.Join(append(entries, "work rejected"), ", ")), deadletter.OwnQueue,
+	)
 	if len(deaths) != 1000 || origin.Queue != "q0" {
 		t.Errorf("%d deaths, origin %q", len(deaths), origin.Queue)
 	}

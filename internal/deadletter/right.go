@@ -9,11 +9,13 @@ import (
 // Right is a permission in RabbitMQ that dlo's user needs on a broker.
 type Right struct {
 	Operation string // kind of the permission: configure, write or read
-	Resource  string // name of a queue or an exchange; dlo.epoch.* stands for all queues whose names begin with dlo.epoch.
-	For       string // what dlo needs the permission for, e.g. "sending retries and requeues"
-	Severity  Severity
-	State     RightState
-	Since     time.Time // time at which the present state began
+	// name of a queue or an exchange; dlo.epoch.* stands for all queues whose names begin with
+	// dlo.epoch.
+	Resource string
+	For      string // what dlo needs the permission for, e.g. "sending retries and requeues"
+	Severity Severity
+	State    RightState
+	Since    time.Time // time at which the present state began
 }
 
 // RightState says what dlo knows about a permission.
@@ -38,7 +40,9 @@ func (s *BrokerStatus) rightsProblem() *Problem {
 		if r.State != RightRefused {
 			continue
 		}
-		texts = append(texts, fmt.Sprintf("It may not %s %s, which it needs for %s.", r.Operation, Visible(r.Resource), r.For))
+		texts = append(
+			texts, fmt.Sprintf("It may not %s %s, which it needs for %s.", r.Operation, Visible(r.Resource), r.For),
+		)
 		if r.Severity == SeverityPage {
 			p.Severity = SeverityPage
 		}

@@ -16,8 +16,11 @@ const (
 	RoleViewer   Role = iota + 1 // see what failed, where, when and why, but no bodies and headers
 	RoleReader                   // see bodies and headers, but no masked values
 	RoleOperator                 // requeue, hold, discard and restore letters, and decide about groups
-	RoleEditor                   // edit and requeue letters, change schemas and bindings, redirect queues, drain queues and import letters
-	RoleAdmin                    // change policies on brokers, declare whether the store is a copy, and change who may do what
+	// edit and requeue letters, change schemas and bindings, redirect queues, drain queues and
+	// import letters
+	RoleEditor
+	// change policies on brokers, declare whether the store is a copy, and change who may do what
+	RoleAdmin
 )
 
 var roleNames = []string{"", "viewer", "reader", "operator", "editor", "admin"}
@@ -30,7 +33,9 @@ func ParseRole(s string) (Role, error) {
 	if i := slices.Index(roleNames, s); i > 0 {
 		return Role(i), nil
 	}
-	return 0, fmt.Errorf("%w: there is no role %q; the roles are %s", ErrInvalid, Visible(Cut(s, 60)), strings.Join(roleNames[1:], ", "))
+	return 0, fmt.Errorf(
+		"%w: there is no role %q; the roles are %s", ErrInvalid, Visible(Cut(s, 60)), strings.Join(roleNames[1:], ", "),
+	)
 }
 
 func (r Role) valid() bool { return r >= RoleViewer && r <= RoleAdmin }

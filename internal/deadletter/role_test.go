@@ -67,15 +67,35 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 		{[]Grant{{Role: -1}}, nil, []Verb{VerbView}},
 		{[]Grant{{Role: RoleReader}}, []Verb{VerbView}, []Verb{VerbReveal, VerbRequeue, VerbTriage, VerbViews}},
 		{[]Grant{{Role: RoleReader, Reveal: true, Purge: true}}, []Verb{VerbView, VerbReveal}, []Verb{VerbPurge}},
-		{[]Grant{{Role: RoleOperator}}, []Verb{VerbView, VerbRequeue, VerbTriage}, []Verb{VerbEdit, VerbPurge, VerbReveal}},
+		{
+			[]Grant{{Role: RoleOperator}},
+			[]Verb{VerbView, VerbRequeue, VerbTriage},
+			[]Verb{VerbEdit, VerbPurge, VerbReveal},
+		},
 		{[]Grant{{Role: RoleOperator, Purge: true}}, []Verb{VerbPurge}, []Verb{VerbReveal}},
-		{[]Grant{{Role: RoleEditor}}, []Verb{VerbRequeue, VerbEdit, VerbTypes}, []Verb{VerbAccess, VerbAdopt, VerbStore}},
+		{
+			[]Grant{{Role: RoleEditor}},
+			[]Verb{VerbRequeue, VerbEdit, VerbTypes},
+			[]Verb{VerbAccess, VerbAdopt, VerbStore},
+		},
 		{[]Grant{{Role: RoleAdmin}}, []Verb{VerbAccess, VerbEdit}, []Verb{VerbReveal, VerbPurge, "unknown"}},
-		{[]Grant{{Role: RoleReader}, {Role: RoleOperator, Places: Places{Queues: []string{"pay.*", "q"}}}}, []Verb{VerbView, VerbRequeue}, []Verb{VerbRequeue, VerbTriage}},
+		{
+			[]Grant{{Role: RoleReader}, {Role: RoleOperator, Places: Places{Queues: []string{"pay.*", "q"}}}},
+			[]Verb{VerbView, VerbRequeue},
+			[]Verb{VerbRequeue, VerbTriage},
+		},
 		{[]Grant{{Role: RoleOperator, Places: Places{Queues: []string{"pay.*"}}}}, nil, []Verb{VerbRequeue}},
-		{[]Grant{{Role: RoleOperator, Places: Places{Brokers: []string{"eu-*"}, VHosts: []string{"*"}}}}, nil, []Verb{VerbView}},
+		{
+			[]Grant{{Role: RoleOperator, Places: Places{Brokers: []string{"eu-*"}, VHosts: []string{"*"}}}},
+			nil,
+			[]Verb{VerbView},
+		},
 		{[]Grant{{Role: RoleOperator, Places: Places{Queues: []string{"*"}}}}, []Verb{VerbRequeue}, []Verb{VerbEdit}},
-		{[]Grant{{Role: RoleReader, Reveal: true}, {Role: RoleAdmin}}, []Verb{VerbReveal, VerbAdopt}, []Verb{VerbPurge}},
+		{
+			[]Grant{{Role: RoleReader, Reveal: true}, {Role: RoleAdmin}},
+			[]Verb{VerbReveal, VerbAdopt},
+			[]Verb{VerbPurge},
+		},
 	} {
 		p := Principal{Name: "ana", Grants: c.grants}
 		for _, v := range c.may {
@@ -98,7 +118,8 @@ func TestReadOnly(t *testing.T) {
 	for v := range verbs {
 		want := v == VerbView || v == VerbRead || v == VerbReveal
 		for name, err := range map[string]error{"allow": Allow(p, v, Origin{Broker: "main"}), "reach": Reach(p, v)} {
-			if (err == nil) != want || err != nil && (!errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "because read_only is set")) {
+			if (err == nil) != want || err != nil &&
+				(!errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "because read_only is set")) {
 				t.Errorf("%s %s: %v", name, v, err)
 			}
 		}

@@ -71,8 +71,10 @@ func deliveries(t testing.TB, name string) []delivery {
 		out = append(out, delivery{deadletter.Arrival{
 			Exchange: in.Exchange, RoutingKey: in.RoutingKey, Redelivered: in.Redelivered, Body: in.Body,
 			Properties: deadletter.Properties{
-				ContentType: in.ContentType, ContentEncoding: in.ContentEncoding, Headers: table, DeliveryMode: in.DeliveryMode, Priority: in.Priority,
-				CorrelationID: in.CorrelationID, ReplyTo: in.ReplyTo, Expiration: in.Expiration, MessageID: in.MessageID, Timestamp: in.Timestamp, Type: in.Type,
+				ContentType: in.ContentType, ContentEncoding: in.ContentEncoding, Headers: table,
+				DeliveryMode: in.DeliveryMode, Priority: in.Priority,
+				CorrelationID: in.CorrelationID, ReplyTo: in.ReplyTo, Expiration: in.Expiration,
+				MessageID: in.MessageID, Timestamp: in.Timestamp, Type: in.Type,
 				UserID: in.UserID, AppID: in.AppID,
 			},
 		}, in.Headers})
@@ -99,7 +101,10 @@ func names(t testing.TB) []string {
 // deathLine formats a death as one line, in the form "queue reason count from exchange by keys at
 // time".
 func deathLine(d deadletter.Death) string {
-	return fmt.Sprintf("%s %s %d from %q by %s at %s", d.Queue, d.Reason, d.Count, d.Exchange, strings.Join(d.RoutingKeys, ","), d.FirstAt.Format(time.TimeOnly))
+	return fmt.Sprintf(
+		"%s %s %d from %q by %s at %s", d.Queue, d.Reason, d.Count, d.Exchange, strings.Join(d.RoutingKeys, ","),
+		d.FirstAt.Format(time.TimeOnly),
+	)
 }
 
 func originOf(queue, exchange, key string) deadletter.Origin {
@@ -115,69 +120,429 @@ var recorded = []struct {
 	origin         deadletter.Origin
 	deaths         []string // deaths of each delivery
 }{
-	{"3.10.8-cc-deadlettered", "rejected", originOf("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:19`}},
-	{"3.10.8-cc-dlrk-deadlettered", "rejected", originOf("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:19`}},
-	{"3.10.8-death-classic-expired-dlq-classic", "expired", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic expired 1 from "e.src" by order.created at 16:10:56`}},
-	{"3.10.8-death-classic-maxlen-dlq-classic", "maxlen", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic maxlen 1 from "e.src" by order.created at 16:10:56`}},
-	{"3.10.8-death-classic-rejected-dlq-classic", "rejected", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic rejected 1 from "e.src" by order.created at 16:10:56`}},
-	{"3.10.8-death-classic-rejected-dlq-quorum", "rejected", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:01`}},
-	{"3.10.8-death-quorum-delivery_limit-reject-dlq-quorum", "delivery_limit", originOf("e.d4", "", "e.d4"), []string{`e.d4 delivery_limit 1 from "" by e.d4 at 16:28:41`}},
-	{"3.10.8-death-quorum-expired-dlq-classic", "expired", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum expired 1 from "e.src" by order.created at 16:10:59`}},
-	{"3.10.8-death-quorum-maxlen-dlq-quorum", "maxlen", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum maxlen 1 from "e.src" by order.created at 16:11:04`}},
-	{"3.10.8-death-quorum-nack-multi-dlq-quorum", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:05`}},
-	{"3.10.8-death-quorum-rejected-dlq-classic", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:10:58`}},
-	{"3.10.8-death-quorum-rejected-dlq-quorum", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:04`}},
-	{"3.10.8-delivery-count-carried-limit", "rejected", originOf("e.b", "", "e.b"), []string{`e.b rejected 1 from "" by e.b at 16:24:52`}},
-	{"3.10.8-permsgttl-expired-classic", "expired", originOf("e.pt.classic", "", "e.pt.classic"), []string{`e.pt.classic expired 1 from "" by e.pt.classic at 16:12:18`}},
-	{"3.10.8-permsgttl-rejected-quorum", "rejected", originOf("e.pt.quorum", "", "e.pt.quorum"), []string{`e.pt.quorum rejected 1 from "" by e.pt.quorum at 16:12:18`}},
-	{"3.10.8-republish-forged-count-7-classic", "rejected", originOf("e.rp.classic", "", "e.rp.classic"), []string{`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:10`, `e.rp.classic rejected 8 from "" by e.rp.classic at 16:11:10`, `e.rp.classic rejected 8 from "" by e.rp.classic at 16:11:10`, `e.rp.classic rejected 8 from "" by e.rp.classic at 16:11:10`}},
-	{"3.10.8-republish-keep-all-quorum", "rejected", originOf("e.rp.quorum", "", "e.rp.quorum"), []string{`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:07`, `e.rp.quorum rejected 2 from "" by e.rp.quorum at 16:11:07`, `e.rp.quorum rejected 3 from "" by e.rp.quorum at 16:11:07`, `e.rp.quorum rejected 4 from "" by e.rp.quorum at 16:11:07`}},
-	{"3.10.8-republish-own-header-quorum", "rejected", originOf("w.q", "", "w.q"), []string{`w.q rejected 1 from "" by w.q at 16:46:47`, `w.q rejected 1 from "" by w.q at 16:46:47`, `w.q rejected 1 from "" by w.q at 16:46:47`, `w.q rejected 1 from "" by w.q at 16:46:47`}},
-	{"3.10.8-shovelled", "rejected", originOf("e.sh.src", "", "e.sh.src"), []string{`e.sh.src rejected 1 from "" by e.sh.src at 16:25:03`}},
-	{"3.10.8-stale-kept-headers-other-queue-quorum", "rejected", originOf("e.s.2", "", "e.s.2"), []string{`e.s.2 rejected 1 from "" by e.s.2 at 16:24:50; e.s.1 rejected 1 from "" by e.s.1 at 16:24:50`}},
-	{"3.10.8-ttlcycle-quorum", "rejected", originOf("e.cy.work", "", "e.cy.work"), []string{`e.cy.retry expired 3 from "" by e.cy.retry at 16:24:55; e.cy.work rejected 3 from "" by e.cy.work at 16:24:55`}},
-	{"4.0.5-cc-deadlettered", "rejected", originOf("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:22`}},
-	{"4.0.5-cc-dlrk-deadlettered", "rejected", originOf("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:22`}},
-	{"4.0.5-death-classic-expired-dlq-classic", "expired", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic expired 1 from "e.src" by order.created at 16:11:16`}},
-	{"4.0.5-death-classic-maxlen-dlq-classic", "maxlen", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic maxlen 1 from "e.src" by order.created at 16:11:16`}},
-	{"4.0.5-death-classic-rejected-dlq-classic", "rejected", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:15`}},
-	{"4.0.5-death-classic-rejected-dlq-quorum", "rejected", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:21`}},
-	{"4.0.5-death-quorum-delivery_limit-reject-dlq-quorum", "delivery_limit", originOf("e.d4", "", "e.d4"), []string{`e.d4 delivery_limit 1 from "" by e.d4 at 16:28:40`}},
-	{"4.0.5-death-quorum-expired-dlq-classic", "expired", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum expired 1 from "e.src" by order.created at 16:11:18`}},
-	{"4.0.5-death-quorum-maxlen-dlq-quorum", "maxlen", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum maxlen 1 from "e.src" by order.created at 16:11:24`}},
-	{"4.0.5-death-quorum-nack-multi-dlq-quorum", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:25`}},
-	{"4.0.5-death-quorum-rejected-dlq-classic", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:18`}},
-	{"4.0.5-death-quorum-rejected-dlq-quorum", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:23`}},
-	{"4.0.5-delivery-count-carried-limit", "delivery_limit", originOf("e.b", "", "e.b"), []string{`e.b delivery_limit 1 from "" by e.b at 16:24:45`}},
-	{"4.0.5-permsgttl-expired-classic", "expired", originOf("e.pt.classic", "", "e.pt.classic"), []string{`e.pt.classic expired 1 from "" by e.pt.classic at 16:12:21`}},
-	{"4.0.5-permsgttl-rejected-quorum", "rejected", originOf("e.pt.quorum", "", "e.pt.quorum"), []string{`e.pt.quorum rejected 1 from "" by e.pt.quorum at 16:12:21`}},
-	{"4.0.5-republish-forged-count-7-classic", "rejected", originOf("e.rp.classic", "", "e.rp.classic"), []string{`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`, `e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`, `e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`, `e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`}},
-	{"4.0.5-republish-keep-all-quorum", "rejected", originOf("e.rp.quorum", "", "e.rp.quorum"), []string{`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`, `e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`, `e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`, `e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`}},
-	{"4.0.5-republish-own-header-quorum", "rejected", originOf("w.q", "", "w.q"), []string{`w.q rejected 1 from "" by w.q at 16:46:51`, `w.q rejected 1 from "" by w.q at 16:46:52`, `w.q rejected 1 from "" by w.q at 16:46:52`, `w.q rejected 1 from "" by w.q at 16:46:52`}},
-	{"4.0.5-shovelled", "rejected", originOf("e.sh.src", "", "e.sh.src"), []string{`e.sh.src rejected 1 from "" by e.sh.src at 16:24:56`}},
-	{"4.0.5-stale-kept-headers-other-queue-quorum", "rejected", originOf("e.s.2", "", "e.s.2"), []string{`e.s.2 rejected 1 from "" by e.s.2 at 16:24:43`}},
-	{"4.0.5-ttlcycle-quorum", "rejected", originOf("e.cy.work", "", "e.cy.work"), []string{`e.cy.retry expired 3 from "" by e.cy.retry at 16:11:34; e.cy.work rejected 3 from "" by e.cy.work at 16:11:34`}},
-	{"4.3.6-cc-deadlettered", "rejected", originOf("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:25`}},
-	{"4.3.6-cc-dlrk-deadlettered", "rejected", originOf("e.cc.1", "", "e.cc.1"), []string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:26`}},
-	{"4.3.6-death-classic-expired-dlq-classic", "expired", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic expired 1 from "e.src" by order.created at 16:11:37`}},
-	{"4.3.6-death-classic-maxlen-dlq-classic", "maxlen", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic maxlen 1 from "e.src" by order.created at 16:11:37`}},
-	{"4.3.6-death-classic-rejected-dlq-classic", "rejected", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:36`}},
-	{"4.3.6-death-classic-rejected-dlq-quorum", "rejected", originOf("e.work.classic", "e.src", "order.created"), []string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:43`}},
-	{"4.3.6-death-quorum-delivery_limit-reject-dlq-quorum", "delivery_limit", originOf("e.d4", "", "e.d4"), []string{`e.d4 delivery_limit 1 from "" by e.d4 at 16:28:40`}},
-	{"4.3.6-death-quorum-expired-dlq-classic", "expired", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum expired 1 from "e.src" by order.created at 16:11:39`}},
-	{"4.3.6-death-quorum-maxlen-dlq-quorum", "maxlen", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum maxlen 1 from "e.src" by order.created at 16:11:46`}},
-	{"4.3.6-death-quorum-nack-multi-dlq-quorum", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:48`}},
-	{"4.3.6-death-quorum-rejected-dlq-classic", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:39`}},
-	{"4.3.6-death-quorum-rejected-dlq-quorum", "rejected", originOf("e.work.quorum", "e.src", "order.created"), []string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:46`}},
-	{"4.3.6-delivery-count-carried-limit", "delivery_limit", originOf("e.b", "", "e.b"), []string{`e.b delivery_limit 1 from "" by e.b at 16:24:45`}},
-	{"4.3.6-permsgttl-expired-classic", "expired", originOf("e.pt.classic", "", "e.pt.classic"), []string{`e.pt.classic expired 1 from "" by e.pt.classic at 16:12:24`}},
-	{"4.3.6-permsgttl-rejected-quorum", "rejected", originOf("e.pt.quorum", "", "e.pt.quorum"), []string{`e.pt.quorum rejected 1 from "" by e.pt.quorum at 16:12:25`}},
-	{"4.3.6-republish-forged-count-7-classic", "rejected", originOf("e.rp.classic", "", "e.rp.classic"), []string{`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`, `e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`, `e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`, `e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`}},
-	{"4.3.6-republish-keep-all-quorum", "rejected", originOf("e.rp.quorum", "", "e.rp.quorum"), []string{`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:50`, `e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:50`, `e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:50`, `e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:51`}},
-	{"4.3.6-republish-own-header-quorum", "rejected", originOf("w.q", "", "w.q"), []string{`w.q rejected 1 from "" by w.q at 16:46:56`, `w.q rejected 1 from "" by w.q at 16:46:56`, `w.q rejected 1 from "" by w.q at 16:46:56`, `w.q rejected 1 from "" by w.q at 16:46:56`}},
-	{"4.3.6-shovelled", "rejected", originOf("e.sh.src", "", "e.sh.src"), []string{`e.sh.src rejected 1 from "" by e.sh.src at 16:24:55`}},
-	{"4.3.6-stale-kept-headers-other-queue-quorum", "rejected", originOf("e.s.2", "", "e.s.2"), []string{`e.s.2 rejected 1 from "" by e.s.2 at 16:24:43`}},
-	{"4.3.6-ttlcycle-quorum", "rejected", originOf("e.cy.work", "", "e.cy.work"), []string{`e.cy.retry expired 3 from "" by e.cy.retry at 16:11:57; e.cy.work rejected 3 from "" by e.cy.work at 16:11:57`}},
+	{
+		"3.10.8-cc-deadlettered",
+		"rejected",
+		originOf("e.cc.1", "", "e.cc.1"),
+		[]string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:19`},
+	},
+	{
+		"3.10.8-cc-dlrk-deadlettered",
+		"rejected",
+		originOf("e.cc.1", "", "e.cc.1"),
+		[]string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:19`},
+	},
+	{
+		"3.10.8-death-classic-expired-dlq-classic",
+		"expired",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic expired 1 from "e.src" by order.created at 16:10:56`},
+	},
+	{
+		"3.10.8-death-classic-maxlen-dlq-classic",
+		"maxlen",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic maxlen 1 from "e.src" by order.created at 16:10:56`},
+	},
+	{
+		"3.10.8-death-classic-rejected-dlq-classic",
+		"rejected",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic rejected 1 from "e.src" by order.created at 16:10:56`},
+	},
+	{
+		"3.10.8-death-classic-rejected-dlq-quorum",
+		"rejected",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:01`},
+	},
+	{
+		"3.10.8-death-quorum-delivery_limit-reject-dlq-quorum",
+		"delivery_limit",
+		originOf("e.d4", "", "e.d4"),
+		[]string{`e.d4 delivery_limit 1 from "" by e.d4 at 16:28:41`},
+	},
+	{
+		"3.10.8-death-quorum-expired-dlq-classic",
+		"expired",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum expired 1 from "e.src" by order.created at 16:10:59`},
+	},
+	{
+		"3.10.8-death-quorum-maxlen-dlq-quorum",
+		"maxlen",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum maxlen 1 from "e.src" by order.created at 16:11:04`},
+	},
+	{
+		"3.10.8-death-quorum-nack-multi-dlq-quorum",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:05`},
+	},
+	{
+		"3.10.8-death-quorum-rejected-dlq-classic",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:10:58`},
+	},
+	{
+		"3.10.8-death-quorum-rejected-dlq-quorum",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:04`},
+	},
+	{
+		"3.10.8-delivery-count-carried-limit",
+		"rejected",
+		originOf("e.b", "", "e.b"),
+		[]string{`e.b rejected 1 from "" by e.b at 16:24:52`},
+	},
+	{
+		"3.10.8-permsgttl-expired-classic",
+		"expired",
+		originOf("e.pt.classic", "", "e.pt.classic"),
+		[]string{`e.pt.classic expired 1 from "" by e.pt.classic at 16:12:18`},
+	},
+	{
+		"3.10.8-permsgttl-rejected-quorum",
+		"rejected",
+		originOf("e.pt.quorum", "", "e.pt.quorum"),
+		[]string{`e.pt.quorum rejected 1 from "" by e.pt.quorum at 16:12:18`},
+	},
+	{
+		"3.10.8-republish-forged-count-7-classic",
+		"rejected",
+		originOf("e.rp.classic", "", "e.rp.classic"),
+		[]string{
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:10`,
+			`e.rp.classic rejected 8 from "" by e.rp.classic at 16:11:10`,
+			`e.rp.classic rejected 8 from "" by e.rp.classic at 16:11:10`,
+			`e.rp.classic rejected 8 from "" by e.rp.classic at 16:11:10`,
+		},
+	},
+	{
+		"3.10.8-republish-keep-all-quorum",
+		"rejected",
+		originOf("e.rp.quorum", "", "e.rp.quorum"),
+		[]string{
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:07`,
+			`e.rp.quorum rejected 2 from "" by e.rp.quorum at 16:11:07`,
+			`e.rp.quorum rejected 3 from "" by e.rp.quorum at 16:11:07`,
+			`e.rp.quorum rejected 4 from "" by e.rp.quorum at 16:11:07`,
+		},
+	},
+	{
+		"3.10.8-republish-own-header-quorum",
+		"rejected",
+		originOf("w.q", "", "w.q"),
+		[]string{
+			`w.q rejected 1 from "" by w.q at 16:46:47`, `w.q rejected 1 from "" by w.q at 16:46:47`,
+			`w.q rejected 1 from "" by w.q at 16:46:47`, `w.q rejected 1 from "" by w.q at 16:46:47`,
+		},
+	},
+	{
+		"3.10.8-shovelled",
+		"rejected",
+		originOf("e.sh.src", "", "e.sh.src"),
+		[]string{`e.sh.src rejected 1 from "" by e.sh.src at 16:25:03`},
+	},
+	{
+		"3.10.8-stale-kept-headers-other-queue-quorum",
+		"rejected",
+		originOf("e.s.2", "", "e.s.2"),
+		[]string{`e.s.2 rejected 1 from "" by e.s.2 at 16:24:50; e.s.1 rejected 1 from "" by e.s.1 at 16:24:50`},
+	},
+	{
+		"3.10.8-ttlcycle-quorum",
+		"rejected",
+		originOf("e.cy.work", "", "e.cy.work"),
+		[]string{
+			`e.cy.retry expired 3 from "" by e.cy.retry at 16:24:55; e.cy.work rejected 3 from "" by e.cy.work at 16:24:55`,
+		},
+	},
+	{
+		"4.0.5-cc-deadlettered",
+		"rejected",
+		originOf("e.cc.1", "", "e.cc.1"),
+		[]string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:22`},
+	},
+	{
+		"4.0.5-cc-dlrk-deadlettered",
+		"rejected",
+		originOf("e.cc.1", "", "e.cc.1"),
+		[]string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:22`},
+	},
+	{
+		"4.0.5-death-classic-expired-dlq-classic",
+		"expired",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic expired 1 from "e.src" by order.created at 16:11:16`},
+	},
+	{
+		"4.0.5-death-classic-maxlen-dlq-classic",
+		"maxlen",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic maxlen 1 from "e.src" by order.created at 16:11:16`},
+	},
+	{
+		"4.0.5-death-classic-rejected-dlq-classic",
+		"rejected",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:15`},
+	},
+	{
+		"4.0.5-death-classic-rejected-dlq-quorum",
+		"rejected",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:21`},
+	},
+	{
+		"4.0.5-death-quorum-delivery_limit-reject-dlq-quorum",
+		"delivery_limit",
+		originOf("e.d4", "", "e.d4"),
+		[]string{`e.d4 delivery_limit 1 from "" by e.d4 at 16:28:40`},
+	},
+	{
+		"4.0.5-death-quorum-expired-dlq-classic",
+		"expired",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum expired 1 from "e.src" by order.created at 16:11:18`},
+	},
+	{
+		"4.0.5-death-quorum-maxlen-dlq-quorum",
+		"maxlen",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum maxlen 1 from "e.src" by order.created at 16:11:24`},
+	},
+	{
+		"4.0.5-death-quorum-nack-multi-dlq-quorum",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:25`},
+	},
+	{
+		"4.0.5-death-quorum-rejected-dlq-classic",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:18`},
+	},
+	{
+		"4.0.5-death-quorum-rejected-dlq-quorum",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:23`},
+	},
+	{
+		"4.0.5-delivery-count-carried-limit",
+		"delivery_limit",
+		originOf("e.b", "", "e.b"),
+		[]string{`e.b delivery_limit 1 from "" by e.b at 16:24:45`},
+	},
+	{
+		"4.0.5-permsgttl-expired-classic",
+		"expired",
+		originOf("e.pt.classic", "", "e.pt.classic"),
+		[]string{`e.pt.classic expired 1 from "" by e.pt.classic at 16:12:21`},
+	},
+	{
+		"4.0.5-permsgttl-rejected-quorum",
+		"rejected",
+		originOf("e.pt.quorum", "", "e.pt.quorum"),
+		[]string{`e.pt.quorum rejected 1 from "" by e.pt.quorum at 16:12:21`},
+	},
+	{
+		"4.0.5-republish-forged-count-7-classic",
+		"rejected",
+		originOf("e.rp.classic", "", "e.rp.classic"),
+		[]string{
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`,
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`,
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`,
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:31`,
+		},
+	},
+	{
+		"4.0.5-republish-keep-all-quorum",
+		"rejected",
+		originOf("e.rp.quorum", "", "e.rp.quorum"),
+		[]string{
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`,
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`,
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`,
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:27`,
+		},
+	},
+	{
+		"4.0.5-republish-own-header-quorum",
+		"rejected",
+		originOf("w.q", "", "w.q"),
+		[]string{
+			`w.q rejected 1 from "" by w.q at 16:46:51`, `w.q rejected 1 from "" by w.q at 16:46:52`,
+			`w.q rejected 1 from "" by w.q at 16:46:52`, `w.q rejected 1 from "" by w.q at 16:46:52`,
+		},
+	},
+	{
+		"4.0.5-shovelled",
+		"rejected",
+		originOf("e.sh.src", "", "e.sh.src"),
+		[]string{`e.sh.src rejected 1 from "" by e.sh.src at 16:24:56`},
+	},
+	{
+		"4.0.5-stale-kept-headers-other-queue-quorum",
+		"rejected",
+		originOf("e.s.2", "", "e.s.2"),
+		[]string{`e.s.2 rejected 1 from "" by e.s.2 at 16:24:43`},
+	},
+	{
+		"4.0.5-ttlcycle-quorum",
+		"rejected",
+		originOf("e.cy.work", "", "e.cy.work"),
+		[]string{
+			`e.cy.retry expired 3 from "" by e.cy.retry at 16:11:34; e.cy.work rejected 3 from "" by e.cy.work at 16:11:34`,
+		},
+	},
+	{
+		"4.3.6-cc-deadlettered",
+		"rejected",
+		originOf("e.cc.1", "", "e.cc.1"),
+		[]string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:25`},
+	},
+	{
+		"4.3.6-cc-dlrk-deadlettered",
+		"rejected",
+		originOf("e.cc.1", "", "e.cc.1"),
+		[]string{`e.cc.1 rejected 1 from "" by e.cc.1,e.cc.2 at 16:12:26`},
+	},
+	{
+		"4.3.6-death-classic-expired-dlq-classic",
+		"expired",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic expired 1 from "e.src" by order.created at 16:11:37`},
+	},
+	{
+		"4.3.6-death-classic-maxlen-dlq-classic",
+		"maxlen",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic maxlen 1 from "e.src" by order.created at 16:11:37`},
+	},
+	{
+		"4.3.6-death-classic-rejected-dlq-classic",
+		"rejected",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:36`},
+	},
+	{
+		"4.3.6-death-classic-rejected-dlq-quorum",
+		"rejected",
+		originOf("e.work.classic", "e.src", "order.created"),
+		[]string{`e.work.classic rejected 1 from "e.src" by order.created at 16:11:43`},
+	},
+	{
+		"4.3.6-death-quorum-delivery_limit-reject-dlq-quorum",
+		"delivery_limit",
+		originOf("e.d4", "", "e.d4"),
+		[]string{`e.d4 delivery_limit 1 from "" by e.d4 at 16:28:40`},
+	},
+	{
+		"4.3.6-death-quorum-expired-dlq-classic",
+		"expired",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum expired 1 from "e.src" by order.created at 16:11:39`},
+	},
+	{
+		"4.3.6-death-quorum-maxlen-dlq-quorum",
+		"maxlen",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum maxlen 1 from "e.src" by order.created at 16:11:46`},
+	},
+	{
+		"4.3.6-death-quorum-nack-multi-dlq-quorum",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:48`},
+	},
+	{
+		"4.3.6-death-quorum-rejected-dlq-classic",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:39`},
+	},
+	{
+		"4.3.6-death-quorum-rejected-dlq-quorum",
+		"rejected",
+		originOf("e.work.quorum", "e.src", "order.created"),
+		[]string{`e.work.quorum rejected 1 from "e.src" by order.created at 16:11:46`},
+	},
+	{
+		"4.3.6-delivery-count-carried-limit",
+		"delivery_limit",
+		originOf("e.b", "", "e.b"),
+		[]string{`e.b delivery_limit 1 from "" by e.b at 16:24:45`},
+	},
+	{
+		"4.3.6-permsgttl-expired-classic",
+		"expired",
+		originOf("e.pt.classic", "", "e.pt.classic"),
+		[]string{`e.pt.classic expired 1 from "" by e.pt.classic at 16:12:24`},
+	},
+	{
+		"4.3.6-permsgttl-rejected-quorum",
+		"rejected",
+		originOf("e.pt.quorum", "", "e.pt.quorum"),
+		[]string{`e.pt.quorum rejected 1 from "" by e.pt.quorum at 16:12:25`},
+	},
+	{
+		"4.3.6-republish-forged-count-7-classic",
+		"rejected",
+		originOf("e.rp.classic", "", "e.rp.classic"),
+		[]string{
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`,
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`,
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`,
+			`e.rp.classic rejected 1 from "" by e.rp.classic at 16:11:54`,
+		},
+	},
+	{
+		"4.3.6-republish-keep-all-quorum",
+		"rejected",
+		originOf("e.rp.quorum", "", "e.rp.quorum"),
+		[]string{
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:50`,
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:50`,
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:50`,
+			`e.rp.quorum rejected 1 from "" by e.rp.quorum at 16:11:51`,
+		},
+	},
+	{
+		"4.3.6-republish-own-header-quorum",
+		"rejected",
+		originOf("w.q", "", "w.q"),
+		[]string{
+			`w.q rejected 1 from "" by w.q at 16:46:56`, `w.q rejected 1 from "" by w.q at 16:46:56`,
+			`w.q rejected 1 from "" by w.q at 16:46:56`, `w.q rejected 1 from "" by w.q at 16:46:56`,
+		},
+	},
+	{
+		"4.3.6-shovelled",
+		"rejected",
+		originOf("e.sh.src", "", "e.sh.src"),
+		[]string{`e.sh.src rejected 1 from "" by e.sh.src at 16:24:55`},
+	},
+	{
+		"4.3.6-stale-kept-headers-other-queue-quorum",
+		"rejected",
+		originOf("e.s.2", "", "e.s.2"),
+		[]string{`e.s.2 rejected 1 from "" by e.s.2 at 16:24:43`},
+	},
+	{
+		"4.3.6-ttlcycle-quorum",
+		"rejected",
+		originOf("e.cy.work", "", "e.cy.work"),
+		[]string{
+			`e.cy.retry expired 3 from "" by e.cy.retry at 16:11:57; e.cy.work rejected 3 from "" by e.cy.work at 16:11:57`,
+		},
+	},
 }
 
 func retryQueue(queue string) bool { return queue == "e.cy.retry" || deadletter.OwnQueue(queue) }
@@ -227,7 +592,9 @@ func TestAQueueIsOnlyOursWhenTheCallerSaysSo(t *testing.T) {
 	for _, version := range []string{"3.10.8", "4.0.5", "4.3.6"} {
 		d := deliveries(t, version+"-ttlcycle-quorum")[0]
 		deaths, origin := deadletter.ReadDeaths(d.Properties.Headers, none)
-		if newest, mayDelay := deadletter.Newest(d.Properties.Headers, deaths, none); newest.Queue != "e.cy.retry" || !mayDelay {
+		if newest, mayDelay := deadletter.Newest(
+			d.Properties.Headers, deaths, none,
+		); newest.Queue != "e.cy.retry" || !mayDelay {
 			t.Errorf("%s: newest %+v, may only have delayed it: %t", version, newest, mayDelay)
 		}
 		if diff := cmp.Diff(originOf("e.cy.work", "", "e.cy.work"), origin); diff != "" {
@@ -335,7 +702,10 @@ func TestAPlaceholderTokenIsNoIdentity(t *testing.T) {
 	for _, version := range []string{"3.10.8", "4.0.5", "4.3.6"} {
 		for i, d := range deliveries(t, version+"-republish-own-header-quorum") {
 			if got := d.Properties.Headers[deadletter.HeaderAttempt]; i > 0 && got != int64(i) {
-				t.Errorf("%s: header dlo-attempt of delivery %d is %v: our headers should survive dead-lettering", version, i, got)
+				t.Errorf(
+					"%s: header dlo-attempt of delivery %d is %v: our headers should survive dead-lettering", version,
+					i, got,
+				)
 			}
 			if id, token, ok := d.Identity(); ok {
 				t.Errorf("%s: delivery %d has the identity %s %s", version, i, id, token)
@@ -350,7 +720,8 @@ func TestSampleBodies(t *testing.T) {
 	if got := base64.StdEncoding.EncodeToString(d.Body); got != "aGVsbG8=" {
 		t.Errorf("body %s", got)
 	}
-	if d.Properties.Timestamp != time.Unix(1700000000, 0).UTC() || d.Properties.Priority != 3 || d.Properties.DeliveryMode != 2 || d.Properties.AppID != "shop" {
+	if d.Properties.Timestamp != time.Unix(1700000000, 0).UTC() || d.Properties.Priority != 3 ||
+		d.Properties.DeliveryMode != 2 || d.Properties.AppID != "shop" {
 		t.Errorf("%+v", d.Properties)
 	}
 }

@@ -30,7 +30,8 @@ type Change struct{ Field, Was, Why string }
 // header that the broker or dlo writes for each message is not recorded.
 func (c Change) Notable() bool {
 	name := strings.TrimPrefix(c.Field, "header ")
-	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt && c.Field != "delivery_mode"
+	return !BrokerOwned(name) && name != HeaderID && name != HeaderToken && name != HeaderAttempt &&
+		c.Field != "delivery_mode"
 }
 
 // Sanitise returns the properties with which dlo publishes a letter, and the changes that it made
@@ -109,7 +110,10 @@ func (p Properties) Fits(most int) error {
 		return err
 	}
 	name, size := p.largestHeader()
-	return fmt.Errorf("the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: shorten or remove it", len(encoded), most, Visible(name), size)
+	return fmt.Errorf(
+		"the properties take %d bytes, more than the %d that fit into a frame; header %q takes %d of them: shorten or remove it",
+		len(encoded), most, Visible(name), size,
+	)
 }
 
 // largestHeader returns the header whose encoding is the largest. Of several equal ones, it returns

@@ -31,7 +31,12 @@ func TestSanitise(t *testing.T) {
 		{"expiration is not restored", p{DeliveryMode: 2, Expiration: "60000"}, p{}, []string{"expiration"}},
 		{"a bad expiration is not restored", p{DeliveryMode: 2, Expiration: "abc"}, p{}, []string{"expiration"}},
 		{"direct reply-to is dropped", p{DeliveryMode: 2, ReplyTo: "amq.rabbitmq.reply-to"}, p{}, []string{"reply_to"}},
-		{"a used direct reply-to is dropped", p{DeliveryMode: 2, ReplyTo: "amq.rabbitmq.reply-to.g1h2AA=="}, p{}, []string{"reply_to"}},
+		{
+			"a used direct reply-to is dropped",
+			p{DeliveryMode: 2, ReplyTo: "amq.rabbitmq.reply-to.g1h2AA=="},
+			p{},
+			[]string{"reply_to"},
+		},
 		{"another reply_to is kept", p{DeliveryMode: 2, ReplyTo: "replies"}, p{ReplyTo: "replies"}, nil},
 		{"a transient letter becomes persistent", p{DeliveryMode: 1}, p{}, []string{"delivery_mode"}},
 		{"no delivery mode becomes persistent", p{}, p{}, []string{"delivery_mode"}},
@@ -50,11 +55,36 @@ func TestSanitise(t *testing.T) {
 		{"dlo-attempt of before", h("dlo-attempt", int64(2)), p{}, []string{"header dlo-attempt"}},
 		{
 			"the rest stays, with its types", p{
-				ContentType: "application/json", ContentEncoding: "gzip", CorrelationID: "c", MessageID: "m", Timestamp: time.Unix(1, 0), Type: "t", AppID: "a", Priority: 3, DeliveryMode: 2,
-				Headers: deadletter.Table{"n": int32(1), "x-own": "kept", "dlo-other": "kept", "t": deadletter.Table{"CC": "inside"}},
+				ContentType:     "application/json",
+				ContentEncoding: "gzip",
+				CorrelationID:   "c",
+				MessageID:       "m",
+				Timestamp:       time.Unix(1, 0),
+				Type:            "t",
+				AppID:           "a",
+				Priority:        3,
+				DeliveryMode:    2,
+				Headers: deadletter.Table{
+					"n":         int32(1),
+					"x-own":     "kept",
+					"dlo-other": "kept",
+					"t":         deadletter.Table{"CC": "inside"},
+				},
 			}, p{
-				ContentType: "application/json", ContentEncoding: "gzip", CorrelationID: "c", MessageID: "m", Timestamp: time.Unix(1, 0), Type: "t", AppID: "a", Priority: 3,
-				Headers: deadletter.Table{"n": int32(1), "x-own": "kept", "dlo-other": "kept", "t": deadletter.Table{"CC": "inside"}},
+				ContentType:     "application/json",
+				ContentEncoding: "gzip",
+				CorrelationID:   "c",
+				MessageID:       "m",
+				Timestamp:       time.Unix(1, 0),
+				Type:            "t",
+				AppID:           "a",
+				Priority:        3,
+				Headers: deadletter.Table{
+					"n":         int32(1),
+					"x-own":     "kept",
+					"dlo-other": "kept",
+					"t":         deadletter.Table{"CC": "inside"},
+				},
 			}, nil,
 		},
 	} {
@@ -108,7 +138,8 @@ func TestChangesAreSortedShortAndHarmless(t *testing.T) {
 func TestNotable(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string]bool{
-		"header x-death": false, "header x-first-death-queue": false, "header x-last-death-reason": false, "header x-delivery-count": false, "header x-acquired-count": false,
+		"header x-death": false, "header x-first-death-queue": false, "header x-last-death-reason": false,
+		"header x-delivery-count": false, "header x-acquired-count": false,
 		"header dlo-id": false, "header dlo-token": false, "header dlo-attempt": false, "delivery_mode": false,
 		"header CC": true, "header BCC": true, "user_id": true, "expiration": true, "reply_to": true,
 	} {
@@ -121,7 +152,9 @@ func TestNotable(t *testing.T) {
 func TestPublishable(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 256)
-	sized := func(n int) deadletter.Properties { // the encoding has 2 bytes of flags, 4 bytes of length, and then the key, type and length of one string
+	// the encoding has 2 bytes of flags, 4 bytes of length, and then the key, type and length of
+	// one string
+	sized := func(n int) deadletter.Properties {
 		return deadletter.Properties{Headers: deadletter.Table{"k": strings.Repeat("x", n-2-4-2-5)}}
 	}
 	for _, c := range []struct {
@@ -131,16 +164,54 @@ func TestPublishable(t *testing.T) {
 	}{
 		{"nothing", deadletter.Properties{}, ""},
 		{"a short string of 256 bytes", deadletter.Properties{MessageID: long}, "message_id is longer than 255 bytes"},
-		{"a header key of 256 bytes", deadletter.Properties{Headers: deadletter.Table{long: "v"}}, "is longer than 255 bytes"},
+		{
+			"a header key of 256 bytes",
+			deadletter.Properties{Headers: deadletter.Table{long: "v"}},
+			"is longer than 255 bytes",
+		},
 		{"uint64", deadletter.Properties{Headers: deadletter.Table{"n": uint64(1)}}, "uint64"},
-		{"NaN", deadletter.Properties{Headers: deadletter.Table{"n": math.NaN()}}, `header "n": a double that is not a number`},
-		{"NaN of 32 bits", deadletter.Properties{Headers: deadletter.Table{"n": float32(math.NaN())}}, "a float that is not a number"},
-		{"infinity in a list in a table", deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Table{"b": []any{"x", math.Inf(-1)}}}}, `header "a": header "b": a double`},
+		{
+			"NaN",
+			deadletter.Properties{Headers: deadletter.Table{"n": math.NaN()}},
+			`header "n": a double that is not a number`,
+		},
+		{
+			"NaN of 32 bits",
+			deadletter.Properties{Headers: deadletter.Table{"n": float32(math.NaN())}},
+			"a float that is not a number",
+		},
+		{
+			"infinity in a list in a table",
+			deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Table{"b": []any{"x", math.Inf(-1)}}}},
+			`header "a": header "b": a double`,
+		},
 		{"120,000 bytes", sized(120_000), ""},
-		{"120,001 bytes", sized(120_001), `the properties take 120001 bytes, more than the 120000 that fit into a frame; header "k" takes 119995 of them`},
-		{"the largest of three", deadletter.Properties{Headers: deadletter.Table{"a": strings.Repeat("x", 50_000), "trace\n": strings.Repeat("x", 60_000), "z": strings.Repeat("x", 59_999)}}, `header "trace\\n" takes 60012 of them: shorten or remove it`},
-		{"one that could not be read", deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Unread{Field: []byte("A"), Why: "nested deeper than 64"}}}, `header "a": it could not be read (nested deeper than 64), so it cannot be sent as it was: remove it`},
-		{"one within another that could not be read", deadletter.Properties{Headers: deadletter.Table{"a": []any{deadletter.Unread{}}}}, `header "a": it could not be read`},
+		{
+			"120,001 bytes", sized(120_001),
+			`the properties take 120001 bytes, more than the 120000 that fit into a frame; header "k" takes 119995 of them`,
+		},
+		{
+			"the largest of three",
+			deadletter.Properties{
+				Headers: deadletter.Table{
+					"a": strings.Repeat("x", 50_000), "trace\n": strings.Repeat("x", 60_000),
+					"z": strings.Repeat("x", 59_999),
+				},
+			},
+			`header "trace\\n" takes 60012 of them: shorten or remove it`,
+		},
+		{
+			"one that could not be read",
+			deadletter.Properties{
+				Headers: deadletter.Table{"a": deadletter.Unread{Field: []byte("A"), Why: "nested deeper than 64"}},
+			},
+			`header "a": it could not be read (nested deeper than 64), so it cannot be sent as it was: remove it`,
+		},
+		{
+			"one within another that could not be read",
+			deadletter.Properties{Headers: deadletter.Table{"a": []any{deadletter.Unread{}}}},
+			`header "a": it could not be read`,
+		},
 		{"32 tables in one another", deadletter.Properties{Headers: nestedTables(32)}, ""},
 		{"33 tables in one another", deadletter.Properties{Headers: nestedTables(33)}, "nested deeper than 32"},
 		{"every other type", deadletter.Properties{Headers: withoutKey(everyType(), "nan")}, ""},
@@ -168,7 +239,10 @@ func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := properties().Draw(t, "properties")
-		for _, k := range []string{"CC", "BCC", "x-death", "x-first-death-queue", "x-last-death-queue", "x-delivery-count", "x-acquired-count", "dlo-id", "dlo-token", "dlo-attempt"} {
+		for _, k := range []string{
+			"CC", "BCC", "x-death", "x-first-death-queue", "x-last-death-queue", "x-delivery-count", "x-acquired-count",
+			"dlo-id", "dlo-token", "dlo-attempt",
+		} {
 			if rapid.Bool().Draw(t, k) {
 				if in.Headers == nil {
 					in.Headers = deadletter.Table{}
@@ -202,7 +276,8 @@ func TestWhatSanitiseLeavesIsPublishable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := deadletter.Publishable(out); (err != nil) != (len(encoded) > deadletter.MaxProperties || notFinite(out.Headers)) {
+		if err := deadletter.Publishable(out); (err != nil) != (len(encoded) > deadletter.MaxProperties ||
+			notFinite(out.Headers)) {
 			t.Fatalf("%v", err)
 		}
 	})

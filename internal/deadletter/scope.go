@@ -65,7 +65,10 @@ func (s Scope) Includes(o Origin) bool {
 func (s Scope) Touches(broker, vhost string) bool {
 	return !s.limited || slices.ContainsFunc(s.grants, func(g Grant) bool {
 		return anyGlobMatches(g.Brokers, broker) && (vhost == "" || anyGlobMatches(g.VHosts, vhost)) &&
-			(!g.FromRabbitMQ || slices.ContainsFunc(g.Written, func(w Written) bool { return w.Broker == broker && (vhost == "" || w.VHost == vhost) && w.Name != "" }))
+			(!g.FromRabbitMQ || slices.ContainsFunc(
+				g.Written,
+				func(w Written) bool { return w.Broker == broker && (vhost == "" || w.VHost == vhost) && w.Name != "" },
+			))
 	})
 }
 

@@ -22,7 +22,10 @@ const (
 )
 
 // States lists all states, in the order in which a letter usually gets them.
-var States = []State{StateReceived, StateScheduled, StateDead, StateHeld, StatePublishing, StateRequeued, StateSettled, StateDiscarded, StatePurged}
+var States = []State{
+	StateReceived, StateScheduled, StateDead, StateHeld, StatePublishing, StateRequeued, StateSettled, StateDiscarded,
+	StatePurged,
+}
 
 // Trigger is an event that changes the state of a letter.
 type Trigger string
@@ -39,20 +42,23 @@ const (
 	WaitBegun         Trigger = "confirmed by a waiter of the broker"
 	WaitOver          Trigger = "its time in the broker is over"
 	WaitLost          Trigger = "its time in the broker is over, and its queue is gone"
-	Stopped           Trigger = "could not be published" // the message was returned or rejected, cannot be published, or is held because it is in doubt
-	Quiet             Trigger = "watch window over"
-	LostSight         Trigger = "dlo can no longer see what becomes of it" // for example because the queue no longer exists
-	FoundRestored     Trigger = "the store was restored from a copy"
-	CameBack          Trigger = "came back"
-	Discarding        Trigger = "discarded"
-	Restoring         Trigger = "restored"
-	Holding           Trigger = "held by a person"
-	Timing            Trigger = "due at another time"                 // now or at a time that a person chose
-	DecidedDead       Trigger = "rules applied again: needs a person" // the rules changed while the letter waited
-	ReleasedDead      Trigger = "released: it was dead"
-	ReleasedAgain     Trigger = "released: its rule is applied again" // for a suspect, or for a letter without an origin
-	ReleasedDue       Trigger = "released: due now"
-	Purging           Trigger = "purged"
+	// the message was returned or rejected, cannot be published, or is held because it is in doubt
+	Stopped Trigger = "could not be published"
+	Quiet   Trigger = "watch window over"
+	// for example because the queue no longer exists
+	LostSight     Trigger = "dlo can no longer see what becomes of it"
+	FoundRestored Trigger = "the store was restored from a copy"
+	CameBack      Trigger = "came back"
+	Discarding    Trigger = "discarded"
+	Restoring     Trigger = "restored"
+	Holding       Trigger = "held by a person"
+	Timing        Trigger = "due at another time"                 // now or at a time that a person chose
+	DecidedDead   Trigger = "rules applied again: needs a person" // the rules changed while the letter waited
+	ReleasedDead  Trigger = "released: it was dead"
+	// for a suspect, or for a letter without an origin
+	ReleasedAgain Trigger = "released: its rule is applied again"
+	ReleasedDue   Trigger = "released: due now"
+	Purging       Trigger = "purged"
 )
 
 // transitions is the state table in docs/architecture.md. It maps each trigger to the states in
@@ -76,8 +82,13 @@ var transitions = map[Trigger]map[State]State{
 	// in another state if the outcome of the attempt was in doubt, and somebody has acted on the
 	// letter since then.
 	CameBack: {
-		StatePublishing: StateReceived, StateRequeued: StateReceived, StateSettled: StateReceived, StateHeld: StateReceived,
-		StateScheduled: StateReceived, StateDead: StateReceived, StateDiscarded: StateReceived,
+		StatePublishing: StateReceived,
+		StateRequeued:   StateReceived,
+		StateSettled:    StateReceived,
+		StateHeld:       StateReceived,
+		StateScheduled:  StateReceived,
+		StateDead:       StateReceived,
+		StateDiscarded:  StateReceived,
 	},
 	FoundRestored: {StateScheduled: StateHeld, StatePublishing: StateHeld, StateRequeued: StateHeld},
 	Discarding:    {StateScheduled: StateDiscarded, StateDead: StateDiscarded, StateHeld: StateDiscarded},
@@ -90,7 +101,12 @@ var transitions = map[Trigger]map[State]State{
 	ReleasedAgain: {StateHeld: StateReceived},
 	ReleasedDue:   {StateHeld: StateScheduled},
 	Purging: {
-		StateReceived: StatePurged, StateScheduled: StatePurged, StateDead: StatePurged, StateHeld: StatePurged, StateRequeued: StatePurged, StateSettled: StatePurged,
+		StateReceived:  StatePurged,
+		StateScheduled: StatePurged,
+		StateDead:      StatePurged,
+		StateHeld:      StatePurged,
+		StateRequeued:  StatePurged,
+		StateSettled:   StatePurged,
 		StateDiscarded: StatePurged,
 	},
 }
@@ -145,7 +161,9 @@ var verbActs = map[Verb]struct {
 }
 
 // Actions lists the verbs that act on letters.
-var Actions = []Verb{VerbRequeue, VerbEdit, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge}
+var Actions = []Verb{
+	VerbRequeue, VerbEdit, VerbRetryNow, VerbReschedule, VerbDiscard, VerbRestore, VerbHold, VerbRelease, VerbPurge,
+}
 
 // Past returns the past participle of a verb that acts on letters, such as "requeued".
 func (v Verb) Past() string { return verbActs[v].past }
@@ -181,7 +199,9 @@ func (v Verb) Trigger(heldFrom State, homeless bool) Trigger {
 		return verbActs[v].triggers[0]
 	case heldFrom == StateDead:
 		return ReleasedDead
-	case heldFrom == StateReceived, homeless: // a guard held the letter before anything was decided, or it is unknown where to send the letter
+	case heldFrom == StateReceived, homeless:
+		// a guard held the letter before anything was decided, or it is unknown where to send the
+		// letter
 		return ReleasedAgain
 	}
 	return ReleasedDue

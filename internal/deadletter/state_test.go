@@ -109,8 +109,10 @@ func TestPublishingIsGuarded(t *testing.T) {
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	for verb, want := range map[deadletter.Verb]string{
-		deadletter.VerbRequeue: "scheduled dead held", deadletter.VerbDiscard: "scheduled dead held", deadletter.VerbRestore: "discarded", deadletter.VerbView: "", deadletter.VerbCancel: "",
-		deadletter.VerbHold: "scheduled dead", deadletter.VerbRelease: "held", deadletter.VerbPurge: "received scheduled dead held requeued settled discarded", "bury": "",
+		deadletter.VerbRequeue: "scheduled dead held", deadletter.VerbDiscard: "scheduled dead held",
+		deadletter.VerbRestore: "discarded", deadletter.VerbView: "", deadletter.VerbCancel: "",
+		deadletter.VerbHold: "scheduled dead", deadletter.VerbRelease: "held",
+		deadletter.VerbPurge: "received scheduled dead held requeued settled discarded", "bury": "",
 	} {
 		var may []string
 		for _, s := range deadletter.States {
@@ -122,11 +124,14 @@ func TestVerbs(t *testing.T) {
 			t.Errorf("%s: may act on %q, want %q", verb, got, want)
 		}
 		parsed, err := deadletter.ParseVerb(string(verb))
-		if acts := slices.Contains(deadletter.Actions, verb); acts != (want != "") || acts != (err == nil) || acts && parsed != verb {
+		if acts := slices.Contains(
+			deadletter.Actions, verb,
+		); acts != (want != "") || acts != (err == nil) || acts && parsed != verb {
 			t.Errorf("%s: %s, %v", verb, parsed, err)
 		}
 	}
-	if _, err := deadletter.ParseVerb("\x1b[2J"); !errors.Is(err, deadletter.ErrInvalid) || strings.Contains(err.Error(), "\x1b") {
+	if _, err := deadletter.ParseVerb("\x1b[2J"); !errors.Is(err, deadletter.ErrInvalid) ||
+		strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("%v", err)
 	}
 }
@@ -155,14 +160,17 @@ func TestOutcomes(t *testing.T) {
 func TestResults(t *testing.T) {
 	t.Parallel()
 	for _, r := range []deadletter.Result{
-		deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultCameBack, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped,
+		deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultCameBack,
+		deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped,
 		deadletter.ResultCancelled,
 	} {
 		if open := r == deadletter.ResultPending || r == deadletter.ResultReleased; r.Open() != open {
 			t.Errorf("%s: open %v", r, r.Open())
 		}
 	}
-	q := deadletter.OperationQueue{Counts: map[deadletter.Result]int{deadletter.ResultPending: 2, deadletter.ResultSkipped: 3}}
+	q := deadletter.OperationQueue{
+		Counts: map[deadletter.Result]int{deadletter.ResultPending: 2, deadletter.ResultSkipped: 3},
+	}
 	if q.Total() != 5 {
 		t.Error(q.Total())
 	}
@@ -175,7 +183,8 @@ func TestTheGate(t *testing.T) {
 		t.Error(err)
 	}
 	err := deadletter.Allow(deadletter.Principal{Name: "eve"}, deadletter.VerbDiscard, o)
-	if !errors.Is(err, deadletter.ErrForbidden) || !strings.Contains(err.Error(), `eve may not discard`) || strings.Contains(err.Error(), "\x1b") {
+	if !errors.Is(err, deadletter.ErrForbidden) || !strings.Contains(err.Error(), `eve may not discard`) ||
+		strings.Contains(err.Error(), "\x1b") {
 		t.Error(err)
 	}
 }

@@ -27,7 +27,9 @@ type Decimal struct {
 }
 
 const (
-	maxNesting = 64 // maximum nesting of tables and arrays; RabbitMQ accepts more, and the client library stops at 32 (amqp091-go v1.16.0)
+	// maximum nesting of tables and arrays; RabbitMQ accepts more, and the client library stops at
+	// 32 (amqp091-go v1.16.0)
+	maxNesting = 64
 	maxKey     = 255
 )
 

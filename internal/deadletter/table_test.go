@@ -92,7 +92,10 @@ func differing(a, b deadletter.Properties) string {
 func shortText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.Bool().Draw(t, "odd") {
-			return rapid.SampledFrom([]string{"", "\x00", "x-death", "CC", "dlo-id", "\xff\xfe", "\u202egnp.exe", strings.Repeat("k", 255), "\x1b[2J", "ключ"}).Draw(t, "text")
+			return rapid.SampledFrom([]string{
+				"", "\x00", "x-death", "CC", "dlo-id", "\xff\xfe", "\u202egnp.exe", strings.Repeat("k", 255), "\x1b[2J",
+				"ключ",
+			}).Draw(t, "text")
 		}
 		return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes"))
 	})
@@ -110,9 +113,11 @@ func seconds() *rapid.Generator[time.Time] {
 // "depth" is the maximum nesting.
 func fields(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
-		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int8().AsAny(), rapid.Uint8().AsAny(), rapid.Int16().AsAny(), rapid.Uint16().AsAny(),
+		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int8().AsAny(), rapid.Uint8().AsAny(), rapid.Int16().AsAny(),
+		rapid.Uint16().AsAny(),
 		rapid.Int32().AsAny(), rapid.Uint32().AsAny(), rapid.Int64().AsAny(),
-		rapid.Map(rapid.Uint32(), math.Float32frombits).AsAny(), rapid.Map(rapid.Uint64(), math.Float64frombits).AsAny(),
+		rapid.Map(rapid.Uint32(), math.Float32frombits).AsAny(),
+		rapid.Map(rapid.Uint64(), math.Float64frombits).AsAny(),
 		rapid.SampledFrom([]any{math.NaN(), math.Inf(-1), math.Copysign(0, -1), float32(math.Inf(1))}),
 		rapid.Custom(func(t *rapid.T) deadletter.Decimal {
 			return deadletter.Decimal{Scale: rapid.Uint8().Draw(t, "scale"), Value: rapid.Int32().Draw(t, "value")}
@@ -143,9 +148,13 @@ func tables(depth int) *rapid.Generator[deadletter.Table] {
 func properties() *rapid.Generator[deadletter.Properties] {
 	return rapid.Custom(func(t *rapid.T) deadletter.Properties {
 		p := deadletter.Properties{
-			ContentType: shortText().Draw(t, "content_type"), ContentEncoding: shortText().Draw(t, "content_encoding"), CorrelationID: shortText().Draw(t, "correlation_id"),
-			ReplyTo:    rapid.SampledFrom([]string{"", "replies", "amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.g1"}).Draw(t, "reply_to"),
-			Expiration: rapid.SampledFrom([]string{"", "1000", "-1", "abc"}).Draw(t, "expiration"), MessageID: shortText().Draw(t, "message_id"), Type: shortText().Draw(t, "type"),
+			ContentType: shortText().Draw(t, "content_type"), ContentEncoding: shortText().Draw(t, "content_encoding"),
+			CorrelationID: shortText().Draw(t, "correlation_id"),
+			ReplyTo: rapid.SampledFrom([]string{
+				"", "replies", "amq.rabbitmq.reply-to", "amq.rabbitmq.reply-to.g1",
+			}).Draw(t, "reply_to"),
+			Expiration: rapid.SampledFrom([]string{"", "1000", "-1", "abc"}).Draw(t, "expiration"),
+			MessageID:  shortText().Draw(t, "message_id"), Type: shortText().Draw(t, "type"),
 			UserID: shortText().Draw(t, "user_id"), AppID: shortText().Draw(t, "app_id"),
 			DeliveryMode: rapid.Uint8().Draw(t, "delivery_mode"), Priority: rapid.Uint8().Draw(t, "priority"),
 		}
@@ -285,16 +294,40 @@ func TestWhatCannotBeEncodedIsNamed(t *testing.T) {
 		want string // expected error; "" = the table can be encoded
 	}{
 		{"a short string of 255 bytes", deadletter.Properties{MessageID: long[:255]}, ""},
-		{"a short string of 256 bytes", deadletter.Properties{CorrelationID: long}, "correlation_id is longer than 255 bytes"},
+		{
+			"a short string of 256 bytes",
+			deadletter.Properties{CorrelationID: long},
+			"correlation_id is longer than 255 bytes",
+		},
 		{"a key of 256 bytes", deadletter.Properties{Headers: deadletter.Table{long: 1}}, "is longer than 255 bytes"},
-		{"uint64 is no AMQP type", deadletter.Properties{Headers: deadletter.Table{"n": uint64(1)}}, `"n": field cannot be encoded: type uint64`},
-		{"int is no AMQP type", deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Table{"b": 1}}}, `"a": "b": field cannot be encoded: type int`},
-		{"the element of an array", deadletter.Properties{Headers: deadletter.Table{"l": []any{"x", struct{}{}}}}, `"l": element 1:`},
+		{
+			"uint64 is no AMQP type",
+			deadletter.Properties{Headers: deadletter.Table{"n": uint64(1)}},
+			`"n": field cannot be encoded: type uint64`,
+		},
+		{
+			"int is no AMQP type",
+			deadletter.Properties{Headers: deadletter.Table{"a": deadletter.Table{"b": 1}}},
+			`"a": "b": field cannot be encoded: type int`,
+		},
+		{
+			"the element of an array",
+			deadletter.Properties{Headers: deadletter.Table{"l": []any{"x", struct{}{}}}},
+			`"l": element 1:`,
+		},
 		{"64 tables in one another", deadletter.Properties{Headers: nestedTables(64)}, ""},
 		{"65 tables in one another", deadletter.Properties{Headers: nestedTables(65)}, "nested deeper than 64"},
 		{"64 arrays in one another", deadletter.Properties{Headers: deadletter.Table{"l": nested(64, "x")}}, ""},
-		{"65 arrays in one another", deadletter.Properties{Headers: deadletter.Table{"l": nested(65, "x")}}, "nested deeper than 64"},
-		{"a hostile key is shown as escapes", deadletter.Properties{Headers: deadletter.Table{"\x1b[2J": uint64(1)}}, `\\x1b[2J`},
+		{
+			"65 arrays in one another",
+			deadletter.Properties{Headers: deadletter.Table{"l": nested(65, "x")}},
+			"nested deeper than 64",
+		},
+		{
+			"a hostile key is shown as escapes",
+			deadletter.Properties{Headers: deadletter.Table{"\x1b[2J": uint64(1)}},
+			`\\x1b[2J`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -318,7 +351,14 @@ func TestWhatCannotBeEncodedIsNamed(t *testing.T) {
 func TestABrokenEncodingIsAnError(t *testing.T) {
 	t.Parallel()
 	good, err := deadletter.Properties{
-		ContentType: "t", DeliveryMode: 2, Priority: 1, Timestamp: time.Unix(1, 0), Headers: deadletter.Table{"a": []any{deadletter.Table{"b": "c"}}, "d": deadletter.Decimal{Scale: 1, Value: 2}},
+		ContentType:  "t",
+		DeliveryMode: 2,
+		Priority:     1,
+		Timestamp:    time.Unix(1, 0),
+		Headers: deadletter.Table{
+			"a": []any{deadletter.Table{"b": "c"}},
+			"d": deadletter.Decimal{Scale: 1, Value: 2},
+		},
 	}.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +393,8 @@ func TestABrokenEncodingIsAnError(t *testing.T) {
 		deep = append(append([]byte("\x01k"), field...), deep...)
 	}
 	whole := append(append(beforeHeaders(t), 0, 0, byte(len(deep)>>8), byte(len(deep))), deep...)
-	if _, err := deadletter.DecodeProperties(whole); err == nil || !strings.Contains(err.Error(), "nested deeper than 64") {
+	if _, err := deadletter.DecodeProperties(whole); err == nil ||
+		!strings.Contains(err.Error(), "nested deeper than 64") {
 		t.Errorf("80 tables in one another: %v", err)
 	}
 }
@@ -442,8 +483,25 @@ func FuzzDecodeProperties(f *testing.F) {
 // everyType returns a table with one value of each type that a table can contain.
 func everyType() deadletter.Table {
 	return deadletter.Table{
-		"void": nil, "bool": true, "int8": int8(-1), "uint8": uint8(255), "int16": int16(-2), "uint16": uint16(65535), "int32": int32(-3), "uint32": uint32(1 << 31), "int64": int64(math.MinInt64),
-		"float32": float32(0.1), "float64": 0.1, "nan": math.NaN(), "decimal": deadletter.Decimal{Scale: 2, Value: -314}, "longstr": "text", "not UTF-8": "\xff", "bytes": []byte{0, 1, 2},
-		"timestamp": time.Unix(1763625600, 0).UTC(), "far": time.Unix(100_000_000_000_000, 0).UTC(), "array": []any{int64(1), "two", nil, []any{}}, "table": deadletter.Table{"in": deadletter.Table{}},
+		"void":      nil,
+		"bool":      true,
+		"int8":      int8(-1),
+		"uint8":     uint8(255),
+		"int16":     int16(-2),
+		"uint16":    uint16(65535),
+		"int32":     int32(-3),
+		"uint32":    uint32(1 << 31),
+		"int64":     int64(math.MinInt64),
+		"float32":   float32(0.1),
+		"float64":   0.1,
+		"nan":       math.NaN(),
+		"decimal":   deadletter.Decimal{Scale: 2, Value: -314},
+		"longstr":   "text",
+		"not UTF-8": "\xff",
+		"bytes":     []byte{0, 1, 2},
+		"timestamp": time.Unix(1763625600, 0).UTC(),
+		"far":       time.Unix(100_000_000_000_000, 0).UTC(),
+		"array":     []any{int64(1), "two", nil, []any{}},
+		"table":     deadletter.Table{"in": deadletter.Table{}},
 	}
 }

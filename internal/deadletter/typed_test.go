@@ -131,7 +131,9 @@ func TestTypedRefuses(t *testing.T) {
 func TestTypedReadsATimeOfAnyZone(t *testing.T) {
 	t.Parallel()
 	var v deadletter.Typed
-	if err := json.Unmarshal([]byte(`{"t":"timestamp","v":"2025-11-20T09:00:00+01:00"}`), &v); err != nil || v.Value != time.Unix(1763625600, 0).UTC() {
+	if err := json.Unmarshal(
+		[]byte(`{"t":"timestamp","v":"2025-11-20T09:00:00+01:00"}`), &v,
+	); err != nil || v.Value != time.Unix(1763625600, 0).UTC() {
 		t.Errorf("%v, %v", v.Value, err)
 	}
 }

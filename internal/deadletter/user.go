@@ -76,12 +76,20 @@ func UnfilledName(name string) bool {
 func NewUser(name string, g Grant, by string) (User, error) {
 	var err error
 	switch {
-	case name == "" || len(name) > maxUserName || !utf8.ValidString(name) || Visible(name) != name || strings.TrimSpace(name) != name || strings.ContainsAny(name, "{}:"):
-		err = fmt.Errorf("%w: a user's name has 1 to %d bytes of visible text, and none of them is a brace or a colon", ErrInvalid, maxUserName)
+	case name == "" || len(name) > maxUserName || !utf8.ValidString(name) || Visible(name) != name ||
+		strings.TrimSpace(name) != name || strings.ContainsAny(
+		name, "{}:",
+	):
+		err = fmt.Errorf(
+			"%w: a user's name has 1 to %d bytes of visible text, and none of them is a brace or a colon", ErrInvalid,
+			maxUserName,
+		)
 	case ReservedName(name):
 		err = fmt.Errorf("%w: dlo keeps the name %s for itself; choose another", ErrInvalid, name)
 	case slices.Contains(misleadingNames, strings.ToLower(name)) || UnfilledName(name):
-		err = fmt.Errorf("%w: the name %s means something else in a grant, in a URL or to a proxy; choose another", ErrInvalid, name)
+		err = fmt.Errorf(
+			"%w: the name %s means something else in a grant, in a URL or to a proxy; choose another", ErrInvalid, name,
+		)
 	}
 	return User{Name: name, Grant: g, CreatedBy: by}, err
 }

@@ -26,8 +26,12 @@ func TestUnfilledVariablesAreNoNames(t *testing.T) {
 		}
 	}
 	for why, names := range map[string][]string{
-		"people":                          {"o'neil", "user@corp", "ana+dlo@example.com", "Łucja 樹", "Nil", "Nullmeyer", "A$AP", "a-b"},
-		"accounts of Windows":             {`DOMAIN\user`, "CORP/user", "CN=Ana Lis", "OU=Groups", "S-1-5-21-1-2-3-513"},
+		"people": {
+			"o'neil", "user@corp", "ana+dlo@example.com", "Łucja 樹", "Nil", "Nullmeyer", "A$AP", "a-b",
+		},
+		"accounts of Windows": {
+			`DOMAIN\user`, "CORP/user", "CN=Ana Lis", "OU=Groups", "S-1-5-21-1-2-3-513",
+		},
 		"accounts of machines":            {"HOST$", `DOMAIN\HOST$`},
 		"a group that Exchange has named": {"$331000-N5J0I1Q9A6KC"},
 		"a GUID in braces":                {"{6B29FC40-CA47-1067-B31D-00DD010662DA}"},
@@ -47,10 +51,13 @@ func TestNamesOfUsers(t *testing.T) {
 	t.Parallel()
 	const form, kept, other = "1 to 64 bytes of visible text", "dlo keeps the name", "means something else"
 	for name, want := range map[string]string{
-		"lena": "", "Łucja 樹": "", "x/y": "", "x%2Fy": "", "a.b": "", "...": "", "everyone else": "", "ana@example.com": "", strings.Repeat("a", 64): "",
-		"": form, " lena": form, "a\u200bb": form, "a:b": form, "{user}": form, strings.Repeat("a", 65): form, "\xff": form,
-		"dlo": kept, "Local": kept, "unknown": kept,
-		"everyone": other, "Everyone": other, ".": other, "..": other, "(null)": other, "-": other, "$remote_user": other,
+		"lena": "", "Łucja 樹": "", "x/y": "", "x%2Fy": "", "a.b": "", "...": "", "everyone else": "",
+		"ana@example.com": "", strings.Repeat("a", 64): "",
+		"": form, " lena": form, "a\u200bb": form, "a:b": form, "{user}": form, strings.Repeat("a", 65): form,
+		"\xff": form,
+		"dlo":  kept, "Local": kept, "unknown": kept,
+		"everyone": other, "Everyone": other, ".": other, "..": other, "(null)": other, "-": other,
+		"$remote_user": other,
 	} {
 		u, err := deadletter.NewUser(name, deadletter.Grant{Role: deadletter.RoleViewer}, "test")
 		switch {

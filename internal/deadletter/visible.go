@@ -77,7 +77,8 @@ func EscapeJSON(text string) string {
 // printable, for example because it is of the category Cf, Zl or Zp. It must also be escaped if it
 // counts as printable but is invisible, for example a variation selector or a blank Hangul filler.
 func mustEscape(r rune) bool {
-	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0
+	return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || r == 0x115f || r == 0x1160 ||
+		r == 0x3164 || r == 0xffa0
 }
 
 // Cut shortens a text to at most n bytes, without splitting a character. If it removes something,

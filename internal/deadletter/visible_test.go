@@ -19,8 +19,14 @@ func TestVisible(t *testing.T) {
 		{"line breaks and tabs", "a\nb\r\nc\td", `a\nb\r\nc\td`, "a\nb\nc\td"},
 		{"a lone carriage return hides nothing", "safe\rEVIL", `safe\rEVIL`, `safe\rEVIL`},
 		{"NUL and DEL", "a\x00b\x7f", `a\x00b\x7f`, `a\x00b\x7f`},
-		{"bidirectional overrides", "\u202egnp\u202c.exe\u2066x\u2069", `\u202egnp\u202c.exe\u2066x\u2069`, `\u202egnp\u202c.exe\u2066x\u2069`},
-		{"zero width", "a\u200bb\ufeffc\u2060d\u00ade", `a\u200bb\ufeffc\u2060d\u00ade`, `a\u200bb\ufeffc\u2060d\u00ade`},
+		{
+			"bidirectional overrides", "\u202egnp\u202c.exe\u2066x\u2069", `\u202egnp\u202c.exe\u2066x\u2069`,
+			`\u202egnp\u202c.exe\u2066x\u2069`,
+		},
+		{
+			"zero width", "a\u200bb\ufeffc\u2060d\u00ade", `a\u200bb\ufeffc\u2060d\u00ade`,
+			`a\u200bb\ufeffc\u2060d\u00ade`,
+		},
 		{"line separators", "a\u2028b\u2029c\u0085d", `a\u2028b\u2029c\u0085d`, `a\u2028b\u2029c\u0085d`},
 		{"spaces that look like one", "a\u00a0b\u3000c", `a\u00a0b\u3000c`, `a\u00a0b\u3000c`},
 		{"fillers", "\u3164\u115f\uffa0", `\u3164\u115f\uffa0`, `\u3164\u115f\uffa0`},
@@ -70,7 +76,8 @@ func TestCut(t *testing.T) {
 
 // hostile contains texts that must not be shown to people or terminals without escapes.
 var hostile = []string{
-	"", "plain", "\x1b]0;title\x07", "\u202eevil\u202c", "a\u200bb", "\xff\xfe\xed\xa0\x80", "\r\nInjected: yes", "<script>alert(1)</script>", strings.Repeat("x", 1000), "\U000e0041\u3164",
+	"", "plain", "\x1b]0;title\x07", "\u202eevil\u202c", "a\u200bb", "\xff\xfe\xed\xa0\x80", "\r\nInjected: yes",
+	"<script>alert(1)</script>", strings.Repeat("x", 1000), "\U000e0041\u3164",
 	"a\r\n\tb", "\x00", "🙂\ufe0f", "\ufffd",
 }
 
@@ -81,7 +88,9 @@ func FuzzVisible(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for name, got := range map[string]string{"Visible": deadletter.Visible(s), "VisibleLines": deadletter.VisibleLines(s)} {
+		for name, got := range map[string]string{
+			"Visible": deadletter.Visible(s), "VisibleLines": deadletter.VisibleLines(s),
+		} {
 			if !utf8.ValidString(got) {
 				t.Fatalf("%s: %q is not UTF-8", name, got)
 			}
@@ -132,7 +141,9 @@ func TestEscapedJSONHasTheSameValues(t *testing.T) {
 		}
 		escaped := deadletter.EscapeJSON(string(b))
 		var back string
-		if err := json.Unmarshal([]byte(escaped), &back); err != nil || back != text || deadletter.Visible(escaped) != escaped {
+		if err := json.Unmarshal(
+			[]byte(escaped), &back,
+		); err != nil || back != text || deadletter.Visible(escaped) != escaped {
 			t.Errorf("%q: %q %v", text, escaped, err)
 		}
 	}

@@ -9,9 +9,11 @@ import "time"
 type Wait struct {
 	Waiter   string // waiter to which the place belongs
 	Exchange string // of the type fanout or x-delayed-message
-	Delayed  bool   // the exchange has the type x-delayed-message: letters wait in the exchange, and the queue sends them on immediately
-	Queue    string
-	TTL      time.Duration // time to live of all letters in the queue; negative = each letter has its own expiration
+	// the exchange has the type x-delayed-message: letters wait in the exchange, and the queue
+	// sends them on immediately
+	Delayed bool
+	Queue   string
+	TTL     time.Duration // time to live of all letters in the queue; negative = each letter has its own expiration
 }
 
 // WaiterQueue is a waiter, which is a place where letters wait for their retry. It has one queue

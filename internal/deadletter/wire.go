@@ -97,7 +97,9 @@ func fieldSize(b []byte) int {
 	if len(b) == 0 {
 		return 0
 	}
-	n, known := map[byte]int{'V': 1, 't': 2, 'b': 2, 'B': 2, 's': 3, 'u': 3, 'I': 5, 'i': 5, 'l': 9, 'L': 9, 'f': 5, 'd': 9, 'D': 6, 'T': 9}[b[0]]
+	n, known := map[byte]int{
+		'V': 1, 't': 2, 'b': 2, 'B': 2, 's': 3, 'u': 3, 'I': 5, 'i': 5, 'l': 9, 'L': 9, 'f': 5, 'd': 9, 'D': 6, 'T': 9,
+	}[b[0]]
 	if slices.Contains([]byte("SxFA"), b[0]) && len(b) >= 5 {
 		r := &reader{b: b[1:5]}
 		n, known = 5+int(r.u32()), true

@@ -94,21 +94,119 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 		name, wire string
 		want       deadletter.Properties
 	}{
-		{"a header that is nested too deep", "\x20\x80" + long("\x01a"+deep+"\x01bt\x01") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": unread(deep, "nested deeper than 64"), "b": true}}},
-		{"a header of too many values", "\x20\x80" + long("\x01a"+many+"\x01bA"+long("V")) + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": unread(many, "more than 131072 values"), "b": []any{nil}}}},
-		{"too many headers", "\x20\x80" + long(strings.Repeat("\x01aV", deadletter.MaxValues)+"\x01bV\x01ct\x01") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": nil, "b": unread("V\x01ct\x01", "more than 131072 values")}}},
-		{"an unknown type", "\x20\x80" + long("\x01at\x01\x01bqxyz\x01ct\x01") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": true, "b": unread("qxyz\x01ct\x01", `unknown field type 'q'`)}}},
-		{"a type of the store", "\x20\x80" + long("\x01a?"+long("")+long("")) + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": unread("?"+long("")+long(""), `unknown field type '?'`)}}},
-		{"an unknown type in an array", "\x20\x00" + long("\x01aA"+long("q")+"\x01bt\x01"), deadletter.Properties{Headers: deadletter.Table{"a": unread("A"+long("q"), `unknown field type 'q'`), "b": true}}},
-		{"a field that ends early", "\x20\x80" + long("\x01aI\x00") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": unread("I\x00", "encoding ends early")}}},
-		{"a text that is longer than its table", "\x20\x80" + long("\x01aS\x00\x00\x00\x09x") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": unread("S\x00\x00\x00\x09x", "encoding ends early")}}},
-		{"a name without a field", "\x20\x80" + long("\x01at\x01\x01b") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": true, "b": unread("", "encoding ends early")}}},
-		{"a name that ends early", "\x20\x80" + long("\x01at\x01\x09b") + id, deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"a": true, "dlo-unread": unread("\x09b", "the name of a header: encoding ends early")}}},
-		{"a table that ends early", "\x20\x80\x00\x00\x00\x09\x01a", deadletter.Properties{Headers: deadletter.Table{"dlo-unread": unread("\x00\x00\x00\x09\x01a", "encoding ends early")}}},
-		{"a property that ends early", "\x20\x80" + long("\x01at\x01") + "\x09id", deadletter.Properties{Headers: deadletter.Table{"a": true, "dlo-unread": unread("\x09id", "encoding ends early")}}},
-		{"a property that is missing", "\x10\x80", deadletter.Properties{Headers: deadletter.Table{"dlo-unread": unread("", "encoding ends early")}}},
-		{"more than the properties", "\x00\x80" + id + "xyz", deadletter.Properties{MessageID: "id", Headers: deadletter.Table{"dlo-unread": unread("xyz", "bytes after the last property")}}},
-		{"nothing at all", "", deadletter.Properties{Headers: deadletter.Table{"dlo-unread": unread("", "encoding ends early")}}},
+		{
+			"a header that is nested too deep",
+			"\x20\x80" + long("\x01a"+deep+"\x01bt\x01") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": unread(deep, "nested deeper than 64"), "b": true},
+			},
+		},
+		{
+			"a header of too many values",
+			"\x20\x80" + long("\x01a"+many+"\x01bA"+long("V")) + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": unread(many, "more than 131072 values"), "b": []any{nil}},
+			},
+		},
+		{
+			"too many headers",
+			"\x20\x80" + long(strings.Repeat("\x01aV", deadletter.MaxValues)+"\x01bV\x01ct\x01") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": nil, "b": unread("V\x01ct\x01", "more than 131072 values")},
+			},
+		},
+		{
+			"an unknown type",
+			"\x20\x80" + long("\x01at\x01\x01bqxyz\x01ct\x01") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": true, "b": unread("qxyz\x01ct\x01", `unknown field type 'q'`)},
+			},
+		},
+		{
+			"a type of the store",
+			"\x20\x80" + long("\x01a?"+long("")+long("")) + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": unread("?"+long("")+long(""), `unknown field type '?'`)},
+			},
+		},
+		{
+			"an unknown type in an array",
+			"\x20\x00" + long("\x01aA"+long("q")+"\x01bt\x01"),
+			deadletter.Properties{
+				Headers: deadletter.Table{"a": unread("A"+long("q"), `unknown field type 'q'`), "b": true},
+			},
+		},
+		{
+			"a field that ends early",
+			"\x20\x80" + long("\x01aI\x00") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": unread("I\x00", "encoding ends early")},
+			},
+		},
+		{
+			"a text that is longer than its table",
+			"\x20\x80" + long("\x01aS\x00\x00\x00\x09x") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": unread("S\x00\x00\x00\x09x", "encoding ends early")},
+			},
+		},
+		{
+			"a name without a field",
+			"\x20\x80" + long("\x01at\x01\x01b") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"a": true, "b": unread("", "encoding ends early")},
+			},
+		},
+		{
+			"a name that ends early",
+			"\x20\x80" + long("\x01at\x01\x09b") + id,
+			deadletter.Properties{
+				MessageID: "id",
+				Headers: deadletter.Table{
+					"a": true, "dlo-unread": unread("\x09b", "the name of a header: encoding ends early"),
+				},
+			},
+		},
+		{
+			"a table that ends early",
+			"\x20\x80\x00\x00\x00\x09\x01a",
+			deadletter.Properties{
+				Headers: deadletter.Table{"dlo-unread": unread("\x00\x00\x00\x09\x01a", "encoding ends early")},
+			},
+		},
+		{
+			"a property that ends early",
+			"\x20\x80" + long("\x01at\x01") + "\x09id",
+			deadletter.Properties{
+				Headers: deadletter.Table{"a": true, "dlo-unread": unread("\x09id", "encoding ends early")},
+			},
+		},
+		{
+			"a property that is missing",
+			"\x10\x80",
+			deadletter.Properties{Headers: deadletter.Table{"dlo-unread": unread("", "encoding ends early")}},
+		},
+		{
+			"more than the properties",
+			"\x00\x80" + id + "xyz",
+			deadletter.Properties{
+				MessageID: "id",
+				Headers:   deadletter.Table{"dlo-unread": unread("xyz", "bytes after the last property")},
+			},
+		},
+		{
+			"nothing at all",
+			"",
+			deadletter.Properties{Headers: deadletter.Table{"dlo-unread": unread("", "encoding ends early")}},
+		},
 		{"a reserved property and flag", "\x10\x05\x02\x02xy", deadletter.Properties{DeliveryMode: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -155,7 +253,10 @@ func TestHeadersTakeBoundedMemory(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			kept := int(after.HeapAlloc) - int(before.HeapAlloc)
-			t.Logf("%d bytes, %d values: %d bytes kept (%.0f for a byte), %d allocated", len(wire), values, kept, float64(kept)/float64(len(wire)), after.TotalAlloc-before.TotalAlloc)
+			t.Logf(
+				"%d bytes, %d values: %d bytes kept (%.0f for a byte), %d allocated", len(wire), values, kept,
+				float64(kept)/float64(len(wire)), after.TotalAlloc-before.TotalAlloc,
+			)
 			if kept > 4<<20 {
 				t.Errorf("%d bytes take %d", len(wire), kept)
 			}
@@ -167,7 +268,11 @@ func TestHeadersTakeBoundedMemory(t *testing.T) {
 // FuzzReadProperties reads any bytes as properties. It must be possible to store the result and to
 // read it again.
 func FuzzReadProperties(f *testing.F) {
-	for _, seed := range []string{"", "\x00\x00", "\x20\x00\x00\x00\x00\x05\x01aL\x00\x00", "\xff\xfc\x01a\x01b\x00\x00\x00\x04\x01at\x01\x02\x09\x01c", "\x20\x00\x00\x00\x00\x0a\x01aA\x00\x00\x00\x03FVV"} {
+	for _, seed := range []string{
+		"", "\x00\x00", "\x20\x00\x00\x00\x00\x05\x01aL\x00\x00",
+		"\xff\xfc\x01a\x01b\x00\x00\x00\x04\x01at\x01\x02\x09\x01c",
+		"\x20\x00\x00\x00\x00\x0a\x01aA\x00\x00\x00\x03FVV",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {

@@ -21,7 +21,8 @@ var (
 // openZip opens a zip file. Before it unpacks anything, it checks the sizes that the directory of
 // the file claims, and so rejects zip bombs. No file is read beyond its claimed size.
 func openZip(b []byte) (fs.FS, error) {
-	if bytes.Count(b, zipEntry) > MaxFiles+1000 { // directories count as entries, too; parsing the entries takes ten times their size in memory
+	// directories count as entries, too; parsing the entries takes ten times their size in memory
+	if bytes.Count(b, zipEntry) > MaxFiles+1000 {
 		return nil, fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 	}
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
@@ -37,7 +38,9 @@ func openZip(b []byte) (fs.FS, error) {
 		switch {
 		case !fs.ValidPath(name) || strings.Contains(name, `\`) || len(name) > 1000:
 			shown := deadletter.Cut(deadletter.Visible(f.Name), 100)
-			return nil, fmt.Errorf("the name %q in it leads elsewhere: names have to be relative, with / between them", shown)
+			return nil, fmt.Errorf(
+				"the name %q in it leads elsewhere: names have to be relative, with / between them", shown,
+			)
 		case f.Mode()&fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s: a link in a zip file is not followed: zip the file itself", withoutPath(f.Name))
 		}

@@ -20,7 +20,9 @@ type Change struct {
 	Changed      []TypeChange
 	Removed      []string // types that are removed; bodies that name them are still decoded with older versions
 	Conflicts    []Conflict
-	Affected     []string // types that are added, changed or removed, and types that contain these; their bodies may be decoded differently
+	// types that are added, changed or removed, and types that contain these; their bodies may be
+	// decoded differently
+	Affected []string
 }
 
 // These are the values of the field Known, which is set if the set already has the content of the

@@ -25,22 +25,30 @@ func compileOne(t testing.TB, source string) *Schema {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	one := compileOne(t, `package p; message M { string a = 1; int32 b = 2; K k = 3; oneof o { string x = 4; string y = 5; } } message Gone {} enum K { NONE = 0; OLD = 1; }`)
+	one := compileOne(
+		t,
+		`package p; message M { string a = 1; int32 b = 2; K k = 3; oneof o { string x = 4; string y = 5; } } message Gone {} enum K { NONE = 0; OLD = 1; }`,
+	)
 	two := compileOne(t, `package p;
 		message M { string a = 1; string b = 2; repeated K k = 3; oneof o { string x = 4; } string z = 5; map<string, N> notes = 7; optional bool secret = 8 [debug_redact = true]; }
 		message N {} enum K { NONE = 0; NEW = 1; ODD = 2; }`)
 	got := r.Compare("s", one)
-	if got.Known != "" || !cmp.Equal(got.Added, []string{"p.Gone", "p.K", "p.M"}) || got.Changed != nil || got.Removed != nil {
+	if got.Known != "" || !cmp.Equal(got.Added, []string{"p.Gone", "p.K", "p.M"}) || got.Changed != nil ||
+		got.Removed != nil {
 		t.Errorf("first: %+v", got)
 	}
 	r.Add(deadletter.SchemaVersion{Name: "s"}, one)
 	got = r.Compare("s", two)
 	want := Change{
 		Set: "s", Version: two.Version(), Added: []string{"p.N"}, Removed: []string{"p.Gone"},
-		Changed: []TypeChange{{Type: "p.K", Differences: []string{"value 1 renamed OLD -> NEW", "value 2 added: ODD"}}, {Type: "p.M", Differences: []string{
-			"field 2 b type int32 -> string", "field 3 k type p.K -> repeated p.K", "field 5 renamed y -> z", "field 5 z in oneof o -> none", "field 7 added: map<string, p.N> notes",
-			"field 8 added: optional bool secret",
-		}}},
+		Changed: []TypeChange{
+			{Type: "p.K", Differences: []string{"value 1 renamed OLD -> NEW", "value 2 added: ODD"}},
+			{Type: "p.M", Differences: []string{
+				"field 2 b type int32 -> string", "field 3 k type p.K -> repeated p.K", "field 5 renamed y -> z",
+				"field 5 z in oneof o -> none", "field 7 added: map<string, p.N> notes",
+				"field 8 added: optional bool secret",
+			}},
+		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Change{}, "Affected")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -53,13 +61,16 @@ func TestCompare(t *testing.T) {
 		t.Errorf("known %q, %q", a, b)
 	}
 	got = r.Compare("other", one)
-	if len(got.Conflicts) != 2 || got.Conflicts[0].Set != "s" || got.Conflicts[0].Type != "p.K" || got.Conflicts[1].Type != "p.M" || len(got.Added) != 3 {
+	if len(got.Conflicts) != 2 || got.Conflicts[0].Set != "s" || got.Conflicts[0].Type != "p.K" ||
+		got.Conflicts[1].Type != "p.M" || len(got.Added) != 3 {
 		t.Errorf("conflicts %+v", got.Conflicts)
 	}
 	if got := r.Compare("other", compileOne(t, `package p; message N {}`)); got.Conflicts != nil {
 		t.Errorf("the same definition is a conflict: %+v", got.Conflicts)
 	}
-	if got := r.Compare("other", compileOne(t, `package p; enum M { ZERO = 0; }`)); len(got.Conflicts) != 1 || got.Conflicts[0].Differences[0] != "it was no enum" {
+	if got := r.Compare(
+		"other", compileOne(t, `package p; enum M { ZERO = 0; }`),
+	); len(got.Conflicts) != 1 || got.Conflicts[0].Differences[0] != "it was no enum" {
 		t.Errorf("%+v", got.Conflicts)
 	}
 }
@@ -84,7 +95,8 @@ func TestDifferencesAreBounded(t *testing.T) {
 	r := NewRegistry()
 	r.Add(deadletter.SchemaVersion{Name: "s"}, compileOne(t, `message M {}`))
 	got := r.Compare("s", compileOne(t, `message M {`+many.String()+`}`))
-	if len(got.Changed) != 1 || len(got.Changed[0].Differences) != maxDifferences || got.Changed[0].More != 100-maxDifferences {
+	if len(got.Changed) != 1 || len(got.Changed[0].Differences) != maxDifferences ||
+		got.Changed[0].More != 100-maxDifferences {
 		t.Errorf("%+v", got.Changed)
 	}
 }
@@ -93,7 +105,10 @@ func TestRemovedSetsAreForgotten(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
 	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `package p; message M { string a = 1; }`))
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `package p; message M { string a = 1; int32 b = 2; } message A {}`))
+	r.Add(
+		deadletter.SchemaVersion{Name: "a"},
+		compileOne(t, `package p; message M { string a = 1; int32 b = 2; } message A {}`),
+	)
 	r.Add(deadletter.SchemaVersion{Name: "b"}, compileOne(t, `package p; message M { int32 a = 1; } message B {}`))
 	if !r.Remove("a") || r.Remove("a") {
 		t.Error("it is not removed once")
@@ -118,7 +133,8 @@ func TestTheOldestOfManyVersionsIsForgotten(t *testing.T) {
 	for i := range MaxVersions + 5 {
 		r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `message M`+deadletter.Count(i)+` {}`))
 	}
-	if sets, types := r.Sets(), r.Types(); len(sets) != MaxVersions || len(types) != MaxVersions || !sets[0].Current || sets[0].Types[0] != "M24" {
+	if sets, types := r.Sets(), r.Types(); len(sets) != MaxVersions || len(types) != MaxVersions || !sets[0].Current ||
+		sets[0].Types[0] != "M24" {
 		t.Errorf("%d versions, %d types, newest %v", len(sets), len(types), sets[0].Types)
 	}
 }
@@ -139,7 +155,11 @@ func TestWithTriesASchema(t *testing.T) {
 func TestAContentComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	if _, err := r.AddSource("s", fstest.MapFS{"a.proto": payloadtest.File("syntax = \"proto3\";\n// What it is.\nmessage A { string b = 1 [debug_redact = true]; }")}); err != nil {
+	if _, err := r.AddSource("s", fstest.MapFS{
+		"a.proto": payloadtest.File(
+			"syntax = \"proto3\";\n// What it is.\nmessage A { string b = 1 [debug_redact = true]; }",
+		),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := r.Current("s")

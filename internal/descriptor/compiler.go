@@ -34,7 +34,8 @@ import (
 const (
 	compileCPU  = 10 // seconds of processor time; the largest tree within the limits needs three (2026-11-23)
 	compileWait = time.Minute
-	compiles    = "DLO_COMPILES_PROTO" // environment variable of that process: how many seconds of processor time it may take
+	// environment variable of that process: how many seconds of processor time it may take
+	compiles = "DLO_COMPILES_PROTO"
 )
 
 func init() {
@@ -101,7 +102,10 @@ func (c *compilation) runProcess(ctx context.Context, seconds int) (*outcome, er
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &ended) && !ended.Exited():
-		return nil, fmt.Errorf("%w: it takes more than %d s to compile; upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)", ErrSchemaTooLarge, seconds)
+		return nil, fmt.Errorf(
+			"%w: it takes more than %d s to compile; upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)",
+			ErrSchemaTooLarge, seconds,
+		)
 	case err != nil:
 		return nil, fmt.Errorf("compile in a process of its own: %w", err)
 	}

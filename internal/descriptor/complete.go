@@ -54,7 +54,10 @@ type completion struct {
 	imports map[string]bool // files that the current file imports, and the current file itself
 }
 
-func (c *completion) types(f *descriptorpb.FileDescriptorProto, scope string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+func (c *completion) types(
+	f *descriptorpb.FileDescriptorProto, scope string, messages []*descriptorpb.DescriptorProto,
+	enums []*descriptorpb.EnumDescriptorProto,
+) {
 	for _, e := range enums {
 		c.in[scope+"."+e.GetName()] = f.GetName()
 	}

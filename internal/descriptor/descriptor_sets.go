@@ -28,7 +28,9 @@ const (
 	maxSetTypes  = 50_000
 	maxSetFields = 2_000_000 // fields in the serialised descriptors, without comments
 	maxSetDepth  = 64        // nesting levels of types, and of options
-	maxSetMemory = 1 << 30   // bytes, as estimated for dynamic messages; the generated ones that are used here need about a fifth
+	// bytes, as estimated for dynamic messages; the generated ones that are used here need about a
+	// fifth
+	maxSetMemory = 1 << 30
 )
 
 // ErrSchemaTooLarge means that a schema exceeds a limit.
@@ -51,7 +53,9 @@ func (r *Registry) AddSet(name string, fileDescriptorSet []byte) ([]string, erro
 // bodies are decoded.
 func splitSet(b []byte) ([]*descriptorpb.FileDescriptorProto, error) {
 	if len(b) > maxSetBytes {
-		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
+		return nil, fmt.Errorf(
+			"%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes),
+		)
 	}
 	if len(b) == 0 {
 		return nil, errors.New("it is empty")
@@ -139,7 +143,9 @@ func (c *Caps) Take(file []byte) error {
 	case c.types > maxSetTypes:
 		return fmt.Errorf("%w: more than %s types", ErrSchemaTooLarge, deadletter.Count(maxSetTypes))
 	case c.scan.Memory > c.budget.Memory:
-		return fmt.Errorf("%w: it would take more than %s of memory", ErrSchemaTooLarge, deadletter.Bytes(int(c.budget.Memory)))
+		return fmt.Errorf(
+			"%w: it would take more than %s of memory", ErrSchemaTooLarge, deadletter.Bytes(int(c.budget.Memory)),
+		)
 	}
 	return nil
 }
@@ -266,7 +272,8 @@ func link(set *descriptorpb.FileDescriptorSet, bring bool) (*protoregistry.Files
 		with := &descriptorpb.FileDescriptorSet{File: set.File[:len(set.File):len(set.File)]}
 		for _, f := range slices.Backward(wellKnownFiles) {
 			// The files api.proto and type.proto import other well-known files.
-			if !have[f.Path()] && (want[f.Path()] || want["google/protobuf/api.proto"] || want["google/protobuf/type.proto"]) {
+			if !have[f.Path()] && (want[f.Path()] || want["google/protobuf/api.proto"] ||
+				want["google/protobuf/type.proto"]) {
 				with.File = append(with.File, protodesc.ToFileDescriptorProto(f))
 			}
 		}

@@ -46,7 +46,12 @@ func (r *Registry) Find(word string) (hits []Hit, more bool) {
 			}
 			for i := range md.Fields().Len() {
 				if fd := md.Fields().Get(i); holds(string(fd.Name())) || holds(fd.JSONName()) {
-					fields = append(fields, Hit{Type: string(md.FullName()), Set: set, Field: string(fd.Name()), Is: typeWords(fd)})
+					fields = append(fields, Hit{
+						Type:  string(md.FullName()),
+						Set:   set,
+						Field: string(fd.Name()),
+						Is:    typeWords(fd),
+					})
 				}
 			}
 		})

@@ -98,7 +98,12 @@ func (r *Registry) Sets() []Set {
 	for _, name := range r.setNames() {
 		versions := r.sets[name]
 		for i, v := range slices.Backward(versions) {
-			list = append(list, Set{SchemaVersion: v.about, Types: v.Types(), Files: v.files, Current: i == len(versions)-1})
+			list = append(list, Set{
+				SchemaVersion: v.about,
+				Types:         v.Types(),
+				Files:         v.files,
+				Current:       i == len(versions)-1,
+			})
 		}
 	}
 	return list

@@ -165,7 +165,9 @@ func (t *Resolver) FindExtensionByName(name protoreflect.FullName) (protoreflect
 	return dynamicpb.NewExtensionType(x), nil
 }
 
-func (t *Resolver) FindExtensionByNumber(m protoreflect.FullName, n protoreflect.FieldNumber) (protoreflect.ExtensionType, error) {
+func (t *Resolver) FindExtensionByNumber(
+	m protoreflect.FullName, n protoreflect.FieldNumber,
+) (protoreflect.ExtensionType, error) {
 	if x, ok := t.exts[extension{m, n}]; ok {
 		return x, nil
 	}

@@ -39,12 +39,14 @@ type Scan struct {
 
 	whole int // capacity of the slice of the whole body; a position is the difference of two capacities
 
-	Known, Unknown int   // numbers of fields
-	Entered        bool  // the scan has met a known sub-message or packed list, which counts as known only when it is complete
-	UnknownBytes   int64 // bytes of unknown fields, including their tags
-	Memory         int64 // estimated memory in bytes for dynamicpb, protojson and the tree
-	JsonBytes      int64 // estimated size in bytes of the compact protojson
-	factor         int64 // how often this part of the body is decoded; more than once in google.protobuf.Any
+	Known, Unknown int // numbers of fields
+	// the scan has met a known sub-message or packed list, which counts as known only when it is
+	// complete
+	Entered      bool
+	UnknownBytes int64 // bytes of unknown fields, including their tags
+	Memory       int64 // estimated memory in bytes for dynamicpb, protojson and the tree
+	JsonBytes    int64 // estimated size in bytes of the compact protojson
+	factor       int64 // how often this part of the body is decoded; more than once in google.protobuf.Any
 }
 
 // malformedError says where and how a body violates the wire format.
@@ -152,7 +154,9 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 
 // value reads one value. It returns the bytes after the value, and whether the decoder would accept
 // it as a value of the field "fd".
-func (s *Scan) value(b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int) (rest []byte, known bool, err error) {
+func (s *Scan) value(
+	b []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, depth int,
+) (rest []byte, known bool, err error) {
 	if fd == nil {
 		rest, err = s.skip(b, num, typ)
 		return rest, false, err

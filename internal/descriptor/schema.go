@@ -52,7 +52,10 @@ func (s *Schema) Content() ([]byte, error) { return decompress(s.packed) }
 // compress compresses the content of a set. This saves memory, because descriptors shrink to a
 // fifth or less and are rarely needed.
 func compress(b []byte) ([]byte, error) {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+	w, err := zstd.NewWriter(
+		nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(1<<20),
+	)
 	if err != nil {
 		return nil, err
 	}

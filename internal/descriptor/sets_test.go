@@ -30,8 +30,10 @@ var schemas = sync.OnceValue(func() *Registry {
 })
 
 var wantTypes = []string{
-	"acme.notify.v1.Attachment", "acme.notify.v1.EmailAddress", "acme.notify.v1.EmailRequested", "acme.notify.v1.Kinds", "acme.notify.v1.TemplateRef",
-	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart", "acme.shop.v1.Order", "acme.shop.v1.Owner",
+	"acme.notify.v1.Attachment", "acme.notify.v1.EmailAddress", "acme.notify.v1.EmailRequested", "acme.notify.v1.Kinds",
+	"acme.notify.v1.TemplateRef",
+	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart",
+	"acme.shop.v1.Order", "acme.shop.v1.Owner",
 }
 
 // descriptorSet returns the files of testdata/schemas as a serialised set, with or without the
@@ -58,8 +60,12 @@ func TestAddSetRefuses(t *testing.T) {
 	name := func(s string) *string { return &s }
 	big := make([]byte, maxSetBytes+1)
 	manyFiles := bytes.Repeat([]byte{0x0a, 0x00}, MaxFiles+1)
-	manyTypes := payloadtest.LengthPrefixed(1, append(payloadtest.LengthPrefixed(1, []byte("x.proto")), bytes.Repeat([]byte{0x22, 0x00}, maxSetTypes+1)...))
-	manyValues := payloadtest.LengthPrefixed(1, payloadtest.LengthPrefixed(5, bytes.Repeat([]byte{0x12, 0x00}, 20_000_000)))
+	manyTypes := payloadtest.LengthPrefixed(
+		1, append(payloadtest.LengthPrefixed(1, []byte("x.proto")), bytes.Repeat([]byte{0x22, 0x00}, maxSetTypes+1)...),
+	)
+	manyValues := payloadtest.LengthPrefixed(
+		1, payloadtest.LengthPrefixed(5, bytes.Repeat([]byte{0x12, 0x00}, 20_000_000)),
+	)
 	deep := payloadtest.Nested(nil, 0x1a, 500)
 	deep = payloadtest.LengthPrefixed(1, payloadtest.LengthPrefixed(4, deep))
 	tests := []struct {
@@ -78,17 +84,38 @@ func TestAddSetRefuses(t *testing.T) {
 		{"40 MB of empty enum values", manyValues, true, "more than 2,000,000 fields"},
 		{"types in types", deep, true, "nested deeper"},
 		{"no name", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{}), false, "path must be populated"},
-		{"one name twice", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{Name: name("a.proto")}, &descriptorpb.FileDescriptorProto{Name: name("a.proto"), Package: name("b")}), false, "twice"},
-		{"one type twice", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{Name: name("a.proto"), MessageType: []*descriptorpb.DescriptorProto{{Name: name("M")}}},
-			&descriptorpb.FileDescriptorProto{Name: name("b.proto"), MessageType: []*descriptorpb.DescriptorProto{{Name: name("M")}}}), false, "M"},
-		{"imports in a circle", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{Name: name("a.proto"), Dependency: []string{"b.proto"}},
-			&descriptorpb.FileDescriptorProto{Name: name("b.proto"), Dependency: []string{"a.proto"}}), false, "cycle"},
+		{
+			"one name twice",
+			payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
+				Name: name("a.proto"),
+			}, &descriptorpb.FileDescriptorProto{
+				Name: name("a.proto"), Package: name("b"),
+			}),
+			false, "twice",
+		},
+		{
+			"one type twice",
+			payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
+				Name:        name("a.proto"),
+				MessageType: []*descriptorpb.DescriptorProto{{Name: name("M")}},
+			},
+				&descriptorpb.FileDescriptorProto{Name: name("b.proto"), MessageType: []*descriptorpb.DescriptorProto{{Name: name("M")}}}), false, "M",
+		},
+		{
+			"imports in a circle",
+			payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
+				Name:       name("a.proto"),
+				Dependency: []string{"b.proto"},
+			},
+				&descriptorpb.FileDescriptorProto{Name: name("b.proto"), Dependency: []string{"a.proto"}}), false, "cycle",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := NewRegistry()
 			_, err := r.AddSet("x", tt.set)
-			if err == nil || errors.Is(err, ErrSchemaTooLarge) != tt.tooLarge || !strings.Contains(err.Error(), tt.want) {
+			if err == nil || errors.Is(err, ErrSchemaTooLarge) != tt.tooLarge ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v", err)
 			}
 			if len(r.Types()) != 0 || len(r.Sets()) != 0 {
@@ -112,25 +139,77 @@ func TestAddSource(t *testing.T) {
 		fs   fstest.MapFS
 		want string // the types, or "!" and a part of the error
 	}{
-		{"imports from the top", fstest.MapFS{"a/x.proto": payloadtest.File(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`), "a/y.proto": payloadtest.File(`syntax = "proto3"; message Y {}`)}, "X Y"},
+		{
+			"imports from the top",
+			fstest.MapFS{
+				"a/x.proto": payloadtest.File(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`),
+				"a/y.proto": payloadtest.File(`syntax = "proto3"; message Y {}`),
+			},
+			"X Y",
+		},
 		{"imports from a directory in it", fstest.MapFS{
-			"src/main/proto/a/x.proto": payloadtest.File(`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`),
-			"src/main/proto/a/y.proto": payloadtest.File(`syntax = "proto3"; message Y {}`), "src/main/proto/z.proto": payloadtest.File(`syntax = "proto3"; message Z {}`),
+			"src/main/proto/a/x.proto": payloadtest.File(
+				`syntax = "proto3"; import "a/y.proto"; message X { Y y = 1; }`,
+			),
+			"src/main/proto/a/y.proto": payloadtest.File(`syntax = "proto3"; message Y {}`),
+			"src/main/proto/z.proto":   payloadtest.File(`syntax = "proto3"; message Z {}`),
 		}, "X Y Z"},
-		{"well-known types", fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; import "google/protobuf/any.proto"; message X { google.protobuf.Any a = 1; }`)}, "X"},
+		{
+			"well-known types",
+			fstest.MapFS{
+				"x.proto": payloadtest.File(
+					`syntax = "proto3"; import "google/protobuf/any.proto"; message X { google.protobuf.Any a = 1; }`,
+				),
+			},
+			"X",
+		},
 		{"two trees", fstest.MapFS{
-			"p/x.proto": payloadtest.File(`import "y.proto"; message X { optional Y y = 1; }`), "p/y.proto": payloadtest.File(`message Y {}`),
-			"q/x.proto": payloadtest.File(`import "y.proto"; message X { optional Y y = 1; }`), "q/y.proto": payloadtest.File(`message Y {}`),
+			"p/x.proto": payloadtest.File(`import "y.proto"; message X { optional Y y = 1; }`),
+			"p/y.proto": payloadtest.File(`message Y {}`),
+			"q/x.proto": payloadtest.File(`import "y.proto"; message X { optional Y y = 1; }`),
+			"q/y.proto": payloadtest.File(`message Y {}`),
 		}, "!several directories (p, q)"},
 		{"nothing", fstest.MapFS{"README": payloadtest.File("hello")}, "!no .proto file"},
-		{"syntax error", fstest.MapFS{"x.proto": payloadtest.File("syntax = \"proto3\";\nmessage X {")}, "!x.proto: line 2, column"},
-		{"missing import", fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; import "gone.proto"; message X {}`)}, "!gone.proto"},
-		{"edition 2024", fstest.MapFS{"x.proto": payloadtest.File(`edition = "2024"; message X {}`)}, "!upload a descriptor set"},
-		{"import above the directory", fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; import "../../etc/passwd"; message X {}`)}, "!passwd"},
-		{"deep", fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; ` + strings.Repeat("message A {", 100_000))}, "!nested deeper than 64 levels"},
-		{"deep option", fstest.MapFS{"x.proto": payloadtest.File(`option (x) = ` + strings.Repeat("{a:", 100_000))}, "!nested deeper than 64 levels"},
-		{"many types", fstest.MapFS{"x.proto": payloadtest.File(strings.Repeat("message A {}\n", 50_001))}, "!more than 50,000 types"},
-		{"many statements", fstest.MapFS{"x.proto": payloadtest.File(strings.Repeat(";", 500_001))}, "!more than 500,000 statements"},
+		{
+			"syntax error",
+			fstest.MapFS{"x.proto": payloadtest.File("syntax = \"proto3\";\nmessage X {")},
+			"!x.proto: line 2, column",
+		},
+		{
+			"missing import",
+			fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; import "gone.proto"; message X {}`)},
+			"!gone.proto",
+		},
+		{
+			"edition 2024",
+			fstest.MapFS{"x.proto": payloadtest.File(`edition = "2024"; message X {}`)},
+			"!upload a descriptor set",
+		},
+		{
+			"import above the directory",
+			fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; import "../../etc/passwd"; message X {}`)},
+			"!passwd",
+		},
+		{
+			"deep",
+			fstest.MapFS{"x.proto": payloadtest.File(`syntax = "proto3"; ` + strings.Repeat("message A {", 100_000))},
+			"!nested deeper than 64 levels",
+		},
+		{
+			"deep option",
+			fstest.MapFS{"x.proto": payloadtest.File(`option (x) = ` + strings.Repeat("{a:", 100_000))},
+			"!nested deeper than 64 levels",
+		},
+		{
+			"many types",
+			fstest.MapFS{"x.proto": payloadtest.File(strings.Repeat("message A {}\n", 50_001))},
+			"!more than 50,000 types",
+		},
+		{
+			"many statements",
+			fstest.MapFS{"x.proto": payloadtest.File(strings.Repeat(";", 500_001))},
+			"!more than 500,000 statements",
+		},
 		{"large", fstest.MapFS{"x.proto": payloadtest.File(strings.Repeat(" ", maxSourceBytes+1))}, "!too large"},
 		{"link", fstest.MapFS{"x.proto": {Mode: os.ModeSymlink, Data: []byte("gone.proto")}}, "!x.proto"},
 	}
@@ -153,7 +232,9 @@ func TestLoadDir(t *testing.T) {
 	t.Parallel()
 	var bundle bytes.Buffer
 	z := archive.NewWriter(&bundle)
-	for name, body := range map[string]string{"zipped/z.proto": `syntax = "proto3"; message Zipped {}`, "bad.pb": "nothing", "inner.zip": "x"} {
+	for name, body := range map[string]string{
+		"zipped/z.proto": `syntax = "proto3"; message Zipped {}`, "bad.pb": "nothing", "inner.zip": "x",
+	} {
 		f, err := z.Create(name)
 		if err != nil {
 			t.Fatal(err)
@@ -164,14 +245,16 @@ func TestLoadDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsys := fstest.MapFS{
-		"sets/acme.binpb":       {Data: descriptorSet(t, true)},
-		"broken.desc":           payloadtest.File("nothing"),
-		"good.proto":            payloadtest.File(`syntax = "proto3"; message Good {}`),
-		"bad.proto":             payloadtest.File(`syntax = "proto3"; message Bad { nope }`),
-		"on-bad.proto":          payloadtest.File(`syntax = "proto3"; import "bad.proto"; message OnBad {}`),
-		"orphan.proto":          payloadtest.File(`syntax = "proto3"; import "gone.proto"; message Orphan {}`),
-		"new.proto":             payloadtest.File(`edition = "2024"; message New {}`),
-		"tree/a/x.proto":        payloadtest.File(`syntax = "proto3"; import "a/y.proto"; message TreeX { TreeY y = 1; }`),
+		"sets/acme.binpb": {Data: descriptorSet(t, true)},
+		"broken.desc":     payloadtest.File("nothing"),
+		"good.proto":      payloadtest.File(`syntax = "proto3"; message Good {}`),
+		"bad.proto":       payloadtest.File(`syntax = "proto3"; message Bad { nope }`),
+		"on-bad.proto":    payloadtest.File(`syntax = "proto3"; import "bad.proto"; message OnBad {}`),
+		"orphan.proto":    payloadtest.File(`syntax = "proto3"; import "gone.proto"; message Orphan {}`),
+		"new.proto":       payloadtest.File(`edition = "2024"; message New {}`),
+		"tree/a/x.proto": payloadtest.File(
+			`syntax = "proto3"; import "a/y.proto"; message TreeX { TreeY y = 1; }`,
+		),
 		"tree/a/y.proto":        payloadtest.File(`syntax = "proto3"; message TreeY {}`),
 		"bundle.zip":            {Data: bundle.Bytes()},
 		"README.md":             payloadtest.File("read me"),
@@ -192,7 +275,10 @@ func TestLoadDir(t *testing.T) {
 		t.Fatal("no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	for _, file := range []string{"broken.desc", "bad.proto", "on-bad.proto", "orphan.proto", "new.proto", "bundle.zip/bad.pb", "bundle.zip/inner.zip", "empty.pb", "not-a-zip.zip", "deep.proto"} {
+	for _, file := range []string{
+		"broken.desc", "bad.proto", "on-bad.proto", "orphan.proto", "new.proto", "bundle.zip/bad.pb",
+		"bundle.zip/inner.zip", "empty.pb", "not-a-zip.zip", "deep.proto",
+	} {
 		n := 0
 		for _, l := range lines {
 			if strings.HasPrefix(l, file+": ") {
@@ -225,7 +311,10 @@ func TestManyBadFilesDoNotHinderAGoodOne(t *testing.T) {
 	t.Parallel()
 	fsys := fstest.MapFS{"good.proto": payloadtest.File(`syntax = "proto3"; message Good {}`)}
 	for i := range 30 {
-		fsys[fmt.Sprintf("bad%d.proto", i)] = payloadtest.File([]string{`syntax = "proto3"; message {`, `syntax = "proto3"; import "gone.proto";`, `syntax = "proto3"; message X { Gone g = 1; }`}[i%3])
+		fsys[fmt.Sprintf("bad%d.proto", i)] = payloadtest.File([]string{
+			`syntax = "proto3"; message {`, `syntax = "proto3"; import "gone.proto";`,
+			`syntax = "proto3"; message X { Gone g = 1; }`,
+		}[i%3])
 	}
 	r := NewRegistry()
 	err := r.LoadDir(fsys)
@@ -250,7 +339,8 @@ func TestLinks(t *testing.T) {
 	}
 	r := NewRegistry()
 	err := r.LoadDir(os.DirFS(dir))
-	if got := r.Types(); !reflect.DeepEqual(got, []string{"M"}) || err == nil || err.Error() != "linked: a link to a directory is not followed" {
+	if got := r.Types(); !reflect.DeepEqual(got, []string{"M"}) || err == nil ||
+		err.Error() != "linked: a link to a directory is not followed" {
 		t.Errorf("types %v, error %v", got, err)
 	}
 }

@@ -25,7 +25,8 @@ const (
 	maxPrinted       = 256 << 10 // bytes of text; the rest is omitted
 	maxPrintedFields = 5_000     // fields, enum values, and fields of nested types
 	maxPrintedFrom   = 8 << 20   // bytes of the type's file and of all its imports, without comments
-	maxComments      = 2 << 20   // bytes of comments and positions in the type's file; if they are larger, they are omitted
+	// bytes of comments and positions in the type's file; if they are larger, they are omitted
+	maxComments = 2 << 20
 )
 
 // Definition is one definition of a type.
@@ -53,7 +54,9 @@ var ErrNoType = errors.New("no set defines this type")
 func (r *Registry) Source(typ string) (Source, error) {
 	defs, ambiguous := r.Lookup(typ)
 	if len(ambiguous) > 0 {
-		return Source{}, fmt.Errorf("%w: several types have this short name: %s", ErrNoType, strings.Join(ambiguous, ", "))
+		return Source{}, fmt.Errorf(
+			"%w: several types have this short name: %s", ErrNoType, strings.Join(ambiguous, ", "),
+		)
 	}
 	if len(defs) == 0 || defs[0].Types == WellKnown() {
 		return Source{}, ErrNoType
@@ -61,7 +64,9 @@ func (r *Registry) Source(typ string) (Source, error) {
 	out := Source{Type: string(defs[0].Desc.FullName())}
 	shown := Own()
 	if defs[0].Types == shown.types {
-		out.Definitions = []Definition{{ownSet, shown.hash, true, defs[0].Desc.ParentFile().Path(), defs[0].Desc.Fields().Len()}}
+		out.Definitions = []Definition{
+			{ownSet, shown.hash, true, defs[0].Desc.ParentFile().Path(), defs[0].Desc.Fields().Len()},
+		}
 	} else {
 		out.Definitions, shown = r.definitions(defs)
 	}
@@ -91,7 +96,9 @@ func (r *Registry) definitions(defs []*Type) (list []Definition, shown *Schema) 
 				if v.types != d.Types {
 					continue
 				}
-				list = append(list, Definition{v.about.Name, v.hash, i == len(versions)-1, d.Desc.ParentFile().Path(), d.Desc.Fields().Len()})
+				list = append(list, Definition{
+					v.about.Name, v.hash, i == len(versions)-1, d.Desc.ParentFile().Path(), d.Desc.Fields().Len(),
+				})
 				if shown == nil {
 					shown = v.Schema
 				}
@@ -175,7 +182,10 @@ func importedBy(content []byte, name string) (files, missing []*descriptorpb.Fil
 			comments := len(b)
 			err := eachPart(b, func(part []byte) error {
 				if size += len(part); size > maxPrintedFrom {
-					return fmt.Errorf("%w to be shown: its file and what it imports have more than %s", ErrSchemaTooLarge, deadletter.Bytes(maxPrintedFrom))
+					return fmt.Errorf(
+						"%w to be shown: its file and what it imports have more than %s", ErrSchemaTooLarge,
+						deadletter.Bytes(maxPrintedFrom),
+					)
 				}
 				comments -= len(part)
 				return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), Merge: true}.Unmarshal(part, f)

@@ -44,16 +44,22 @@ message Other {}`),
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"// An order, as the shop sends it.\nmessage Order {", "// How much.", "repeated Item items = 2;", "google.protobuf.Timestamp at = 3;", "// One line.", "message Line {", "debug_redact = true", "oneof way {", "// behind it"} {
+	for _, want := range []string{
+		"// An order, as the shop sends it.\nmessage Order {", "// How much.", "repeated Item items = 2;",
+		"google.protobuf.Timestamp at = 3;", "// One line.", "message Line {", "debug_redact = true", "oneof way {",
+		"// behind it",
+	} {
 		if !strings.Contains(got.Text, want) {
 			t.Errorf("%q is missing in\n%s", want, got.Text)
 		}
 	}
-	if strings.Contains(got.Text, "Other") || got.Type != "shop.Order" || got.Cut || len(got.Definitions) != 1 || got.Definitions[0].Fields != 6 || got.Definitions[0].File != "shop/order.proto" || !got.Definitions[0].Current {
+	if strings.Contains(got.Text, "Other") || got.Type != "shop.Order" || got.Cut || len(got.Definitions) != 1 ||
+		got.Definitions[0].Fields != 6 || got.Definitions[0].File != "shop/order.proto" || !got.Definitions[0].Current {
 		t.Errorf("%+v", got)
 	}
 	r.Add(deadletter.SchemaVersion{Name: "another"}, compileOne(t, `package shop; message Order {}`))
-	if got, err := r.Source("shop.Order"); err != nil || len(got.Definitions) != 2 || got.Definitions[0].Set != "another" {
+	if got, err := r.Source("shop.Order"); err != nil || len(got.Definitions) != 2 ||
+		got.Definitions[0].Set != "another" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, typ := range []string{"shop.Gone", "", "google.protobuf.Struct", "..", strings.Repeat("a.", 1000)} {
@@ -71,18 +77,32 @@ func TestSourceOfATypeWhoseImportsAreMissing(t *testing.T) {
 	msg, enum := descriptorpb.FieldDescriptorProto_TYPE_MESSAGE, descriptorpb.FieldDescriptorProto_TYPE_ENUM
 	r := NewRegistry()
 	_, err := r.AddSet("x", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
-		Name: proto.String("a.proto"), Package: proto.String("a"), Syntax: proto.String("proto3"), Dependency: []string{"gone.proto", "google/protobuf/any.proto"},
-		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{
-			{Name: proto.String("gone"), Number: proto.Int32(1), Type: &msg, TypeName: proto.String(".gone.v1.Type")},
-			{Name: proto.String("kind"), Number: proto.Int32(2), Type: &enum, TypeName: proto.String(".Kind")},
-			{Name: proto.String("any"), Number: proto.Int32(3), Type: &msg, TypeName: proto.String(".google.protobuf.Any")},
-		}}},
+		Name:       proto.String("a.proto"),
+		Package:    proto.String("a"),
+		Syntax:     proto.String("proto3"),
+		Dependency: []string{"gone.proto", "google/protobuf/any.proto"},
+		MessageType: []*descriptorpb.DescriptorProto{
+			{Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{
+				{
+					Name: proto.String("gone"), Number: proto.Int32(1), Type: &msg,
+					TypeName: proto.String(".gone.v1.Type"),
+				},
+				{Name: proto.String("kind"), Number: proto.Int32(2), Type: &enum, TypeName: proto.String(".Kind")},
+				{
+					Name: proto.String("any"), Number: proto.Int32(3), Type: &msg,
+					TypeName: proto.String(".google.protobuf.Any"),
+				},
+			}},
+		},
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := r.Source("a.M")
-	if err != nil || !strings.Contains(got.Text, "gone.v1.Type gone = 1;") || !strings.Contains(got.Text, "Kind kind = 2;") || !strings.Contains(got.Text, "google.protobuf.Any any = 3;") {
+	if err != nil || !strings.Contains(got.Text, "gone.v1.Type gone = 1;") ||
+		!strings.Contains(got.Text, "Kind kind = 2;") || !strings.Contains(
+		got.Text, "google.protobuf.Any any = 3;",
+	) {
 		t.Errorf("%v\n%s", err, got.Text)
 	}
 }
@@ -112,7 +132,13 @@ message Long { string a = 1; }`))
 func TestFind(t *testing.T) {
 	t.Parallel()
 	r := NewRegistry()
-	r.Add(deadletter.SchemaVersion{Name: "a"}, compileOne(t, `package shop; message Order { string customer_id = 1; repeated int32 n = 2; } message Customer { message Orders {} }`))
+	r.Add(
+		deadletter.SchemaVersion{Name: "a"},
+		compileOne(
+			t,
+			`package shop; message Order { string customer_id = 1; repeated int32 n = 2; } message Customer { message Orders {} }`,
+		),
+	)
 	got, more := r.Find("ORDER")
 	if more || len(got) != 2 || got[0].Type != "shop.Customer.Orders" || got[1].Type != "shop.Order" {
 		t.Errorf("%+v", got)
@@ -142,8 +168,10 @@ func TestPaths(t *testing.T) {
 	add(`import "google/protobuf/struct.proto"; message Order { string order_id = 1; repeated Item line_items = 2; map<string, Item> by_sku = 3; string secret_key = 4 [json_name = "sk"]; google.protobuf.Struct extra = 5; }
 		message Item { string full_name = 1; Item next_item = 2; } message Other { string orderId = 1; }`)
 	for path, want := range map[string]string{
-		"order_id": "order_id", "orderId": "orderId order_id", "oldId": "old_id", "sk": "secret_key", "secretKey": "", "order_id.x": "", "orderid": "", "": "",
-		"lineItems.[2].fullName": "line_items.full_name", "line_items.nextItem.next_item.full_name": "line_items.next_item.next_item.full_name", "lineItems.x": "",
+		"order_id": "order_id", "orderId": "orderId order_id", "oldId": "old_id", "sk": "secret_key", "secretKey": "",
+		"order_id.x": "", "orderid": "", "": "",
+		"lineItems.[2].fullName":                  "line_items.full_name",
+		"line_items.nextItem.next_item.full_name": "line_items.next_item.next_item.full_name", "lineItems.x": "",
 		"bySku.a.b.c": "by_sku.a.b.c", "extra.anyThing": "extra.anyThing", "x.order_id": "", "seconds": "",
 	} {
 		if got := strings.Join(r.Paths(path), " "); got != want {

@@ -21,7 +21,9 @@ const (
 	maxSourceBytes      = 16 << 20
 	maxSourceDepth      = 64
 	maxSourceStatements = 500_000
-	maxCommented        = 4 << 20 // bytes of a tree whose comments are kept; with its comments, a tree needs about ten times the memory of its source
+	// bytes of a tree whose comments are kept; with its comments, a tree needs about ten times the
+	// memory of its source
+	maxCommented = 4 << 20
 )
 
 const errEdition = "edition 2024 is not understood in .proto files: upload a descriptor set (buf build -o set.binpb, or protoc --include_imports --descriptor_set_out=set.binpb)"
@@ -57,7 +59,9 @@ func (s *sources) compileOne(ctx context.Context) (*Schema, error) {
 		for _, t := range trees {
 			roots = append(roots, deadletter.Visible(t.root))
 		}
-		return nil, fmt.Errorf("imports resolve from several directories (%s): add each of them on its own", strings.Join(roots, ", "))
+		return nil, fmt.Errorf(
+			"imports resolve from several directories (%s): add each of them on its own", strings.Join(roots, ", "),
+		)
 	}
 	schema, bad := s.compile(ctx, trees[0])
 	if len(bad) > 0 {
@@ -113,7 +117,10 @@ func (s *sources) read(fsys fs.FS, name string) error {
 	}
 	b, err := readRegular(fsys, name, maxSourceBytes-s.total)
 	if errors.Is(err, ErrSchemaTooLarge) {
-		return fmt.Errorf("%w: the .proto files have more than %s together; a descriptor set may have more", ErrSchemaTooLarge, deadletter.Bytes(maxSourceBytes))
+		return fmt.Errorf(
+			"%w: the .proto files have more than %s together; a descriptor set may have more", ErrSchemaTooLarge,
+			deadletter.Bytes(maxSourceBytes),
+		)
 	}
 	if err == nil {
 		err = checkSource(b)
@@ -209,7 +216,8 @@ func checkSource(b []byte) error {
 }
 
 func hasWord(b []byte, word string) bool {
-	return len(b) > len(word) && string(b[:len(word)]) == word && (b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
+	return len(b) > len(word) && string(b[:len(word)]) == word &&
+		(b[len(word)] == ' ' || b[len(word)] == '\t' || b[len(word)] == '\n')
 }
 
 // importsOf finds the imports of a .proto source line by line. It is not a full parser, but its
@@ -342,7 +350,9 @@ func (s *sources) compile(ctx context.Context, t sourceTree) (*Schema, []error) 
 				bad = append(bad, err)
 			}
 		}
-		bad = append(bad, s.failedImporters(t, files, failed)...) // these errors come after the errors that caused them, whatever the order of the files and of the parallel parser is
+		// these errors come after the errors that caused them, whatever the order of the files and
+		// of the parallel parser is
+		bad = append(bad, s.failedImporters(t, files, failed)...)
 		left := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return failed[f] != nil })
 		if len(left) == len(files) || round == 100 { // the error is in a file that was not requested
 			for _, err := range failed {
@@ -363,7 +373,9 @@ func (s *sources) failedImporters(t sourceTree, files []string, failed map[strin
 		for _, f := range files {
 			for _, i := range s.imports[t.path(f)] {
 				if failed[i] != nil && failed[f] == nil {
-					failed[f] = fmt.Errorf("%s: it imports %s, which is left out", withoutPath(t.path(f)), deadletter.Visible(i))
+					failed[f] = fmt.Errorf(
+						"%s: it imports %s, which is left out", withoutPath(t.path(f)), deadletter.Visible(i),
+					)
 					bad, again = append(bad, failed[f]), true
 				}
 			}
@@ -375,7 +387,9 @@ func (s *sources) failedImporters(t sourceTree, files []string, failed map[strin
 // parse compiles the given files and their imports into a descriptor set. The result "failed" has
 // one error for each file that does not compile. The result "err" is an error only if the parser
 // could not run.
-func (s *sources) parse(ctx context.Context, t sourceTree, files []string) (set []byte, failed map[string]error, err error) {
+func (s *sources) parse(
+	ctx context.Context, t sourceTree, files []string,
+) (set []byte, failed map[string]error, err error) {
 	c := compilation{Text: map[string][]byte{}, Files: files, Comments: s.total <= maxCommented}
 	for name, text := range s.text {
 		if name, below := strings.CutPrefix(name, t.root+"/"); below || t.root == "." {

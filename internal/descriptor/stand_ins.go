@@ -28,12 +28,23 @@ func standIns(files, missing []*descriptorpb.FileDescriptorProto) (made []*descr
 			continue
 		}
 		short, parent := string(full.Name()), string(full.Parent())
-		f := &descriptorpb.FileDescriptorProto{Name: proto.String("missing" + name), Package: &parent, Syntax: proto.String("proto3")}
+		f := &descriptorpb.FileDescriptorProto{
+			Name:    proto.String("missing" + name),
+			Package: &parent,
+			Syntax:  proto.String("proto3"),
+		}
 		if parent == "" {
 			f.Package = nil
 		}
 		if r.enums[name] {
-			f.EnumType = []*descriptorpb.EnumDescriptorProto{{Name: &short, Value: []*descriptorpb.EnumValueDescriptorProto{{Name: proto.String(short + "_MISSING"), Number: new(int32)}}}}
+			f.EnumType = []*descriptorpb.EnumDescriptorProto{
+				{
+					Name: &short,
+					Value: []*descriptorpb.EnumValueDescriptorProto{
+						{Name: proto.String(short + "_MISSING"), Number: new(int32)},
+					},
+				},
+			}
 		} else {
 			f.MessageType = []*descriptorpb.DescriptorProto{{Name: &short}}
 		}
@@ -67,7 +78,9 @@ func (r *references) file(f *descriptorpb.FileDescriptorProto) {
 	}
 }
 
-func (r *references) types(scope string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) {
+func (r *references) types(
+	scope string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto,
+) {
 	for _, e := range enums {
 		r.defined[scope+"."+e.GetName()] = true
 	}

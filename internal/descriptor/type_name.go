@@ -25,7 +25,8 @@ func WithoutAssembly(name string) string {
 	if before, _, ok := strings.Cut(name, ","); ok {
 		return strings.TrimSpace(before)
 	}
-	if before, after, ok := strings.Cut(name, ":"); ok && strings.Contains(before, ".") && !strings.Contains(after, ":") {
+	if before, after, ok := strings.Cut(name, ":"); ok && strings.Contains(before, ".") &&
+		!strings.Contains(after, ":") {
 		return before
 	}
 	return name

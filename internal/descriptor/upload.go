@@ -17,7 +17,9 @@ import (
 // file is unpacked first. If a zip file contains one bad file, the whole upload fails.
 func ReadUpload(ctx context.Context, fileName string, b []byte) (*Schema, error) {
 	if len(b) > maxSetBytes {
-		return nil, fmt.Errorf("%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes))
+		return nil, fmt.Errorf(
+			"%w: %s, above %s", ErrSchemaTooLarge, deadletter.Bytes(len(b)), deadletter.Bytes(maxSetBytes),
+		)
 	}
 	fileName = fileName[strings.LastIndexAny(fileName, `/\`)+1:] // the path may be one of any operating system
 	if bytes.HasPrefix(b, GzipMagic) {
@@ -56,7 +58,9 @@ func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error)
 	}
 	s := newSources()
 	if len(b) > maxSourceBytes {
-		return nil, fmt.Errorf("%w: more than %s; a descriptor set may have more", ErrSchemaTooLarge, deadletter.Bytes(maxSourceBytes))
+		return nil, fmt.Errorf(
+			"%w: more than %s; a descriptor set may have more", ErrSchemaTooLarge, deadletter.Bytes(maxSourceBytes),
+		)
 	}
 	if err := checkSource(b); err != nil {
 		return nil, err
@@ -67,7 +71,10 @@ func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error)
 		return schema, nil
 	}
 	if s.importsOwn(fileName) {
-		return nil, fmt.Errorf("%w; what it imports has to come with it: in a zip file, or as a descriptor set (buf build -o set.binpb, or protoc --include_imports)", err)
+		return nil, fmt.Errorf(
+			"%w; what it imports has to come with it: in a zip file, or as a descriptor set (buf build -o set.binpb, or protoc --include_imports)",
+			err,
+		)
 	}
 	return nil, err
 }
@@ -88,7 +95,9 @@ func readZipped(ctx context.Context, b []byte) (*Schema, error) {
 		}
 		return nil, fmt.Errorf("%w%s", l.errs[0], more)
 	case len(l.found) == 0:
-		return nil, errors.New("there is neither a descriptor set (*.binpb, *.pb, *.desc, *.protoset) nor a .proto file in it")
+		return nil, errors.New(
+			"there is neither a descriptor set (*.binpb, *.pb, *.desc, *.protoset) nor a .proto file in it",
+		)
 	case len(l.found) == 1:
 		return l.found[0].Schema, nil
 	}

@@ -24,7 +24,8 @@ type Store interface {
 
 // Queue drains one queue once.
 type Queue interface {
-	Run(ctx context.Context) error     // takes letters until the requested number is stored, the queue is empty, or ctx ends
+	// takes letters until the requested number is stored, the queue is empty, or ctx ends
+	Run(ctx context.Context) error
 	Resolve(ctx context.Context) error // closes a window that an earlier process left open, and takes no other letters
 	Taken() int                        // number of letters that were stored so far
 	Busy() bool                        // whether letters in the broker wait to be stored
@@ -60,9 +61,11 @@ type Drains struct {
 
 	mu      sync.Mutex
 	stopped bool
-	number  int64                // number of the newest drain, from which its id is made
-	list    []*drain             // drains, oldest first
-	busy    map[[2]string]*drain // queues that are in use, by place and name of the queue; nil while a queue is inspected, or while an open window is closed
+	number  int64    // number of the newest drain, from which its id is made
+	list    []*drain // drains, oldest first
+	// queues that are in use, by place and name of the queue; nil while a queue is inspected, or
+	// while an open window is closed
+	busy map[[2]string]*drain
 }
 
 // drain is the state of one drain. The lock of the type Drains protects its fields.
@@ -77,7 +80,14 @@ type drain struct {
 // it finishes what an earlier process left undone. That process may have ended while it took a
 // window, which is a batch of letters, out of a queue.
 func New(store Store, brokers []Broker, targets *rules.Targets, log *slog.Logger) *Drains {
-	d := &Drains{brokers: brokers, store: store, targets: targets, log: log, now: time.Now, busy: map[[2]string]*drain{}}
+	d := &Drains{
+		brokers: brokers,
+		store:   store,
+		targets: targets,
+		log:     log,
+		now:     time.Now,
+		busy:    map[[2]string]*drain{},
+	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -88,12 +98,18 @@ const keep = 100 // maximum number of drains in memory: the running ones and the
 // broker or queue, the error wraps ErrNotFound. If the queue is an inbox, if it is already being
 // drained, or if the broker may delete its letters, the error wraps ErrConflict. Other errors wrap
 // ErrForbidden, ErrInvalid or ErrUnavailable.
-func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest) (deadletter.Drain, error) {
+func (d *Drains) Start(
+	ctx context.Context, by deadletter.Principal, r deadletter.DrainRequest,
+) (deadletter.Drain, error) {
 	i, err := d.broker(&r)
 	if err != nil {
 		return deadletter.Drain{}, err
 	}
-	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}); err != nil {
+	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{
+		Broker: r.Broker,
+		VHost:  r.VHost,
+		Queue:  r.Queue,
+	}); err != nil {
 		return deadletter.Drain{}, err
 	}
 	if err := d.checkRequest(i, r); err != nil {
@@ -104,7 +120,13 @@ func (d *Drains) Start(ctx context.Context, by deadletter.Principal, r deadlette
 		return deadletter.Drain{}, err
 	}
 	one := &drain{Drain: deadletter.Drain{
-		Broker: r.Broker, VHost: r.VHost, Queue: r.Queue, Origin: r.Origin, Asked: r.Count, State: deadletter.DrainRunning, By: by.Name,
+		Broker: r.Broker,
+		VHost:  r.VHost,
+		Queue:  r.Queue,
+		Origin: r.Origin,
+		Asked:  r.Count,
+		State:  deadletter.DrainRunning,
+		By:     by.Name,
 	}}
 	if err = d.brokers[i].Inspect(ctx, r.Queue); err == nil {
 		err = d.begin(ctx, i, key, one)
@@ -129,7 +151,10 @@ func (d *Drains) broker(r *deadletter.DrainRequest) (int, error) {
 	}
 	vhost := d.brokers[i].VHost
 	if r.VHost != "" && r.VHost != vhost {
-		return 0, fmt.Errorf("%w: broker %s is configured for vhost %q, not %q", deadletter.ErrNotFound, r.Broker, vhost, deadletter.Visible(r.VHost))
+		return 0, fmt.Errorf(
+			"%w: broker %s is configured for vhost %q, not %q", deadletter.ErrNotFound, r.Broker, vhost,
+			deadletter.Visible(r.VHost),
+		)
 	}
 	r.VHost = vhost
 	return i, nil
@@ -141,7 +166,10 @@ func (d *Drains) checkRequest(i int, r deadletter.DrainRequest) error {
 	case r.Queue == "":
 		return fmt.Errorf("%w: name a queue to drain", deadletter.ErrInvalid)
 	case len(r.Queue) > deadletter.MaxQueueName:
-		return fmt.Errorf("%w: queue %s… cannot exist: a name has at most %d bytes", deadletter.ErrInvalid, queue, deadletter.MaxQueueName)
+		return fmt.Errorf(
+			"%w: queue %s… cannot exist: a name has at most %d bytes", deadletter.ErrInvalid, queue,
+			deadletter.MaxQueueName,
+		)
 	case r.Count < 0:
 		return fmt.Errorf("%w: the count is a number of letters, or 0 for all", deadletter.ErrInvalid)
 	case slices.Contains(d.brokers[i].Drained, r.Queue):
@@ -151,7 +179,10 @@ func (d *Drains) checkRequest(i int, r deadletter.DrainRequest) error {
 	case r.Origin == "":
 		return nil
 	case r.Origin == r.Queue:
-		return fmt.Errorf("%w: letters would be sent back into %s while it is drained; name the queue that they came from", deadletter.ErrInvalid, queue)
+		return fmt.Errorf(
+			"%w: letters would be sent back into %s while it is drained; name the queue that they came from",
+			deadletter.ErrInvalid, queue,
+		)
 	}
 	if err := d.targets.Allow(deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Origin}); err != nil {
 		return fmt.Errorf("%w: origin: %w", deadletter.ErrInvalid, err)
@@ -168,9 +199,14 @@ func (d *Drains) reserve(key [2]string) error {
 	case d.stopped:
 		return fmt.Errorf("%w: dlo is stopping", deadletter.ErrUnavailable)
 	case taken && one != nil:
-		return fmt.Errorf("%w: %s is being drained already, by %s", deadletter.ErrConflict, deadletter.Visible(key[1]), one.ID)
+		return fmt.Errorf(
+			"%w: %s is being drained already, by %s", deadletter.ErrConflict, deadletter.Visible(key[1]), one.ID,
+		)
 	case taken:
-		return fmt.Errorf("%w: what an earlier drain of %s left open is being closed; try again in a moment", deadletter.ErrConflict, deadletter.Visible(key[1]))
+		return fmt.Errorf(
+			"%w: what an earlier drain of %s left open is being closed; try again in a moment", deadletter.ErrConflict,
+			deadletter.Visible(key[1]),
+		)
 	}
 	d.busy[key] = nil
 	return nil
@@ -190,7 +226,9 @@ func (d *Drains) Stop(ctx context.Context, by deadletter.Principal, id string) e
 	if err != nil || one == nil {
 		return err
 	}
-	if err := d.store.Record(ctx, deadletter.Once(deadletter.ActDrainStopped, by.Name, "", one.targets()...)); err != nil {
+	if err := d.store.Record(
+		ctx, deadletter.Once(deadletter.ActDrainStopped, by.Name, "", one.targets()...),
+	); err != nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		one.stopper = ""
@@ -210,7 +248,11 @@ func (d *Drains) claimStop(by deadletter.Principal, id string) (*drain, error) {
 		return nil, deadletter.NoSuch("drain %s", deadletter.Visible(deadletter.Cut(id, 40)))
 	}
 	one := d.list[i]
-	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{Broker: one.Broker, VHost: one.VHost, Queue: one.Queue}); err != nil {
+	if err := deadletter.Allow(by, deadletter.VerbDrain, deadletter.Origin{
+		Broker: one.Broker,
+		VHost:  one.VHost,
+		Queue:  one.Queue,
+	}); err != nil {
 		return nil, err
 	}
 	switch {

@@ -37,14 +37,20 @@ func (d *Drains) resolve(ctx context.Context) error {
 	for _, name := range open {
 		i := slices.IndexFunc(d.brokers, func(b Broker) bool { return b.Name == name.Broker })
 		if i < 0 || d.brokers[i].VHost != name.VHost {
-			d.log.Warn("stored letters may still be in a queue whose broker is not in the configuration", "broker", name.Broker, "vhost", name.VHost, "queue", name.Queue)
+			d.log.Warn(
+				"stored letters may still be in a queue whose broker is not in the configuration", "broker",
+				name.Broker, "vhost", name.VHost, "queue", name.Queue,
+			)
 			continue
 		}
 		if slices.Contains(d.brokers[i].Inboxes, name.Queue) {
 			continue // the session of the inbox itself begins by closing the window
 		}
 		if slices.Contains(d.brokers[i].Drained, name.Queue) {
-			d.log.Warn("an inbox has moved to another entry of its broker; letters that were stored before may be stored again, and are held", "broker", name.Broker, "queue", name.Queue)
+			d.log.Warn(
+				"an inbox has moved to another entry of its broker; letters that were stored before may be stored again, and are held",
+				"broker", name.Broker, "queue", name.Queue,
+			)
 			continue
 		}
 		key := [2]string{d.brokers[i].Place, name.Queue}
@@ -61,8 +67,14 @@ func (d *Drains) resolve(ctx context.Context) error {
 			if err != nil || d.ctx.Err() != nil {
 				return
 			}
-			detail := fmt.Sprintf("queue %s of broker %s: the letters that an interrupted drain had stored are now out of the queue; the rest stays there", deadletter.Visible(name.Queue), name.Broker)
-			act := deadletter.Once(deadletter.ActDrainResolved, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetQueue, Name: name.Queue})
+			detail := fmt.Sprintf(
+				"queue %s of broker %s: the letters that an interrupted drain had stored are now out of the queue; the rest stays there",
+				deadletter.Visible(name.Queue), name.Broker,
+			)
+			act := deadletter.Once(deadletter.ActDrainResolved, deadletter.Service.Name, detail, deadletter.Target{
+				Kind: deadletter.TargetQueue,
+				Name: name.Queue,
+			})
 			if err := d.store.Record(context.Background(), act); err != nil {
 				d.log.Error("audit", "err", err)
 			}

@@ -20,7 +20,8 @@ func (d *Drains) begin(ctx context.Context, i int, key [2]string, one *drain) er
 	}
 	d.running.Add(1) // from now on, dlo does not stop before the drain has ended, so that the audit records the end
 	now := d.now()
-	d.number = max(d.number+1, now.UnixMilli()) // this number is always new, so that the audit never contains the same id twice
+	// this number is always new, so that the audit never contains the same id twice
+	d.number = max(d.number+1, now.UnixMilli())
 	one.ID, one.StartedAt = "D-"+strconv.FormatInt(d.number, 36), now
 	d.mu.Unlock()
 	asked := "until it is empty"
@@ -78,10 +79,17 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 		ended.State, ended.Why = deadletter.DrainDone, "the queue is empty"
 	}
 	ended.EndedAt = d.now()
-	d.log.Info("drain ended", "drain", ended.ID, "broker", ended.Broker, "queue", ended.Queue, "state", ended.State, "letters", ended.Taken, "why", ended.Why)
+	d.log.Info(
+		"drain ended", "drain", ended.ID, "broker", ended.Broker, "queue", ended.Queue, "state", ended.State, "letters",
+		ended.Taken, "why", ended.Why,
+	)
 	end := deadletter.Act{
-		Kind: deadletter.ActDrainEnded, Actor: deadletter.Service.Name, Detail: ended.words(fmt.Sprintf("%s, %d letters taken: %s", ended.State, ended.Taken, ended.Why)),
-		Targets: ended.targets(), Asked: cmp.Or(ended.Asked, ended.Taken), Done: ended.Taken,
+		Kind:    deadletter.ActDrainEnded,
+		Actor:   deadletter.Service.Name,
+		Detail:  ended.words(fmt.Sprintf("%s, %d letters taken: %s", ended.State, ended.Taken, ended.Why)),
+		Targets: ended.targets(),
+		Asked:   cmp.Or(ended.Asked, ended.Taken),
+		Done:    ended.Taken,
 	}
 	if err := d.store.Record(context.Background(), end); err != nil {
 		d.log.Error("audit", "err", err)
@@ -98,5 +106,8 @@ func (o *drain) words(text string) string {
 }
 
 func (o *drain) targets() []deadletter.Target {
-	return []deadletter.Target{{Kind: deadletter.TargetDrain, Name: o.ID}, {Kind: deadletter.TargetQueue, Name: o.Queue}}
+	return []deadletter.Target{
+		{Kind: deadletter.TargetDrain, Name: o.ID},
+		{Kind: deadletter.TargetQueue, Name: o.Queue},
+	}
 }

@@ -62,7 +62,9 @@ func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	store.first = func() {
 		stop()
 		for { // repeated until the stop has an effect
-			if _, err := d.Start(t.Context(), somebody, deadletter.DrainRequest{Queue: "other"}); errors.Is(err, deadletter.ErrUnavailable) {
+			if _, err := d.Start(
+				t.Context(), somebody, deadletter.DrainRequest{Queue: "other"},
+			); errors.Is(err, deadletter.ErrUnavailable) {
 				return
 			}
 		}
@@ -72,7 +74,9 @@ func TestADrainThatMeetsAStopHasAnEnd(t *testing.T) {
 	store.mu.Lock()
 	defer store.mu.Unlock()
 	all := strings.Join(store.kinds, ", ")
-	if started, ended := strings.Count(all, "drain started"), strings.Count(all, "drain ended"); started == 0 || started != ended {
+	if started, ended := strings.Count(
+		all, "drain started",
+	), strings.Count(all, "drain ended"); started == 0 || started != ended {
 		t.Errorf("the audit has %s", all)
 	}
 }

@@ -31,7 +31,10 @@ func (s *site) drop(ctx context.Context, kind, name string) error {
 // failure. It has the lowest priority, so that a policy that cures the failure takes precedence
 // over it. On a real site, the faulty policy may have any priority.
 func (s *site) policy(ctx context.Context, kind, name, queue string, definition map[string]any) error {
-	body := map[string]any{"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0, "definition": definition}
+	body := map[string]any{
+		"pattern": "^" + strings.ReplaceAll(queue, ".", `\.`) + "$", "apply-to": "queues", "priority": 0,
+		"definition": definition,
+	}
 	return s.Do(ctx, "PUT", s.apiPath(kind, name), body, nil)
 }
 
@@ -69,7 +72,10 @@ func (s *site) publishOne(ctx context.Context, queue, body string, headers map[s
 		headers = map[string]any{} // the API does not accept null (3.10.8)
 	}
 	err := s.Do(ctx, "POST", s.apiPath("exchanges", "amq.default")+"/publish", map[string]any{
-		"routing_key": queue, "payload": body, "payload_encoding": "string", "properties": map[string]any{"delivery_mode": 2, "message_id": body, "headers": headers},
+		"routing_key":      queue,
+		"payload":          body,
+		"payload_encoding": "string",
+		"properties":       map[string]any{"delivery_mode": 2, "message_id": body, "headers": headers},
 	}, &answer)
 	if err == nil && !answer.Routed {
 		return fmt.Errorf("there is no queue %s", queue)
@@ -87,7 +93,9 @@ func (s *site) take(ctx context.Context, queue string, n int, handled bool) (int
 	var list []struct {
 		Bytes int `json:"payload_bytes"`
 	}
-	err := s.Do(ctx, "POST", s.apiPath("queues", queue)+"/get", map[string]any{"count": n, "ackmode": mode, "encoding": "auto", "truncate": 16}, &list)
+	err := s.Do(ctx, "POST", s.apiPath("queues", queue)+"/get", map[string]any{
+		"count": n, "ackmode": mode, "encoding": "auto", "truncate": 16,
+	}, &list)
 	return len(list), err
 }
 
@@ -98,7 +106,8 @@ func (s *site) cutConnections(ctx context.Context, named string) (int, error) {
 	list, err := s.Connections(ctx)
 	n := 0
 	for _, c := range list {
-		if strings.Contains(c.Client.Name, named) && s.Do(ctx, "DELETE", "/api/connections/"+url.PathEscape(c.Name), nil, nil) == nil {
+		if strings.Contains(c.Client.Name, named) &&
+			s.Do(ctx, "DELETE", "/api/connections/"+url.PathEscape(c.Name), nil, nil) == nil {
 			n++
 		}
 	}

@@ -48,7 +48,10 @@ func Clean(ctx context.Context, api API, name string) error {
 		return err
 	}
 	if len(list) > 0 {
-		return fmt.Errorf("%w: vhost %s has connections: a drill works there, or was killed a moment ago; try again in a minute", deadletter.ErrConflict, name)
+		return fmt.Errorf(
+			"%w: vhost %s has connections: a drill works there, or was killed a moment ago; try again in a minute",
+			deadletter.ErrConflict, name,
+		)
 	}
 	return errors.Join(s.remove(ctx), os.RemoveAll(folderOf(name)))
 }

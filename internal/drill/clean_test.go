@@ -17,7 +17,10 @@ func TestOnlyWhatADrillHasMadeIsLeft(t *testing.T) {
 		list := into.(*[]struct {
 			Name string `json:"name"`
 		})
-		names := []string{"/", "dlo-drill-abcdefghij", "dlo-drill-", "dlo-drill-of-the-team", "dlo-drill-abcdefghijk", "my-dlo-drill-abcdefghij"}
+		names := []string{
+			"/", "dlo-drill-abcdefghij", "dlo-drill-", "dlo-drill-of-the-team", "dlo-drill-abcdefghijk",
+			"my-dlo-drill-abcdefghij",
+		}
 		if path == "/api/users" {
 			names = []string{"guest", "dlo-drill-abcdefghij", "dlo-drill-klmnopqrst"}
 		}
@@ -52,7 +55,9 @@ func TestADrillThatWorksIsNotCleaned(t *testing.T) {
 		t.Errorf("%v, asked %v", err, api.asked)
 	}
 	working, api.asked = false, nil
-	want := []string{"GET /api/vhosts/" + name + "/connections", "DELETE /api/vhosts/" + name, "DELETE /api/users/" + name}
+	want := []string{
+		"GET /api/vhosts/" + name + "/connections", "DELETE /api/vhosts/" + name, "DELETE /api/users/" + name,
+	}
 	if err := Clean(t.Context(), api, name); err != nil {
 		t.Error(err)
 	}

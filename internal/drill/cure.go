@@ -66,7 +66,9 @@ func (s *site) command(ctx context.Context, words []string) error {
 		if err != nil || !json.Valid([]byte(definition)) {
 			return fmt.Errorf("a command that cannot be read: %s", strings.Join(words, " "))
 		}
-		return s.Do(ctx, "PUT", s.apiPath("policies", at(7)), map[string]any{"pattern": at(8), "apply-to": at(6), "priority": priority, "definition": json.RawMessage(definition)}, nil)
+		return s.Do(ctx, "PUT", s.apiPath("policies", at(7)), map[string]any{
+			"pattern": at(8), "apply-to": at(6), "priority": priority, "definition": json.RawMessage(definition),
+		}, nil)
 	case at(0) == "set_permissions" && len(words) >= 7:
 		return s.grant(ctx, at(3), rights{at(4), at(5), at(6)})
 	case at(0) == "set_user_tags" && at(1) == s.user:

@@ -109,10 +109,15 @@ func (g *ground) run(ctx context.Context, list []Failure) (rows []Row, err error
 func failuresNamed(only []string) ([]Failure, error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(failures, func(f Failure) bool { return f.Name == name }) {
-			return nil, fmt.Errorf("%w: there is no failure %s; dlo drill --list has their names", deadletter.ErrInvalid, deadletter.Visible(name))
+			return nil, fmt.Errorf(
+				"%w: there is no failure %s; dlo drill --list has their names", deadletter.ErrInvalid,
+				deadletter.Visible(name),
+			)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) }), nil
+	return slices.DeleteFunc(
+		slices.Clone(failures), func(f Failure) bool { return len(only) > 0 && !slices.Contains(only, f.Name) },
+	), nil
 }
 
 // skippedRows returns a row for each failure that the drill skips. These are the failures that need

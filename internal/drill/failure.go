@@ -26,7 +26,8 @@ type Failure struct {
 	before func(ctx context.Context, g *ground) error // prepares the failure; its time does not count
 	make   func(ctx context.Context, g *ground) error // causes the failure
 	cure   func(ctx context.Context, g *ground, told problem) error
-	mended func(ctx context.Context, g *ground) bool // reports whether the cure has taken effect; nil = the problem must be gone
+	// reports whether the cure has taken effect; nil = the problem must be gone
+	mended func(ctx context.Context, g *ground) bool
 }
 
 // sign describes how the drill expects dlo to report a failure, for example as which kind of
@@ -41,9 +42,11 @@ type sign struct {
 	also     []string // further texts that must be there
 	page     string   // text that Overview must show; "" = the title of the problem
 	status   int      // status of /readyz; 0 = 200
-	group    string   // instead of a problem: the queue whose letters need people; Overview then shows their group, and the notice shows the queue
-	quiet    bool     // true if nobody may get a notice, because dlo recovers automatically
-	exit     int      // exit code with which dlo refuses to start; 0 = dlo starts
+	// instead of a problem: the queue whose letters need people; Overview then shows their group,
+	// and the notice shows the queue
+	group string
+	quiet bool // true if nobody may get a notice, because dlo recovers automatically
+	exit  int  // exit code with which dlo refuses to start; 0 = dlo starts
 }
 
 // officeName returns the name of the dlo that should report the failure.
@@ -75,8 +78,14 @@ var NotMade = []struct {
 	Kind deadletter.ProblemKind
 	Why  string
 }{
-	{deadletter.ProblemMissing, "dlo has to be killed with letters in hand, in the middle of a commit, which would end the drill; near-limit is told before"},
-	{deadletter.ProblemBlocked, "a memory or disk alarm is one of the whole broker, and stops everybody who publishes to it"},
+	{
+		deadletter.ProblemMissing,
+		"dlo has to be killed with letters in hand, in the middle of a commit, which would end the drill; near-limit is told before",
+	},
+	{
+		deadletter.ProblemBlocked,
+		"a memory or disk alarm is one of the whole broker, and stops everybody who publishes to it",
+	},
 	{deadletter.ProblemAge, "letters have to be days old"},
 	{deadletter.ProblemDelayedRetry, "only RabbitMQ 4.3 and later have delayed retry"},
 	{deadletter.ProblemLimitsUnknown, "the management API has to be missing, which ends the drill"},

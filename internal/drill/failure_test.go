@@ -35,8 +35,10 @@ func TestEveryFailureIsWhole(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, f := range failures {
-		told := f.wants.kind != "" && f.wants.severity != "" || f.wants.group != "" || f.wants.quiet || f.wants.exit != 0
-		if f.Name == "" || seen[f.Name] || f.Does == "" || f.make == nil || !told || f.wave > lastWave || f.rule != "" && f.work == "" {
+		told := f.wants.kind != "" && f.wants.severity != "" || f.wants.group != "" || f.wants.quiet ||
+			f.wants.exit != 0
+		if f.Name == "" || seen[f.Name] || f.Does == "" || f.make == nil || !told || f.wave > lastWave ||
+			f.rule != "" && f.work == "" {
 			t.Errorf("%+v", f)
 		}
 		seen[f.Name] = true

@@ -53,7 +53,9 @@ func (f *fence) allows(method, path string) bool {
 	case parts[0] == "vhosts" && method != "GET":
 		return len(parts) == 2 && parts[1] == f.vhost && ourNames.MatchString(f.vhost)
 	}
-	return parts[1] == f.vhost && slices.Contains([]string{"vhosts", "queues", "exchanges", "bindings", "policies", "operator-policies", "permissions"}, parts[0])
+	return parts[1] == f.vhost && slices.Contains([]string{
+		"vhosts", "queues", "exchanges", "bindings", "policies", "operator-policies", "permissions",
+	}, parts[0])
 }
 
 func (f *fence) mayClose(connection string) bool {
@@ -64,9 +66,11 @@ func (f *fence) mayClose(connection string) bool {
 
 // connection is an AMQP connection as the management API lists it.
 type connection struct {
-	Name   string `json:"name"`
-	VHost  string `json:"vhost"`
-	Type   string `json:"type"` // network or direct; a direct connection is inside the broker, for example one that the API opens for each message
+	Name  string `json:"name"`
+	VHost string `json:"vhost"`
+	// network or direct; a direct connection is inside the broker, for example one that the API
+	// opens for each message
+	Type   string `json:"type"`
 	Client struct {
 		Name string `json:"connection_name"`
 	} `json:"client_properties"`

@@ -88,7 +88,10 @@ func TestOnlyConnectionsOfItsVHostAreClosed(t *testing.T) {
 	t.Parallel()
 	api := &recorder{on: func(method, _ string, _, into any) error {
 		if list, ok := into.(*[]connection); ok {
-			*list = []connection{{Name: "1.2.3.4:5 -> 6", VHost: "dlo-drill-abcdefghij"}, {Name: "foreign", VHost: "orders"}}
+			*list = []connection{
+				{Name: "1.2.3.4:5 -> 6", VHost: "dlo-drill-abcdefghij"},
+				{Name: "foreign", VHost: "orders"},
+			}
 		}
 		return nil
 	}}

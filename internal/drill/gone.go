@@ -14,17 +14,26 @@ import (
 var goneFailures = []Failure{
 	{
 		Name: "inbox-deleted", Does: "dlo's own inbox is deleted", own: "drill.inbox-deleted", cure: byItself,
-		wants: sign{kind: deadletter.ProblemInboxDeleted, severity: deadletter.SeverityPage, about: "drill.inbox-deleted"},
-		make:  func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-deleted") },
+		wants: sign{
+			kind:     deadletter.ProblemInboxDeleted,
+			severity: deadletter.SeverityPage,
+			about:    "drill.inbox-deleted",
+		},
+		make: func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-deleted") },
 		mended: func(ctx context.Context, g *ground) bool {
 			return g.site.isBound(ctx, "drill.inbox-deleted") && g.drains("drill.inbox-deleted")
 		},
 	},
 	{
 		Name: "inbox-gone", Does: "a further inbox is deleted; it is declared again", inbox: "drill.inbox-gone",
-		wants: sign{kind: deadletter.ProblemInboxNotRead, severity: deadletter.SeverityPage, about: "drill.inbox-gone", says: "there is no queue drill.inbox-gone; declare it"},
-		make:  func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-gone") },
-		cure:  func(ctx context.Context, g *ground, _ problem) error { return g.site.declare(ctx, "drill.inbox-gone") },
+		wants: sign{
+			kind:     deadletter.ProblemInboxNotRead,
+			severity: deadletter.SeverityPage,
+			about:    "drill.inbox-gone",
+			says:     "there is no queue drill.inbox-gone; declare it",
+		},
+		make: func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.inbox-gone") },
+		cure: func(ctx context.Context, g *ground, _ problem) error { return g.site.declare(ctx, "drill.inbox-gone") },
 	},
 	{
 		Name: "binding", Does: "the binding of dlo's own inbox is deleted", own: "drill.binding", cure: byItself,
@@ -35,14 +44,29 @@ var goneFailures = []Failure{
 		mended: func(ctx context.Context, g *ground) bool { return g.site.isBound(ctx, "drill.binding") },
 	},
 	{
-		Name: "exchange", Does: "the dead-letter exchange of dlo's own inbox is deleted", own: "drill.exchange", cure: byItself,
-		wants:  sign{kind: deadletter.ProblemInboxUnbound, severity: deadletter.SeverityPage, about: "drill.exchange"},
-		make:   func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "exchanges", "drill.exchange.dlx") },
+		Name:  "exchange",
+		Does:  "the dead-letter exchange of dlo's own inbox is deleted",
+		own:   "drill.exchange",
+		cure:  byItself,
+		wants: sign{kind: deadletter.ProblemInboxUnbound, severity: deadletter.SeverityPage, about: "drill.exchange"},
+		make: func(ctx context.Context, g *ground) error {
+			return g.site.drop(
+				ctx, "exchanges", "drill.exchange.dlx",
+			)
+		},
 		mended: func(ctx context.Context, g *ground) bool { return g.site.isBound(ctx, "drill.exchange") },
 	},
 	{
-		Name: "marker", Does: "the marker of an inbox is deleted, and its connection closed", own: "drill.marker", cure: byItself,
-		wants:  sign{kind: deadletter.ProblemOwnQueue, severity: deadletter.SeverityNotify, broker: entryOf("drill.marker"), says: "The marker of inbox drill.marker was gone."},
+		Name: "marker",
+		Does: "the marker of an inbox is deleted, and its connection closed",
+		own:  "drill.marker",
+		cure: byItself,
+		wants: sign{
+			kind:     deadletter.ProblemOwnQueue,
+			severity: deadletter.SeverityNotify,
+			broker:   entryOf("drill.marker"),
+			says:     "The marker of inbox drill.marker was gone.",
+		},
 		make:   func(ctx context.Context, g *ground) error { return g.site.deleteMarker(ctx, "drill.marker") },
 		mended: func(ctx context.Context, g *ground) bool { return g.drains("drill.marker") },
 	},

@@ -48,11 +48,15 @@ func (g *ground) tryFailure(ctx context.Context, f *Failure, row *Row) error {
 	if err := g.cure(ctx, f, told); err != nil {
 		return fmt.Errorf("the cure: %w", err)
 	}
-	if err := waitUntil(ctx, "the problem goes away", Limit, func() bool { return g.isCured(ctx, f, told) }); err != nil {
+	if err := waitUntil(
+		ctx, "the problem goes away", Limit, func() bool { return g.isCured(ctx, f, told) },
+	); err != nil {
 		return err
 	}
 	row.Mended = Seen{told.Cure, time.Since(cured).Seconds()}
-	if h, rang := g.pager.firstNotice(f.wants.officeName(), began, func(h heard) bool { return h.isAbout(f.wants.says) }); f.wants.quiet && rang {
+	if h, rang := g.pager.firstNotice(
+		f.wants.officeName(), began, func(h heard) bool { return h.isAbout(f.wants.says) },
+	); f.wants.quiet && rang {
 		return fmt.Errorf("nobody was to be told: %s", h.title)
 	}
 	return nil
@@ -76,7 +80,9 @@ func (s *sign) recordRefusal(row *Row, err error, began time.Time) error {
 // awaitReports waits until Overview, /readyz and the pager have all reported the failure, and
 // records each report. If that takes too long, it returns an error that names the places without a
 // report.
-func (g *ground) awaitReports(ctx context.Context, f *Failure, row *Row, began time.Time) (reported problem, err error) {
+func (g *ground) awaitReports(
+	ctx context.Context, f *Failure, row *Row, began time.Time,
+) (reported problem, err error) {
 	if f.wants.quiet {
 		row.Page, row.Ready, row.Notice = nothing, nothing, nothing
 		return reported, nil
@@ -112,7 +118,9 @@ func (g *ground) recordLook(s *sign, l look, row *Row, reported *problem, began 
 	if text, ok := s.findOnPage(l.page, *reported); ok && row.Page == unseen {
 		row.Page = Seen{text, after}
 	}
-	if h, ok := g.pager.firstNotice(s.officeName(), began, func(h heard) bool { return s.isExpected(h, *reported) }); ok && row.Notice == unseen {
+	if h, ok := g.pager.firstNotice(
+		s.officeName(), began, func(h heard) bool { return s.isExpected(h, *reported) },
+	); ok && row.Notice == unseen {
 		row.Notice = Seen{h.title, h.at.Sub(began).Seconds()}
 	}
 }
@@ -128,8 +136,10 @@ func (s *sign) readyStatus() int {
 // findProblem returns the expected problem in the answer of /readyz, and whether it is there.
 func (s *sign) findProblem(l look) (problem, bool) {
 	i := slices.IndexFunc(l.problems, func(p problem) bool {
-		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) && (s.broker == "" || p.Broker == s.broker) &&
-			(s.about == "" || p.Queue == s.about || p.Inbox == s.about) && s.containsAll(p.Title+"\n"+p.Text+"\n"+p.Cure)
+		return s.kind != "" && p.Kind == string(s.kind) && p.Severity == string(s.severity) &&
+			(s.broker == "" || p.Broker == s.broker) &&
+			(s.about == "" || p.Queue == s.about || p.Inbox == s.about) &&
+			s.containsAll(p.Title+"\n"+p.Text+"\n"+p.Cure)
 	})
 	if i < 0 {
 		return problem{}, false

@@ -14,7 +14,8 @@ const overview = `<div class="banner bad" role="alert"><svg></svg><span class="g
 func TestOverviewIsRead(t *testing.T) {
 	t.Parallel()
 	p := readPage(overview)
-	if p.verdict != "Nothing needs a person yet." || len(p.banners) != 1 || p.banners[0] != "Inbox a is not read." || len(p.groups) != 1 || p.groups[0] != (group{"orders", "boom & bang"}) {
+	if p.verdict != "Nothing needs a person yet." || len(p.banners) != 1 || p.banners[0] != "Inbox a is not read." ||
+		len(p.groups) != 1 || p.groups[0] != (group{"orders", "boom & bang"}) {
 		t.Errorf("%+v", p)
 	}
 }
@@ -25,7 +26,9 @@ func TestOverviewIsRead(t *testing.T) {
 func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	p, told := readPage(overview), problem{Title: "Inbox a is not read."}
-	for severity, counts := range map[deadletter.Severity]bool{deadletter.SeverityPage: false, deadletter.SeverityNotify: true} {
+	for severity, counts := range map[deadletter.Severity]bool{
+		deadletter.SeverityPage: false, deadletter.SeverityNotify: true,
+	} {
 		if _, ok := (&sign{severity: severity}).findOnPage(p, told); ok != counts {
 			t.Errorf("%s: %v", severity, ok)
 		}
@@ -42,8 +45,22 @@ func TestAPageThatCallsForNobodyDoesNotCount(t *testing.T) {
 // queue and each part of the text.
 func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 	t.Parallel()
-	l := look{problems: []problem{{Kind: "rights", Severity: "page", Broker: "main", Inbox: "a", Title: "Too few.", Text: "write, read", Cure: "grant"}}}
-	good := sign{kind: "rights", severity: "page", broker: "main", about: "a", says: "write", also: []string{"read", "grant"}}
+	l := look{
+		problems: []problem{
+			{
+				Kind: "rights", Severity: "page", Broker: "main", Inbox: "a", Title: "Too few.", Text: "write, read",
+				Cure: "grant",
+			},
+		},
+	}
+	good := sign{
+		kind:     "rights",
+		severity: "page",
+		broker:   "main",
+		about:    "a",
+		says:     "write",
+		also:     []string{"read", "grant"},
+	}
 	if _, ok := good.findProblem(l); !ok {
 		t.Error("it is there")
 	}
@@ -67,7 +84,15 @@ func TestAProblemIsFoundByAllThatIsWanted(t *testing.T) {
 func TestTheReport(t *testing.T) {
 	t.Parallel()
 	r := Report{Rows: []Row{
-		{Name: "a", Does: "a is made", Page: Seen{"A is\x1b wrong.", 2}, Ready: Seen{"200 a (page)", 2}, Notice: Seen{"A", 27}, Mended: Seen{"do this", 60}, Pass: true},
+		{
+			Name:   "a",
+			Does:   "a is made",
+			Page:   Seen{"A is\x1b wrong.", 2},
+			Ready:  Seen{"200 a (page)", 2},
+			Notice: Seen{"A", 27},
+			Mended: Seen{"do this", 60},
+			Pass:   true,
+		},
 		{Name: "b", Does: "b is made", Page: unseen, Ready: nothing, Notice: unseen, Mended: unseen, Why: "not told"},
 		{Name: "c", Does: "c is made", Skipped: "not an administrator"},
 	}}
@@ -89,7 +114,8 @@ FAIL  b: b is made
 SKIP  c: c is made. It is left out: not an administrator
 3 failures: 1 passed, 1 failed, 1 left out
 `
-	if out.String() != want || r.Failed() != 1 || r.Skipped() != 1 || r.Rows[1].missingPlaces() != "Overview, the pager" {
+	if out.String() != want || r.Failed() != 1 || r.Skipped() != 1 ||
+		r.Rows[1].missingPlaces() != "Overview, the pager" {
 		t.Errorf("%s%d %d %s", out.String(), r.Failed(), r.Skipped(), r.Rows[1].missingPlaces())
 	}
 }

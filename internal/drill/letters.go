@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	pages   = "dead: {severity: page, notify: [pager]}"
-	few     = 10  // number of letters in most failures
-	flood   = 600 // number of letters that trip the breaker; it looks at 500 by default, and all of them must come back before a second retry is due
+	pages = "dead: {severity: page, notify: [pager]}"
+	few   = 10 // number of letters in most failures
+	// number of letters that trip the breaker; it looks at 500 by default, and all of them must
+	// come back before a second retry is due
+	flood   = 600
 	largest = 131_000
 )
 
@@ -20,8 +22,11 @@ const (
 // cannot send them.
 var letterFailures = []Failure{
 	{
-		Name: "fails-for-ever", Does: "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued", work: "drill.fails-for-ever",
-		rule: "retry: {delays: [1s, 2s]}, " + pages, wants: needsPeople("drill.fails-for-ever"),
+		Name:  "fails-for-ever",
+		Does:  "a worker rejects each letter and each retry, under a rule that pages; it is repaired, and they are requeued",
+		work:  "drill.fails-for-ever",
+		rule:  "retry: {delays: [1s, 2s]}, " + pages,
+		wants: needsPeople("drill.fails-for-ever"),
 		make: func(ctx context.Context, g *ground) error {
 			g.startWorker("drill.fails-for-ever")
 			return g.site.publish(ctx, "drill.fails-for-ever", few, failingHeaders)
@@ -30,8 +35,11 @@ var letterFailures = []Failure{
 		mended: nobodyNeeded("drill.fails-for-ever"),
 	},
 	{
-		Name: "breaker", Does: "the same with so many letters that the breaker trips and holds their second retry back", work: "drill.breaker",
-		rule: "retry: {delays: [5s, 15s]}, " + pages, wants: needsPeople("drill.breaker"),
+		Name:  "breaker",
+		Does:  "the same with so many letters that the breaker trips and holds their second retry back",
+		work:  "drill.breaker",
+		rule:  "retry: {delays: [5s, 15s]}, " + pages,
+		wants: needsPeople("drill.breaker"),
 		before: func(ctx context.Context, g *ground) error {
 			return g.site.publish(ctx, "drill.breaker", flood, failingHeaders)
 		},
@@ -40,17 +48,29 @@ var letterFailures = []Failure{
 		mended: nobodyNeeded("drill.breaker"),
 	},
 	{
-		Name: "large-header", Does: "a letter with a header of 131,000 bytes among good ones; an edit takes it away", work: "drill.large-header",
-		rule: "retry: {delays: [1s]}, " + pages, wants: needsPeople("drill.large-header"),
-		make: makeLargeHeader, cure: cutLargeHeader,
+		Name:  "large-header",
+		Does:  "a letter with a header of 131,000 bytes among good ones; an edit takes it away",
+		work:  "drill.large-header",
+		rule:  "retry: {delays: [1s]}, " + pages,
+		wants: needsPeople("drill.large-header"),
+		make:  makeLargeHeader,
+		cure:  cutLargeHeader,
 		mended: func(ctx context.Context, g *ground) bool {
 			return g.office(mainOffice).count(ctx, "queue:drill.large-header state:requeued,settled") == few+1
 		},
 	},
 	{
-		Name: "origin-deleted", Does: "a queue is deleted with the letters in it that were sent back; they are requeued to a new one", work: "drill.origin-deleted",
-		rule: "retry: {delays: [1s]}, watch: 20s, " + pages, wants: needsPeople("drill.origin-deleted"), before: sentBack,
-		make: func(ctx context.Context, g *ground) error { return g.site.drop(ctx, "queues", "drill.origin-deleted") },
+		Name:   "origin-deleted",
+		Does:   "a queue is deleted with the letters in it that were sent back; they are requeued to a new one",
+		work:   "drill.origin-deleted",
+		rule:   "retry: {delays: [1s]}, watch: 20s, " + pages,
+		wants:  needsPeople("drill.origin-deleted"),
+		before: sentBack,
+		make: func(ctx context.Context, g *ground) error {
+			return g.site.drop(
+				ctx, "queues", "drill.origin-deleted",
+			)
+		},
 		cure: func(ctx context.Context, g *ground, _ problem) error {
 			if err := g.site.workQueue(ctx, "drill.origin-deleted"); err != nil {
 				return err
@@ -60,11 +80,18 @@ var letterFailures = []Failure{
 		mended: nobodyNeeded("drill.origin-deleted"),
 	},
 	{
-		Name: "connection-closed", Does: "all connections of dlo are closed, three times while it sends letters back", work: "drill.connection-closed", wave: waveClosed,
-		rule: "retry: {delays: [1s]}, rate: 20, " + pages, wants: sign{quiet: true, says: "is not connected"},
-		make: makeConnectionClosed, cure: quietFor,
+		Name:  "connection-closed",
+		Does:  "all connections of dlo are closed, three times while it sends letters back",
+		work:  "drill.connection-closed",
+		wave:  waveClosed,
+		rule:  "retry: {delays: [1s]}, rate: 20, " + pages,
+		wants: sign{quiet: true, says: "is not connected"},
+		make:  makeConnectionClosed,
+		cure:  quietFor,
 		mended: func(ctx context.Context, g *ground) bool {
-			return g.office(mainOffice).count(ctx, "queue:drill.connection-closed state:requeued,settled") == closedLetters
+			return g.office(mainOffice).count(
+				ctx, "queue:drill.connection-closed state:requeued,settled",
+			) == closedLetters
 		},
 	},
 }
@@ -89,7 +116,9 @@ func repairAndRequeue(queue string) func(context.Context, *ground, problem) erro
 
 // requeue immediately requeues the letters that match a query.
 func (g *ground) requeue(ctx context.Context, query string) error {
-	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0})
+	return g.office(mainOffice).post(ctx, "/api/v1/operations", map[string]any{
+		"action": "requeue", "q": query, "reason": "the drill", "hold": "0s", "canary": 0, "rate": 1000, "stop_at": 0,
+	})
 }
 
 // nobodyNeeded returns a function that checks the letters of a queue. The function reports whether
@@ -129,7 +158,9 @@ func makeLargeHeader(ctx context.Context, g *ground) error {
 	if err := g.site.publish(ctx, queue, few, nil); err != nil {
 		return err
 	}
-	if err := g.site.publishOne(ctx, queue, queue+" large", map[string]any{"x-big": strings.Repeat("e", largest)}); err != nil {
+	if err := g.site.publishOne(ctx, queue, queue+" large", map[string]any{
+		"x-big": strings.Repeat("e", largest),
+	}); err != nil {
 		return err
 	}
 	if err := g.rejectOnce(ctx, queue, few+1); err != nil {
@@ -145,7 +176,11 @@ func cutLargeHeader(ctx context.Context, g *ground, _ problem) error {
 	if len(held) != 1 {
 		return fmt.Errorf("%d letters are held, and one should be", len(held))
 	}
-	return o.post(ctx, "/api/v1/letters/"+held[0]+"/revisions", map[string]any{"headers": map[string]any{"x-big": nil}, "reason": "the drill", "requeue": true})
+	return o.post(ctx, "/api/v1/letters/"+held[0]+"/revisions", map[string]any{
+		"headers": map[string]any{"x-big": nil},
+		"reason":  "the drill",
+		"requeue": true,
+	})
 }
 
 // sentBack waits until dlo has sent letters back to their queue.
@@ -154,7 +189,10 @@ func sentBack(ctx context.Context, g *ground) error {
 	if err := g.publishRejected(ctx, queue, few); err != nil {
 		return err
 	}
-	return waitUntil(ctx, "letters are sent back", Limit/2, func() bool { return g.office(mainOffice).count(ctx, "queue:"+queue+" state:requeued") == few })
+	return waitUntil(
+		ctx, "letters are sent back", Limit/2,
+		func() bool { return g.office(mainOffice).count(ctx, "queue:"+queue+" state:requeued") == few },
+	)
 }
 
 func makeConnectionClosed(ctx context.Context, g *ground) error {

@@ -23,7 +23,9 @@ const readyWait = time.Minute
 func (g *ground) createFiles() error {
 	secret := make([]byte, 32)
 	rand.Read(secret)
-	if err := os.WriteFile(filepath.Join(g.folder, "secret"), []byte("whsec_"+base64.StdEncoding.EncodeToString(secret)), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(g.folder, "secret"), []byte("whsec_"+base64.StdEncoding.EncodeToString(secret)), 0o600,
+	); err != nil {
 		return err
 	}
 	return os.Mkdir(filepath.Join(g.folder, "schemas"), 0o700)
@@ -73,7 +75,10 @@ func (g *ground) open(ctx context.Context, name, config string) error {
 		return l.status == 200 && len(l.problems) == 0
 	})
 	if l := o.lastLook(); err != nil && len(l.problems) > 0 {
-		return fmt.Errorf("something is wrong before anything was done: %s %s %s", l.problems[0].Title, l.problems[0].Text, l.problems[0].Cure)
+		return fmt.Errorf(
+			"something is wrong before anything was done: %s %s %s", l.problems[0].Title, l.problems[0].Text,
+			l.problems[0].Cure,
+		)
 	}
 	return err
 }
@@ -88,7 +93,9 @@ func (g *ground) entry(name, more string) string {
 // options of the configured URL.
 func (g *ground) amqp() string {
 	u := g.o.AMQP
-	u.User, u.Path, u.RawPath = url.UserPassword(g.site.user, g.site.password), "/"+g.site.vhost, "/"+url.PathEscape(g.site.vhost)
+	u.User, u.Path, u.RawPath = url.UserPassword(
+		g.site.user, g.site.password,
+	), "/"+g.site.vhost, "/"+url.PathEscape(g.site.vhost)
 	return u.String()
 }
 
@@ -111,7 +118,8 @@ default: {retry: {delays: [1h]}, dead: {severity: page, notify: [pager]}}
 channels:
   pager: {webhook: {url: %q, secret_file: %q}, allow_private: true}
   broken: {webhook: {url: %q, secret_file: %q}, allow_private: true}
-%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url+"/"+name, filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
+%s`, filepath.Join(g.folder, name+".db"), filepath.Join(g.folder, "schemas"), entries, g.pager.url+"/"+name,
+		filepath.Join(g.folder, "secret"), g.pager.url+"/broken", filepath.Join(g.folder, "secret"), more)
 }
 
 // mainConfig returns the configuration of the main dlo.
@@ -122,7 +130,9 @@ func (g *ground) mainConfig(list []Failure) string {
 			inboxes = append(inboxes, f.inbox)
 		}
 		if f.own != "" {
-			entries += g.entry(entryOf(f.own), fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", f.own, f.own))
+			entries += g.entry(
+				entryOf(f.own), fmt.Sprintf("exchange: %s.dlx, inboxes: [%s], annotations: \"\"", f.own, f.own),
+			)
 		}
 		if f.rule != "" {
 			rules += fmt.Sprintf("  - {name: %s, match: {queue: %s}, %s}\n", f.Name, f.work, f.rule)

@@ -193,7 +193,9 @@ func (o *office) count(ctx context.Context, query string) int {
 // letters returns the ids of the newest letters that match a query, at most 50.
 func (o *office) letters(ctx context.Context, query string) (ids []string) {
 	var answer struct{ Letters []struct{ ID string } }
-	if _, text := o.get(ctx, "/api/v1/letters?limit=50&q="+url.QueryEscape(query)); json.Unmarshal(text, &answer) != nil {
+	if _, text := o.get(
+		ctx, "/api/v1/letters?limit=50&q="+url.QueryEscape(query),
+	); json.Unmarshal(text, &answer) != nil {
 		return nil
 	}
 	for _, l := range answer.Letters {

@@ -17,7 +17,11 @@ import (
 var officeFailures = []Failure{
 	{
 		Name: "renamed", Does: "a broker has another name in the configuration, and letters wait", wants: sign{
-			office: "renamed", kind: deadletter.ProblemBrokerUnknown, severity: deadletter.SeverityPage, broker: "before", says: "belong",
+			office:   "renamed",
+			kind:     deadletter.ProblemBrokerUnknown,
+			severity: deadletter.SeverityPage,
+			broker:   "before",
+			says:     "belong",
 		},
 		before: beforeRenamed,
 		make:   func(ctx context.Context, g *ground) error { return g.startRenamed(ctx, "name: after") },
@@ -25,7 +29,11 @@ var officeFailures = []Failure{
 	},
 	{
 		Name: "second-dlo", Does: "two dlo read the same inbox; the first is stopped", wants: sign{
-			office: "second", kind: deadletter.ProblemInboxNotRead, severity: deadletter.SeverityPage, about: "drill.second-dlo", says: "another",
+			office:   "second",
+			kind:     deadletter.ProblemInboxNotRead,
+			severity: deadletter.SeverityPage,
+			about:    "drill.second-dlo",
+			says:     "another",
 		},
 		before: func(ctx context.Context, g *ground) error {
 			return g.open(ctx, "first", g.config("first", g.entry("first", ownInbox("drill.second-dlo")), ""))
@@ -42,7 +50,9 @@ var officeFailures = []Failure{
 			return g.open(ctx, "locked", g.config("locked", g.entry("locked", ownInbox("drill.store-locked")), ""))
 		},
 		make: func(ctx context.Context, g *ground) error {
-			if err := os.Symlink(filepath.Join(g.folder, "locked.db"), filepath.Join(g.folder, "linked.db")); err != nil {
+			if err := os.Symlink(
+				filepath.Join(g.folder, "locked.db"), filepath.Join(g.folder, "linked.db"),
+			); err != nil {
 				return err
 			}
 			_, err := g.start(ctx, "linked", g.config("linked", g.entry("locked", ownInbox("drill.store-locked")), ""))
@@ -50,8 +60,13 @@ var officeFailures = []Failure{
 		},
 	},
 	{
-		Name: "disk", Does: "the disk of the store has less room than disk.stop_below asks for; it is lowered", wants: sign{
-			office: "disk", kind: deadletter.ProblemDisk, severity: deadletter.SeverityPage, says: "the disk is nearly full",
+		Name: "disk",
+		Does: "the disk of the store has less room than disk.stop_below asks for; it is lowered",
+		wants: sign{
+			office:   "disk",
+			kind:     deadletter.ProblemDisk,
+			severity: deadletter.SeverityPage,
+			says:     "the disk is nearly full",
 		},
 		make: func(ctx context.Context, g *ground) error { return g.startWithDisk(ctx, ", stop_below: 1000000GiB") },
 		cure: func(ctx context.Context, g *ground, _ problem) error {
@@ -62,31 +77,59 @@ var officeFailures = []Failure{
 		},
 	},
 	{
-		Name: "near-limit", Does: "letters of an inbox whose delivery limit is accepted have used up half of it", cure: byItself, wants: sign{
-			office: "near", kind: deadletter.ProblemNearLimit, severity: deadletter.SeverityPage, about: "drill.near-limit",
+		Name: "near-limit",
+		Does: "letters of an inbox whose delivery limit is accepted have used up half of it",
+		cure: byItself,
+		wants: sign{
+			office:   "near",
+			kind:     deadletter.ProblemNearLimit,
+			severity: deadletter.SeverityPage,
+			about:    "drill.near-limit",
 		},
 		before: beforeNearLimit,
 		make: func(ctx context.Context, g *ground) error {
-			_, err := g.start(ctx, "near", g.config("near", g.entry("near", ownInbox("drill.near-limit")+", accept_limited: [drill.near-limit]"), ""))
+			_, err := g.start(
+				ctx, "near",
+				g.config(
+					"near", g.entry("near", ownInbox("drill.near-limit")+", accept_limited: [drill.near-limit]"), "",
+				),
+			)
 			return err
 		},
 		mended: func(ctx context.Context, g *ground) bool { return g.office("near").count(ctx, "") == few },
 	},
 	{
-		Name: "waiter", Does: "the queue in which letters wait for a retry is there with other properties; it is deleted", wants: sign{
-			office: "waiter", kind: deadletter.ProblemWaiter, severity: deadletter.SeverityNotify, says: waitQueue + " exists with other properties",
+		Name: "waiter",
+		Does: "the queue in which letters wait for a retry is there with other properties; it is deleted",
+		wants: sign{
+			office:   "waiter",
+			kind:     deadletter.ProblemWaiter,
+			severity: deadletter.SeverityNotify,
+			says:     waitQueue + " exists with other properties",
 		},
 		before: func(ctx context.Context, g *ground) error { return g.site.declare(ctx, waitQueue) },
 		make: func(ctx context.Context, g *ground) error {
-			_, err := g.start(ctx, "waiter", g.config("waiter", g.entry("waiter", ownInbox("drill.waiter")), "rules: [{name: waits, match: {}, retry: {delays: [3m], waiter: wait-queue}, "+pages+"}]\n"))
+			_, err := g.start(
+				ctx, "waiter",
+				g.config(
+					"waiter", g.entry("waiter", ownInbox("drill.waiter")),
+					"rules: [{name: waits, match: {}, retry: {delays: [3m], waiter: wait-queue}, "+pages+"}]\n",
+				),
+			)
 			return err
 		},
 		cure: func(ctx context.Context, g *ground, _ problem) error { return g.site.drop(ctx, "queues", waitQueue) },
 	},
 	{
-		Name: "notices", Does: "the receiver of a channel takes nothing; it takes everything again", work: "drill.notices",
-		rule:  "retry: {delays: []}, dead: {severity: page, notify: [broken]}",
-		wants: sign{kind: deadletter.ProblemNotices, severity: deadletter.SeverityPage, says: "do not get through to broken"},
+		Name: "notices",
+		Does: "the receiver of a channel takes nothing; it takes everything again",
+		work: "drill.notices",
+		rule: "retry: {delays: []}, dead: {severity: page, notify: [broken]}",
+		wants: sign{
+			kind:     deadletter.ProblemNotices,
+			severity: deadletter.SeverityPage,
+			says:     "do not get through to broken",
+		},
 		make: func(ctx context.Context, g *ground) error {
 			g.pager.rejectBroken(true)
 			return g.publishRejected(ctx, "drill.notices", 1)
@@ -121,7 +164,9 @@ func beforeRenamed(ctx context.Context, g *ground) error {
 		return err
 	}
 	o := g.office("renamed")
-	if err := waitUntil(ctx, "the inbox is read", readyWait, func() bool { return o.lastLook().inboxes["drill.renamed"] }); err != nil {
+	if err := waitUntil(
+		ctx, "the inbox is read", readyWait, func() bool { return o.lastLook().inboxes["drill.renamed"] },
+	); err != nil {
 		return err
 	}
 	if err := g.site.declare(ctx, "drill.renamed.work", "x-dead-letter-exchange", "drill.renamed.dlx"); err != nil {

@@ -58,7 +58,13 @@ func (p *pager) take(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	p.heard = append(p.heard, heard{at: time.Now(), office: strings.TrimPrefix(r.URL.Path, "/"), typ: notice.Type, title: notice.Data.Title, queue: notice.Data.Facts["queue"]})
+	p.heard = append(p.heard, heard{
+		at:     time.Now(),
+		office: strings.TrimPrefix(r.URL.Path, "/"),
+		typ:    notice.Type,
+		title:  notice.Data.Title,
+		queue:  notice.Data.Facts["queue"],
+	})
 	rw.WriteHeader(http.StatusNoContent)
 }
 

@@ -19,7 +19,12 @@ func TestThePagerKnowsWhoTells(t *testing.T) {
 	defer p.server.Close()
 	began := time.Now()
 	tell := func(path string) int {
-		answer, err := http.Post(p.url+path, "application/json", strings.NewReader(`{"type":"notice.problem","data":{"title":"Inbox a is not read.","facts":{"queue":"a"}}}`))
+		answer, err := http.Post(
+			p.url+path, "application/json",
+			strings.NewReader(
+				`{"type":"notice.problem","data":{"title":"Inbox a is not read.","facts":{"queue":"a"}}}`,
+			),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +39,8 @@ func TestThePagerKnowsWhoTells(t *testing.T) {
 	if tell("/second") != http.StatusNoContent || tell("/broken") != http.StatusServiceUnavailable {
 		t.Error("only broken refuses")
 	}
-	if !rang("second", began) || rang("main", began) || rang("broken", began) || rang("second", time.Now().Add(time.Minute)) {
+	if !rang("second", began) || rang("main", began) || rang("broken", began) ||
+		rang("second", time.Now().Add(time.Minute)) {
 		t.Errorf("%+v", p.heard)
 	}
 	p.rejectBroken(false)

@@ -115,11 +115,17 @@ func (r *Report) Write(out io.Writer) error {
 			name string
 			seen Seen
 		}{{"Overview", row.Page}, {"/readyz", row.Ready}, {"notice", row.Notice}, {"mended", row.Mended}} {
-			line := fmt.Sprintf("      %-9s%6s  %s", place.name, place.seen.delayText(), deadletter.Visible(deadletter.Cut(place.seen.Says, maxShown)))
+			line := fmt.Sprintf(
+				"      %-9s%6s  %s", place.name, place.seen.delayText(),
+				deadletter.Visible(deadletter.Cut(place.seen.Says, maxShown)),
+			)
 			fmt.Fprintln(out, strings.TrimRight(line, " "))
 		}
 	}
-	_, err := fmt.Fprintf(out, "%d failures: %d passed, %d failed, %d left out\n", len(r.Rows), len(r.Rows)-r.Failed()-r.Skipped(), r.Failed(), r.Skipped())
+	_, err := fmt.Fprintf(
+		out, "%d failures: %d passed, %d failed, %d left out\n", len(r.Rows), len(r.Rows)-r.Failed()-r.Skipped(),
+		r.Failed(), r.Skipped(),
+	)
 	return err
 }
 

@@ -54,10 +54,20 @@ func newSite(ctx context.Context, api API, vhost, user, password string) (*site,
 		return nil, err
 	}
 	name := "dlo-drill-" + strings.ToLower(rand.Text()[:10])
-	s := &site{fence: &fence{api: api, vhost: name, user: name}, name: name, password: rand.Text(), caller: who.Name, admin: strings.Contains(string(who.Tags), "administrator"), made: vhost == ""}
+	s := &site{
+		fence:    &fence{api: api, vhost: name, user: name},
+		name:     name,
+		password: rand.Text(),
+		caller:   who.Name,
+		admin:    strings.Contains(string(who.Tags), "administrator"),
+		made:     vhost == "",
+	}
 	switch {
 	case !s.admin && s.made:
-		return nil, fmt.Errorf("%w. Somebody else can make what the drill needs:\n%s\nThen give the drill the vhost, and the URL of the API with that user:\n  dlo drill --vhost %s --management-file FILE\nWhat takes an administrator is left out then", ErrNotAdmin, s.commands(), name)
+		return nil, fmt.Errorf(
+			"%w. Somebody else can make what the drill needs:\n%s\nThen give the drill the vhost, and the URL of the API with that user:\n  dlo drill --vhost %s --management-file FILE\nWhat takes an administrator is left out then",
+			ErrNotAdmin, s.commands(), name,
+		)
 	case !s.admin:
 		s.user, s.password = user, password
 	}
@@ -70,7 +80,10 @@ func newSite(ctx context.Context, api API, vhost, user, password string) (*site,
 
 // commands returns the commands that create the vhost and the user of a drill.
 func (s *site) commands() string {
-	return fmt.Sprintf("  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'", s.vhost)
+	return fmt.Sprintf(
+		"  rabbitmqctl add_vhost %[1]s\n  rabbitmqctl add_user %[1]s   # it asks for a password\n  rabbitmqctl set_user_tags %[1]s policymaker\n  rabbitmqctl set_permissions -p %[1]s %[1]s '.*' '.*' '.*'",
+		s.vhost,
+	)
 }
 
 // checkEmpty returns an error if the vhost contains anything. It is used for a vhost that the drill
@@ -88,12 +101,18 @@ func (s *site) checkEmpty(ctx context.Context) error {
 			if kind == "exchanges" && (o.Name == "" || strings.HasPrefix(o.Name, "amq.")) {
 				continue
 			}
-			return fmt.Errorf("%w: vhost %s has %s, for example %s. The drill works in an empty one only", ErrNotEmpty, deadletter.Visible(s.vhost), kind, deadletter.Visible(o.Name))
+			return fmt.Errorf(
+				"%w: vhost %s has %s, for example %s. The drill works in an empty one only", ErrNotEmpty,
+				deadletter.Visible(s.vhost), kind, deadletter.Visible(o.Name),
+			)
 		}
 	}
 	list, err := s.Connections(ctx)
 	if err == nil && len(list) > 0 {
-		err = fmt.Errorf("%w: vhost %s has connections, for example %s", ErrNotEmpty, deadletter.Visible(s.vhost), deadletter.Visible(list[0].Name))
+		err = fmt.Errorf(
+			"%w: vhost %s has connections, for example %s", ErrNotEmpty, deadletter.Visible(s.vhost),
+			deadletter.Visible(list[0].Name),
+		)
 	}
 	return err
 }
@@ -111,7 +130,9 @@ func (s *site) apiPath(kind string, names ...string) string {
 // build creates the vhost and the user of the drill, and gives the user rights in this vhost.
 func (s *site) build(ctx context.Context) error {
 	if s.made {
-		if err := s.Do(ctx, "PUT", s.apiPath("vhosts"), map[string]string{"description": "made by dlo drill, which removes it; dlo drill --clean does so too"}, nil); err != nil {
+		if err := s.Do(ctx, "PUT", s.apiPath("vhosts"), map[string]string{
+			"description": "made by dlo drill, which removes it; dlo drill --clean does so too",
+		}, nil); err != nil {
 			return err
 		}
 	}

@@ -23,10 +23,14 @@ import (
 // queue is resumed.
 var storeFailures = []Failure{
 	{
-		Name: "store-restored", Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
+		Name: "store-restored",
+		Does: "a copy of the store is put back, and letters were sent and received since; people requeue some of the held letters and discard the others",
 		wants: sign{
-			office: "restored", kind: deadletter.ProblemStoreRestored, severity: deadletter.SeverityPage,
-			says: fmt.Sprintf("%d letters were received that are not in this copy", few), also: []string{fmt.Sprintf("are held: %d.", 2*few)},
+			office:   "restored",
+			kind:     deadletter.ProblemStoreRestored,
+			severity: deadletter.SeverityPage,
+			says:     fmt.Sprintf("%d letters were received that are not in this copy", few),
+			also:     []string{fmt.Sprintf("are held: %d.", 2*few)},
 		},
 		before: beforeStoreRestored,
 		make: func(ctx context.Context, g *ground) error {
@@ -35,13 +39,18 @@ var storeFailures = []Failure{
 			}
 			return g.startResumed(ctx, "restored")
 		},
-		cure: decideRestored, mended: nothingHeld,
+		cure:   decideRestored,
+		mended: nothingHeld,
 	},
 	{
-		Name: "store-unproved", Does: "the mark of the store in the broker and the note beside its file are deleted; people say that the store is current",
+		Name: "store-unproved",
+		Does: "the mark of the store in the broker and the note beside its file are deleted; people say that the store is current",
 		wants: sign{
-			office: "unproved", kind: deadletter.ProblemStoreUnproved, severity: deadletter.SeverityPage, broker: "unproved",
-			says: "nothing proves that this store is current",
+			office:   "unproved",
+			kind:     deadletter.ProblemStoreUnproved,
+			severity: deadletter.SeverityPage,
+			broker:   "unproved",
+			says:     "nothing proves that this store is current",
 		},
 		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "unproved") },
 		make: func(ctx context.Context, g *ground) error {
@@ -62,9 +71,13 @@ var storeFailures = []Failure{
 		},
 	},
 	{
-		Name: "store-other", Does: "the file of the store is taken away, and dlo begins a new one in its place; the note that is left is removed",
+		Name: "store-other",
+		Does: "the file of the store is taken away, and dlo begins a new one in its place; the note that is left is removed",
 		wants: sign{
-			office: "other", kind: deadletter.ProblemStoreOther, severity: deadletter.SeverityNotify, says: "was written for another store",
+			office:   "other",
+			kind:     deadletter.ProblemStoreOther,
+			severity: deadletter.SeverityNotify,
+			says:     "was written for another store",
 		},
 		before: func(ctx context.Context, g *ground) error {
 			if err := g.open(ctx, "other", g.storeConfig("other")); err != nil {
@@ -82,10 +95,15 @@ var storeFailures = []Failure{
 		cure: removeNamed,
 	},
 	{
-		Name: "broker-replaced", Does: "the mark of the store in the broker is deleted, and the markers of its inbox, as in a broker that was restored", cure: byItself,
+		Name: "broker-replaced",
+		Does: "the mark of the store in the broker is deleted, and the markers of its inbox, as in a broker that was restored",
+		cure: byItself,
 		wants: sign{
-			office: "replaced", kind: deadletter.ProblemBrokerReplaced, severity: deadletter.SeverityNotify, broker: "replaced",
-			says: "has no mark of this store any more",
+			office:   "replaced",
+			kind:     deadletter.ProblemBrokerReplaced,
+			severity: deadletter.SeverityNotify,
+			broker:   "replaced",
+			says:     "has no mark of this store any more",
 		},
 		before: func(ctx context.Context, g *ground) error { return g.haveSent(ctx, "replaced") },
 		make: func(ctx context.Context, g *ground) error {
@@ -102,7 +120,8 @@ var storeFailures = []Failure{
 		},
 	},
 	{
-		Name: "progress", Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed",
+		Name: "progress",
+		Does: "what is sent cannot be noted beside the store, as a folder is in the way; it is removed",
 		wants: sign{
 			office: "unnoted", kind: deadletter.ProblemNoProgress, severity: deadletter.SeverityNotify,
 			says: "progress note beside the store cannot be written",
@@ -148,7 +167,10 @@ func (g *ground) noteOf(name string) (string, error) {
 
 // storeConfig returns the configuration of a dlo that sends each letter back after a second.
 func (g *ground) storeConfig(name string) string {
-	return g.config(name, g.entry(name, ownInbox("drill."+name)), "rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n")
+	return g.config(
+		name, g.entry(name, ownInbox("drill."+name)),
+		"rules: [{name: soon, match: {}, retry: {delays: [1s]}, "+pages+"}]\n",
+	)
 }
 
 // workOf returns the name of a work queue. The dlo with the given name sends letters back to this
@@ -173,7 +195,9 @@ func (g *ground) haveSent(ctx context.Context, name string) error {
 	if err := g.publishRejected(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	if err := waitUntil(ctx, "letters wait", readyWait, func() bool { return g.office(name).count(ctx, "state:scheduled") == few }); err != nil {
+	if err := waitUntil(
+		ctx, "letters wait", readyWait, func() bool { return g.office(name).count(ctx, "state:scheduled") == few },
+	); err != nil {
 		return err
 	}
 	return g.stop(name)
@@ -188,7 +212,9 @@ func (g *ground) sendBack(ctx context.Context, name string, sent int) error {
 	if err := g.handleMessages(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	return waitUntil(ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent })
+	return waitUntil(
+		ctx, "it is recorded", readyWait, func() bool { return g.office(name).count(ctx, "state:requeued") == sent },
+	)
 }
 
 // handleMessages takes and acknowledges messages of a queue, until it has handled n of them.
@@ -307,16 +333,22 @@ func decideRestored(ctx context.Context, g *ground, _ problem) error {
 		return err
 	}
 	o := g.office(name)
-	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "requeue", "q": ofCopy, "first": few, "reason": "the drill", "hold": "0s", "canary": 0}); err != nil {
+	if err := o.post(ctx, "/api/v1/operations", map[string]any{
+		"action": "requeue", "q": ofCopy, "first": few, "reason": "the drill", "hold": "0s", "canary": 0,
+	}); err != nil {
 		return err
 	}
 	if err := g.handleMessages(ctx, workOf(name), few); err != nil {
 		return err
 	}
-	if err := waitUntil(ctx, "it is recorded", readyWait, func() bool { return o.count(ctx, "state:requeued") == few }); err != nil {
+	if err := waitUntil(
+		ctx, "it is recorded", readyWait, func() bool { return o.count(ctx, "state:requeued") == few },
+	); err != nil {
 		return err
 	}
-	if err := o.post(ctx, "/api/v1/operations", map[string]any{"action": "discard", "q": ofCopy, "reason": "the drill"}); err != nil {
+	if err := o.post(ctx, "/api/v1/operations", map[string]any{
+		"action": "discard", "q": ofCopy, "reason": "the drill",
+	}); err != nil {
 		return err
 	}
 	return g.expectNothingSent(ctx, name)

@@ -22,7 +22,9 @@ func TestOnlyANoteOfTheDrillIsRemoved(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := removeNamed(t.Context(), g, problem{Cure: `If this store was put there on purpose, remove that file: rm "` + file + `"`})
+		err := removeNamed(t.Context(), g, problem{
+			Cure: `If this store was put there on purpose, remove that file: rm "` + file + `"`,
+		})
 		if _, there := os.Stat(file); (err == nil) != removed || errors.Is(there, os.ErrNotExist) != removed {
 			t.Errorf("%s: %v, %v", file, err, there)
 		}

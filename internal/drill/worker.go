@@ -44,7 +44,8 @@ func (g *ground) startWorker(queue string) *worker {
 func (w *worker) takeBatch(ctx context.Context, s *site) {
 	w.round.Lock()
 	defer w.round.Unlock()
-	n, _ := s.take(ctx, w.queue, workBatch, w.repaired) // the error is ignored, because a failure may have deleted the queue
+	// the error is ignored, because a failure may have deleted the queue
+	n, _ := s.take(ctx, w.queue, workBatch, w.repaired)
 	if w.repaired {
 		w.handled.Add(int64(n))
 	}

@@ -13,7 +13,10 @@ func Conventions() []string {
 
 // Found returns the names of those conventions that find a failure in the given headers.
 func Found(headers deadletter.Table) []string {
-	r := &reading{Properties: deadletter.Properties{Headers: headers}, mask: func(_, text string) (string, bool) { return text, false }}
+	r := &reading{
+		Properties: deadletter.Properties{Headers: headers},
+		mask:       func(_, text string) (string, bool) { return text, false },
+	}
 	var names []string
 	for _, c := range conventions {
 		if _, found := c.read(r); found {

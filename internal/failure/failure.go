@@ -61,7 +61,9 @@ var conventions = []convention{
 // MessageType, ID, Service and Version are masked. A value from one header never shows text that is
 // masked in another header. Queues, exchanges, routing keys and times are not masked, because they
 // decide where a letter goes.
-func Read(p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool)) deadletter.Failure {
+func Read(
+	p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool),
+) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
 	}

@@ -85,7 +85,8 @@ func (f *folder) readChunk() {
 	from := f.at
 	for f.at < len(f.src) {
 		r, size := utf8.DecodeRuneInString(f.src[f.at:])
-		if (r == '\'' || r == '’') && f.at > from && endsWord(f.src[:f.at]) && beginsWord(f.src[f.at+size:]) { // an apostrophe inside a word, as in "can't"
+		// an apostrophe inside a word, as in "can't"
+		if (r == '\'' || r == '’') && f.at > from && endsWord(f.src[:f.at]) && beginsWord(f.src[f.at+size:]) {
 			f.at += size
 			continue
 		}
@@ -159,7 +160,8 @@ func (f *folder) addPiece(k kind, text string) {
 		}
 	case varies:
 		before := f.lastPiece()
-		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] { // for example "Fri, 20 Nov 2026"
+		// for example "Fri, 20 Nov 2026"
+		for before >= 0 && f.out[before].kind == word && calendar[f.out[before].text] {
 			f.out = f.out[:before]
 			before = f.lastPiece()
 		}
@@ -204,11 +206,15 @@ func (f *folder) text() string {
 }
 
 // calendar contains the names of months and weekdays, in the spelling that is usual in times.
-var calendar = wordSet("Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+var calendar = wordSet(
+	"Jan Feb Mar Apr May Jun Jul Aug Sep Sept Oct Nov Dec January February March April June July August September October November December Mon Tue Wed Thu Fri Sat Sun Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
+)
 
 // units contains words that may follow a number. They are removed together with the number, because
 // the same amount can be written in different units.
-var units = wordSet("ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z")
+var units = wordSet(
+	"ns us µs μs ms s sec secs second seconds m min mins minute minutes h hr hrs hour hours d day days millis milliseconds millisecond microseconds nanoseconds b B kB KB MB GB TB KiB MiB GiB TiB byte bytes AM PM am pm UTC GMT CET CEST EST EDT PST PDT Z",
+)
 
 func wordSet(words string) map[string]bool {
 	m := map[string]bool{}

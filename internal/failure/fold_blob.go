@@ -12,7 +12,9 @@ import (
 // "charge": "ch_17"} becomes {card_declined}. An incomplete blob extends to the end of the text.
 func (f *folder) readBlob() bool {
 	open := f.src[f.at]
-	rest := strings.TrimLeftFunc(f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	rest := strings.TrimLeftFunc(
+		f.src[f.at+1:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) },
+	)
 	if rest == "" {
 		return false
 	}

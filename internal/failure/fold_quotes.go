@@ -20,7 +20,15 @@ import (
 
 // quotes contains the pairs of opening and closing quotes. Some opening quotes have two closing
 // quotes. For example, Ruby before 3.4 opens with a backquote and closes with an apostrophe.
-var quotes = [...]struct{ open, shut, also rune }{{'"', '"', 0}, {'\'', '\'', 0}, {'`', '`', '\''}, {'“', '”', 0}, {'„', '“', '”'}, {'‘', '’', 0}, {'«', '»', 0}}
+var quotes = [...]struct{ open, shut, also rune }{
+	{'"', '"', 0},
+	{'\'', '\'', 0},
+	{'`', '`', '\''},
+	{'“', '”', 0},
+	{'„', '“', '”'},
+	{'‘', '’', 0},
+	{'«', '»', 0},
+}
 
 func isQuote(r rune) bool { return strings.ContainsRune("\"'`“”„‘’«»", r) }
 
@@ -98,10 +106,15 @@ func (f *folder) wordBefore() string {
 
 // naming contains words that say what a quoted name next to them stands for. For example, the word
 // "column" says that the name is that of a column.
-var naming = wordSet("column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin")
+var naming = wordSet(
+	"column columns table relation field fields property properties attribute parameter argument param constraint index view sequence function method procedure class type interface module package schema database enum variable operator trigger role namespace option setting header template queue exchange reading member tag command trait annotation directive keyword identifier symbol import export plugin",
+)
 
 // saying contains words that may follow a quoted name but never a quoted value.
-var saying = []string{"is required", "is not defined", "is not a function", "is not allowed", "is undefined", "is null", "must be", "must not", "must have", "cannot be null", "cannot be blank", "can't be blank", "may not be null", "should not be"}
+var saying = []string{
+	"is required", "is not defined", "is not a function", "is not allowed", "is undefined", "is null", "must be",
+	"must not", "must have", "cannot be null", "cannot be blank", "can't be blank", "may not be null", "should not be",
+}
 
 func saysName(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), 64)], " ")

@@ -30,7 +30,8 @@ func foldOnce(c string) string {
 	}
 	var b []byte
 	put := func(folded string) {
-		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 { // 10-20 is one value, and so is 1.2.3
+		// 10-20 is one value, and so is 1.2.3
+		if n := len(b); folded[0] == '#' && n >= 2 && b[n-2] == '#' && strings.IndexByte(joints, b[n-1]) >= 0 {
 			b = b[:n-2]
 		}
 		b = append(b, folded...)
@@ -76,7 +77,9 @@ func foldOnce(c string) string {
 		return "#"
 	case folded != "" && folded[0] == '#' && units[folded[1:]]: // for example 30s
 		return "#"
-	case strings.HasPrefix(folded, "P") && strings.ContainsRune(folded, '#') && strings.Trim(folded, "PTDHMSYW#.") == "": // for example PT30S
+	case strings.HasPrefix(folded, "P") && strings.ContainsRune(folded, '#') &&
+		strings.Trim(folded, "PTDHMSYW#.") == "":
+		// for example PT30S
 		return "#"
 	}
 	return folded
@@ -225,12 +228,16 @@ func ipv6(c string) bool {
 // the kinds of characters change more often than in any name. If the chunk begins with a word,
 // encodedLength returns 0, and foldOnce continues after that word.
 func encodedLength(c, first string) int {
-	if isWord(first) && (len(first) >= 4 || strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) { // a word such as ch_ or upload/, but not the Ab of Ab/cD+
+	// a word such as ch_ or upload/, but not the Ab of Ab/cD+
+	if isWord(first) && (len(first) >= 4 ||
+		strings.ToLower(first) == first && len(first) < len(c) && strings.IndexByte("-_.", c[len(first)]) >= 0) {
 		return 0
 	}
 	joined, of, changes, numbers, upper, lower := 1, 0, 0, 0, 0, 0
 	end := 0
-	for ; end < len(c) && end < maxChunk; end++ { // only the beginning decides; otherwise, a long chunk would be scanned again from each of its segments
+	// only the beginning decides; otherwise, a long chunk would be scanned again from each of its
+	// segments
+	for ; end < len(c) && end < maxChunk; end++ {
 		b := c[end]
 		if strings.IndexByte("+/-_.", b) >= 0 {
 			joined++
@@ -252,10 +259,12 @@ func encodedLength(c, first string) int {
 			changes++
 		}
 	}
-	if end < len(c) && c[end] == '#' || end < 16 || numbers == 0 || upper == 0 || lower == 0 || of/joined < 4 || changes*5 <= of {
+	if end < len(c) && c[end] == '#' || end < 16 || numbers == 0 || upper == 0 || lower == 0 || of/joined < 4 ||
+		changes*5 <= of {
 		return 0
 	}
-	for end >= maxChunk && end < len(c) && (strings.IndexByte("+/-_.", c[end]) >= 0 || c[end] < 0x80 && (isLetter(c[end]) || isDigit(c[end]))) {
+	for end >= maxChunk && end < len(c) &&
+		(strings.IndexByte("+/-_.", c[end]) >= 0 || c[end] < 0x80 && (isLetter(c[end]) || isDigit(c[end]))) {
 		end++
 	}
 	return end
@@ -288,7 +297,9 @@ func isWord(s string) bool {
 		if i > 1 && upper == i && kindOf(s[i]) == 'a' { // for example WRDbv
 			return false
 		}
-		if i > 0 && changesKind(s[i-1], s[i]) && s[i:] != "Id" && (i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') { // for example vxuZw
+		// for example vxuZw
+		if i > 0 && changesKind(s[i-1], s[i]) && s[i:] != "Id" &&
+			(i+2 >= len(s) || kindOf(s[i+1]) != 'a' || kindOf(s[i+2]) != 'a') {
 			return false
 		}
 	}

@@ -24,11 +24,13 @@ const (
 // nothing.
 func Frames(stack string) []string {
 	s, rust := sections{}, false
-	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // an empty line, so that the last line also has a next line
+	// an empty line, so that the last line also has a next line
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "")
 	for i, line := range all[:len(all)-1] {
 		line = line[:min(len(line), maxLine)]
 		t := strings.TrimSpace(line)
-		if was := rust; s.beginException(t) || was && strings.HasPrefix(t, "at ") { // this line is the position of the previous frame
+		// this line is the position of the previous frame
+		if was := rust; s.beginException(t) || was && strings.HasPrefix(t, "at ") {
 			rust = false
 			continue
 		}
@@ -127,7 +129,8 @@ func (s *sections) add(f frame) {
 		return
 	}
 	f.name = deadletter.Cut(f.name, maxFrame)
-	if i := slices.Index(*at, f.name); f.python && i >= 0 { // if a Python frame is repeated, only its innermost position counts
+	// if a Python frame is repeated, only its innermost position counts
+	if i := slices.Index(*at, f.name); f.python && i >= 0 {
 		*at = slices.Delete(*at, i, i+1)
 	} else if !f.own || f.name == "" || i >= 0 { // a recursive call counts once
 		return
@@ -171,7 +174,8 @@ func framesOnly(stack string, secrets ...string) string {
 		}
 	}
 	var b strings.Builder
-	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "") // an empty line, so that the last line also has a next line
+	// an empty line, so that the last line also has a next line
+	all := append(slices.Collect(lines(stack[:min(len(stack), maxStack)])), "")
 	for i, line := range all[:len(all)-1] {
 		if _, ok := parseFrame(line[:min(len(line), maxLine)], all[i+1]); !ok {
 			continue

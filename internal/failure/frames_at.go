@@ -9,7 +9,9 @@ import (
 // in the language of the machine.
 func afterAt(t string) (string, bool) {
 	for _, at := range []string{"at ", "bei ", "à ", "en ", "em ", "в ", "w "} {
-		if rest, ok := strings.CutPrefix(t, at); ok && (at == "at " || strings.Contains(rest, "(") && !strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
+		if rest, ok := strings.CutPrefix(t, at); ok &&
+			(at == "at " || strings.Contains(rest, "(") &&
+				!strings.Contains(rest[:strings.IndexByte(rest, '(')], " ")) {
 			return strings.TrimSpace(rest), rest != ""
 		}
 	}
@@ -27,7 +29,8 @@ func atFrame(rest string) (frame, bool) {
 	switch {
 	case open < 0 && strings.Contains(strings.TrimPrefix(rest, "async "), " "): // this is a sentence and not a frame
 		return frame{}, false
-	case open < 0 && (strings.ContainsAny(rest, `/\`) || strings.HasPrefix(rest, "node:") || strings.HasPrefix(rest, "<anonymous>")):
+	case open < 0 && (strings.ContainsAny(rest, `/\`) || strings.HasPrefix(rest, "node:") ||
+		strings.HasPrefix(rest, "<anonymous>")):
 		return scriptFrame("", strings.TrimPrefix(rest, "async "))
 	case open > 0 && rest[open-1] == ' ' && strings.HasSuffix(rest, ")"):
 		return scriptFrame(rest[:open-1], rest[open+1:len(rest)-1])
@@ -42,7 +45,8 @@ func atFrame(rest string) (frame, bool) {
 	if strings.Contains(rest, "$$Lambda") { // this frame only calls the lambda, which has its own frame
 		return frame{}, true
 	}
-	rest = rest[strings.LastIndexByte(rest, '/')+1:] // for example java.base@21/java.lang.Thread.run or app//com.acme.Main.main
+	// for example java.base@21/java.lang.Thread.run or app//com.acme.Main.main
+	rest = rest[strings.LastIndexByte(rest, '/')+1:]
 	name := sourceName(rest)
 	return frame{name: name, own: name != "" && !beginsWithAny(name, dottedOthers)}, name != ""
 }
@@ -52,10 +56,13 @@ func sourceName(name string) string {
 	name, _, _ = strings.Cut(name, "[") // type arguments
 	var kept []string
 	for part := range strings.SplitSeq(name, ".") {
-		if strings.HasPrefix(part, "<>") || strings.HasPrefix(part, "$$") { // for example <>c__DisplayClass3_0 or $$Lambda$14
+		// for example <>c__DisplayClass3_0 or $$Lambda$14
+		if strings.HasPrefix(part, "<>") || strings.HasPrefix(part, "$$") {
 			continue
 		}
-		if inner, ok := strings.CutPrefix(part, "<"); ok && !strings.HasPrefix(part, "<init>") && !strings.HasPrefix(part, "<clinit>") { // for example <Handle>d__5, <Handle>b__0 or <Handle>g__Save|3_0
+		// for example <Handle>d__5, <Handle>b__0 or <Handle>g__Save|3_0
+		if inner, ok := strings.CutPrefix(part, "<"); ok && !strings.HasPrefix(part, "<init>") &&
+			!strings.HasPrefix(part, "<clinit>") {
 			outer, rest, _ := strings.Cut(inner, ">")
 			if kept = append(kept, outer); strings.HasPrefix(rest, "g__") {
 				local, _, _ := strings.Cut(rest[len("g__"):], "|")
@@ -71,7 +78,9 @@ func sourceName(name string) string {
 			part = strings.TrimPrefix(part, made)
 		}
 		if plus := strings.Index(part, "+<"); plus >= 0 { // for example Outer+<>c__DisplayClass or Outer+<Handle>d__5
-			if part = part[:plus] + "." + strings.TrimPrefix(sourceName(part[plus+1:]), "."); strings.HasSuffix(part, ".") {
+			if part = part[:plus] + "." + strings.TrimPrefix(
+				sourceName(part[plus+1:]), ".",
+			); strings.HasSuffix(part, ".") {
 				part = part[:len(part)-1]
 			}
 		}
@@ -95,7 +104,9 @@ func scriptFrame(name, at string) (frame, bool) {
 	name, _, _ = strings.Cut(name, " [as ")
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "async "), "new ")
 	path := withoutPosition(strings.TrimPrefix(at, "file://"))
-	own := !strings.HasPrefix(at, "node:") && !strings.HasPrefix(at, "internal/") && !strings.HasPrefix(at, "<anonymous>") && !strings.HasPrefix(at, "native") && !strings.HasPrefix(at, "index ") && !isForeign(path)
+	own := !strings.HasPrefix(at, "node:") && !strings.HasPrefix(at, "internal/") &&
+		!strings.HasPrefix(at, "<anonymous>") && !strings.HasPrefix(at, "native") && !strings.HasPrefix(at, "index ") &&
+		!isForeign(path)
 	if strings.HasSuffix(name, "<anonymous>") {
 		name = ""
 	}

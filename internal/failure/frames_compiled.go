@@ -55,7 +55,8 @@ func withoutClosures(name string) string {
 		}
 		end := name[i+1:]
 		for _, made := range []string{"func", "gowrap", "deferwrap", ""} {
-			if number, ok := strings.CutPrefix(end, made); ok && number != "" && strings.Trim(number, "0123456789-") == "" {
+			if number, ok := strings.CutPrefix(end, made); ok && number != "" &&
+				strings.Trim(number, "0123456789-") == "" {
 				end = ""
 				break
 			}
@@ -85,6 +86,7 @@ func rustFrame(t, next string) (frame, bool) {
 		name = name[:i]
 	}
 	name = strings.ReplaceAll(name, "::{{closure}}", "")
-	others := beginsWithAny(strings.TrimLeft(name, "<&*"), rustOthers) || !strings.Contains(name, "::") || strings.Contains(next, "/rustc/") || strings.Contains(next, "/.cargo/registry/")
+	others := beginsWithAny(strings.TrimLeft(name, "<&*"), rustOthers) || !strings.Contains(name, "::") ||
+		strings.Contains(next, "/rustc/") || strings.Contains(next, "/.cargo/registry/")
 	return frame{name: name, own: !others, rust: true}, true
 }

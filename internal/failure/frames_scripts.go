@@ -44,7 +44,8 @@ func phpFrame(t string) (frame, bool) {
 	// The file in a frame is the file that contains the call, not the file of the called function.
 	// If the consumer calls a function of a framework, the file therefore belongs to the consumer,
 	// and only the name of the function shows that the function belongs to the framework.
-	others := beginsWithAny(strings.TrimPrefix(name, `\`), phpOthers) || path == "[internal function]" && !strings.Contains(name, `\`)
+	others := beginsWithAny(strings.TrimPrefix(name, `\`), phpOthers) ||
+		path == "[internal function]" && !strings.Contains(name, `\`)
 	if !strings.ContainsAny(name, `\>:`) {
 		others = others || isForeign(path)
 		name = inFile(path, name)
@@ -58,7 +59,8 @@ func rubyFrame(t string) (frame, bool) {
 	place, name, _ := strings.Cut(t, ":in ")
 	place = strings.TrimPrefix(place, "from ")
 	path := withoutPosition(place)
-	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") { // the last condition recognises the head of a trace
+	// the last condition recognises the head of a trace
+	if path == place || len(name) < 2 || name[0] != '`' && name[0] != '\'' || strings.Contains(name, "': ") {
 		return frame{}, false
 	}
 	name = strings.TrimSuffix(name[1:], "'")
@@ -85,5 +87,8 @@ func elixirFrame(t string) (frame, bool) {
 	if i := strings.LastIndex(name, " in "); i >= 0 { // for example "anonymous fn/1 in"
 		name = name[i+len(" in "):]
 	}
-	return frame{name: name, own: !elixirOthers[app] && !strings.HasPrefix(name, ":") && !strings.Contains(path, "deps/")}, true
+	return frame{
+		name: name,
+		own:  !elixirOthers[app] && !strings.HasPrefix(name, ":") && !strings.Contains(path, "deps/"),
+	}, true
 }

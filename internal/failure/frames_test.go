@@ -69,11 +69,37 @@ func TestFrames(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"no stack", "at least one of a and b: x\nis required at home (now)\nfor sure", nil},
-		{"Java", javaStack, []string{"com.acme.orders.Stock.take", "com.acme.orders.OrderService.place", "com.acme.orders.OrderService.run", "com.acme.orders.PlaceListener.on", "com.acme.rabbit.Retry.around"}},
-		{"Scala and Kotlin", "x: y\n\tat com.acme.Stock.$anonfun$take$1(Stock.scala:12)\n\tat scala.Option.map(Option.scala:1)\n\tat com.acme.StockKt$main$1.invokeSuspend(Stock.kt:3)\n\tat com.acme.Stock.<init>(Stock.kt:3)", []string{"com.acme.Stock.take", "com.acme.StockKt$main.invokeSuspend", "com.acme.Stock.<init>"}},
-		{".NET", dotnetStack, []string{"Acme.Orders.Stock.TakeAsync", "Acme.Orders.PlaceHandler.Handle", "Acme.Orders.PlaceHandler.Handle.Save", "Acme.Orders.Saga.Run"}},
-		{".NET in German", "System.X: y\r\n   bei Acme.Stock.Take(Int32 n) in C:\\src\\Stock.cs:Zeile 42.\r\n   bei System.Linq.Enumerable.First()\r\n", []string{"Acme.Stock.Take"}},
-		{"nested classes of .NET", "   at Acme.Stock+Shelf+<Take>d__5.MoveNext()\n   at Acme.Stock+<>c.<Run>b__1_0()", []string{"Acme.Stock+Shelf.Take", "Acme.Stock.Run"}},
+		{
+			"Java",
+			javaStack,
+			[]string{
+				"com.acme.orders.Stock.take", "com.acme.orders.OrderService.place", "com.acme.orders.OrderService.run",
+				"com.acme.orders.PlaceListener.on", "com.acme.rabbit.Retry.around",
+			},
+		},
+		{
+			"Scala and Kotlin",
+			"x: y\n\tat com.acme.Stock.$anonfun$take$1(Stock.scala:12)\n\tat scala.Option.map(Option.scala:1)\n\tat com.acme.StockKt$main$1.invokeSuspend(Stock.kt:3)\n\tat com.acme.Stock.<init>(Stock.kt:3)",
+			[]string{"com.acme.Stock.take", "com.acme.StockKt$main.invokeSuspend", "com.acme.Stock.<init>"},
+		},
+		{
+			".NET",
+			dotnetStack,
+			[]string{
+				"Acme.Orders.Stock.TakeAsync", "Acme.Orders.PlaceHandler.Handle",
+				"Acme.Orders.PlaceHandler.Handle.Save", "Acme.Orders.Saga.Run",
+			},
+		},
+		{
+			".NET in German",
+			"System.X: y\r\n   bei Acme.Stock.Take(Int32 n) in C:\\src\\Stock.cs:Zeile 42.\r\n   bei System.Linq.Enumerable.First()\r\n",
+			[]string{"Acme.Stock.Take"},
+		},
+		{
+			"nested classes of .NET",
+			"   at Acme.Stock+Shelf+<Take>d__5.MoveNext()\n   at Acme.Stock+<>c.<Run>b__1_0()",
+			[]string{"Acme.Stock+Shelf.Take", "Acme.Stock.Run"},
+		},
 		{"Python", pythonStack, []string{"stock.py:take", "worker.py:handle", "worker.py:on_message"}},
 		{"Node", `Error: stock of 17
     at Stock.take (/app/dist/stock.js:42:13)
@@ -88,8 +114,16 @@ func TestFrames(t *testing.T) {
   [cause]: Error: no row
       at Db.one (/app/dist/db.js:1:1)
 }`, []string{"db.js:Db.one", "stock.js:Stock.take", "stock.js:Shelf", "orders.#.js", "main.mjs"}},
-		{"Ruby", "/app/workers/stock.rb:42:in `block (2 levels) in take': stock of 17 (RuntimeError)\n\tfrom /app/workers/stock.rb:42:in `block (2 levels) in take'\n\tfrom /usr/lib/ruby/gems/3.1.0/gems/kicks-3.0.0/lib/sneakers/worker.rb:1:in `work'\n\tfrom <internal:kernel>:187:in `loop'\n\tfrom /app/workers/order.rb:7:in `rescue in work'", []string{"stock.rb:take", "order.rb:work"}},
-		{"Ruby 3.4", "/app/workers/stock.rb:42:in 'Stock#take'\n/app/workers/order.rb:7:in 'block in Order.work'", []string{"stock.rb:Stock#take", "order.rb:Order.work"}},
+		{
+			"Ruby",
+			"/app/workers/stock.rb:42:in `block (2 levels) in take': stock of 17 (RuntimeError)\n\tfrom /app/workers/stock.rb:42:in `block (2 levels) in take'\n\tfrom /usr/lib/ruby/gems/3.1.0/gems/kicks-3.0.0/lib/sneakers/worker.rb:1:in `work'\n\tfrom <internal:kernel>:187:in `loop'\n\tfrom /app/workers/order.rb:7:in `rescue in work'",
+			[]string{"stock.rb:take", "order.rb:work"},
+		},
+		{
+			"Ruby 3.4",
+			"/app/workers/stock.rb:42:in 'Stock#take'\n/app/workers/order.rb:7:in 'block in Order.work'",
+			[]string{"stock.rb:Stock#take", "order.rb:Order.work"},
+		},
 		{"PHP", `RuntimeException: stock of 17 in /app/src/Stock.php:42
 Stack trace:
 #0 /app/src/PlaceHandler.php(20): App\Stock->take('sku-17', 1, Object(App\Place))
@@ -99,7 +133,11 @@ Stack trace:
 #4 /app/vendor/symfony/messenger/Middleware/HandleMessageMiddleware.php(152): App\PlaceHandler->__invoke(Object(App\Place))
 #5 /app/src/x.php(9): class@anonymous/app/src/x.php:12$0->run()
 #6 /app/vendor/symfony/messenger/Worker.php(1): Symfony\Component\Messenger\Worker->run()
-#7 {main}`, []string{`App\Stock->take`, `App\PlaceHandler->App\{closure}`, "functions.php:take_all", `App\PlaceHandler->__invoke`, "class->run"}},
+#7 {main}`, []string{
+			`App\Stock->take`, `App\PlaceHandler->App\{closure}`, "functions.php:take_all",
+			`App\PlaceHandler->__invoke`,
+			"class->run",
+		}},
 		{"Go", `goroutine 17 [running]:
 runtime/debug.Stack()
 	/usr/local/go/src/runtime/debug/stack.go:24 +0x5e
@@ -118,13 +156,19 @@ main.main.gowrap1()
 created by main.main in goroutine 1
 	/app/main.go:5 +0x1d
 `, []string{"stock.(*Shelf).Take", "orders.Place", "main.main"}},
-		{"Go with an error that has a stack", "no row\nmain.take\n\t/app/main.go:42\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:1", []string{"main.take"}},
+		{
+			"Go with an error that has a stack",
+			"no row\nmain.take\n\t/app/main.go:42\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:1",
+			[]string{"main.take"},
+		},
 		{"Elixir", `** (KeyError) key :sku not found in: %{}
     (stdlib 5.0) :maps.get(:sku, %{})
     (shop 0.1.0) lib/shop/stock.ex:42: Shop.Stock.take/2
     (elixir 1.15.7) lib/enum.ex:1693: Enum."-map/2-lists^map/1-1-"/2
     lib/shop/worker.ex:7: anonymous fn/1 in Shop.Worker.handle/2
-    (stdlib 5.0) gen_server.erl:1123: :gen_server.try_dispatch/4`, []string{"Shop.Stock.take/2", "Shop.Worker.handle/2"}},
+    (stdlib 5.0) gen_server.erl:1123: :gen_server.try_dispatch/4`, []string{
+			"Shop.Stock.take/2", "Shop.Worker.handle/2",
+		}},
 		{"Rust", `   0: rust_begin_unwind
              at /rustc/90b35a6239c3d8bdabc530a6a0816f7ff89a0aaf/library/std/src/panicking.rs:645:5
    1: core::panicking::panic_fmt::h1a2b3c4d5e6f7a8b
@@ -134,7 +178,11 @@ created by main.main in goroutine 1
    4: lapin::channel::Channel::run
              at /root/.cargo/registry/src/index.crates.io-6f17d22bba15001f/lapin-2.3.1/src/channel.rs:1:1
    5: main`, []string{"shop::stock::take", "<shop::orders::Place as shop::Handler>::handle"}},
-		{"a recursion counts once", strings.Repeat("\tat com.acme.Tree.walk(Tree.java:7)\n", 500) + "\tat com.acme.Main.run(Main.java:1)", []string{"com.acme.Tree.walk", "com.acme.Main.run"}},
+		{
+			"a recursion counts once",
+			strings.Repeat("\tat com.acme.Tree.walk(Tree.java:7)\n", 500) + "\tat com.acme.Main.run(Main.java:1)",
+			[]string{"com.acme.Tree.walk", "com.acme.Main.run"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +197,11 @@ created by main.main in goroutine 1
 // in another run and on another machine.
 func TestFramesOfAnotherBuild(t *testing.T) {
 	t.Parallel()
-	other := strings.NewReplacer(":42", ":57", "$3", "$9", "1044/0x0000000801", "88/0x00000008ff", "$1.run", "$2.run", "CGLIB$$0", "CGLIB$$1", "1a2b3c4d", "99ffee00", "Accessor57", "Accessor9", "20261120", "20261121", "d__5", "d__7", "3_0", "4_0", "b__0", "b__2", "line 42", "line 1").Replace
+	other := strings.NewReplacer(
+		":42", ":57", "$3", "$9", "1044/0x0000000801", "88/0x00000008ff", "$1.run", "$2.run", "CGLIB$$0", "CGLIB$$1",
+		"1a2b3c4d", "99ffee00", "Accessor57", "Accessor9", "20261120", "20261121", "d__5", "d__7", "3_0", "4_0", "b__0",
+		"b__2", "line 42", "line 1",
+	).Replace
 	for _, stack := range []string{javaStack, dotnetStack, pythonStack} {
 		if diff := cmp.Diff(failure.Frames(stack), failure.Frames(other(stack))); diff != "" || stack == other(stack) {
 			t.Errorf("(-this +other):\n%s", diff)
@@ -158,7 +210,10 @@ func TestFramesOfAnotherBuild(t *testing.T) {
 }
 
 func FuzzFrames(f *testing.F) {
-	for _, s := range []string{javaStack, dotnetStack, pythonStack, "at (", "at <", "#0 : (", "1: <", "a:in '", "(x) .ex:: ", "x.\n\t.go:", `File "`, "Caused by:"} {
+	for _, s := range []string{
+		javaStack, dotnetStack, pythonStack, "at (", "at <", "#0 : (", "1: <", "a:in '", "(x) .ex:: ", "x.\n\t.go:",
+		`File "`, "Caused by:",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, stack string) {

@@ -63,7 +63,9 @@ func head(stack string) (typ, message string) {
 }
 
 // dotNetWrappers lists .NET exceptions that do nothing but wrap another exception.
-var dotNetWrappers = map[string]bool{"System.AggregateException": true, "System.Reflection.TargetInvocationException": true}
+var dotNetWrappers = map[string]bool{
+	"System.AggregateException": true, "System.Reflection.TargetInvocationException": true,
+}
 
 // Head splits the text of an error, as lists show it, into its type and its message. The type is
 // the beginning of the text, or "" if the text names no type.
@@ -155,5 +157,6 @@ func isType(name string) bool {
 		return false
 	}
 	ends := []string{"Error", "Exception", "Fault", "Failure", "Interrupt", "Timeout", "Exit", "Warning"}
-	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(short, end) }) || spaces > 0 && short[0] >= 'A' && short[0] <= 'Z'
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(short, end) }) ||
+		spaces > 0 && short[0] >= 'A' && short[0] <= 'Z'
 }

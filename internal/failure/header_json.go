@@ -3,7 +3,9 @@ package failure
 import "encoding/json"
 
 const (
-	maxJSON  = 256 << 10 // maximum number of bytes of JSON in a header; all headers of a message fit into one frame, by default 128 KiB
+	// maximum number of bytes of JSON in a header; all headers of a message fit into one frame, by
+	// default 128 KiB
+	maxJSON  = 256 << 10
 	maxDepth = 64
 )
 

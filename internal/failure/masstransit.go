@@ -15,7 +15,8 @@ import (
 // dead-letter.
 func (r *reading) massTransit() (f deadletter.Failure, found bool) {
 	address := r.text("MT-Fault-InputAddress")
-	if address == "" && !r.hasHeader("MT-Fault-ExceptionType") && !r.hasHeader("MT-Fault-Message") && !r.hasHeader("MT-Reason") {
+	if address == "" && !r.hasHeader("MT-Fault-ExceptionType") && !r.hasHeader("MT-Fault-Message") &&
+		!r.hasHeader("MT-Reason") {
 		return f, false
 	}
 	r.setError(&f, r.header("MT-Fault-ExceptionType"), r.header("MT-Fault-Message"), r.header("MT-Fault-StackTrace"))

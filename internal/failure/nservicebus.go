@@ -22,7 +22,9 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 	if at := strings.LastIndexByte(f.Queue, '@'); at > 0 {
 		f.Queue = f.Queue[:at]
 	}
-	f.Attempts = cmp.Or(r.number("NServiceBus.DelayedRetries"), r.number("NServiceBus.Retries"), r.number("NServiceBus.FLRetries"))
+	f.Attempts = cmp.Or(
+		r.number("NServiceBus.DelayedRetries"), r.number("NServiceBus.Retries"), r.number("NServiceBus.FLRetries"),
+	)
 	f.FailedAt = timeNServiceBus(r.text("NServiceBus.TimeOfFailure"))
 	f.Service, f.ID = r.label("NServiceBus.ProcessingEndpoint"), r.label("NServiceBus.MessageId")
 	return f, true

@@ -8,8 +8,12 @@ const Plain = "headers"
 
 // plainHeaders lists the headers in which consumers describe errors, the most specific first.
 var plainHeaders = struct{ messages, types []string }{
-	messages: []string{"x-error-message", "x-exception-message", "x-error", "error-message", "exception-message", "error"},
-	types:    []string{"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type"},
+	messages: []string{
+		"x-error-message", "x-exception-message", "x-error", "error-message", "exception-message", "error",
+	},
+	types: []string{
+		"x-error-class", "x-error-type", "x-exception-type", "x-exception-class", "exception-type", "error-type",
+	},
 }
 
 func (r *reading) plainFailure() (f deadletter.Failure, found bool) {

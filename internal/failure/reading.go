@@ -122,5 +122,7 @@ func (r *reading) setError(f *deadletter.Failure, typ, message, stack part) {
 	case f.Type == "" && f.Message == "":
 		f.Type, f.Message = head(f.Stack)
 	}
-	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(f.Message, maxMessage), deadletter.Cut(f.Stack, maxStack)
+	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(
+		f.Message, maxMessage,
+	), deadletter.Cut(f.Stack, maxStack)
 }

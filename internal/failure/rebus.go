@@ -24,7 +24,9 @@ func (r *reading) rebus() (f deadletter.Failure, found bool) {
 	}
 	f.Stack, _ = r.maskPart(r.header(details))
 	f.Type, f.Message = rebusHead(f.Stack)
-	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(f.Message, maxMessage), deadletter.Cut(f.Stack, maxStack)
+	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(
+		f.Message, maxMessage,
+	), deadletter.Cut(f.Stack, maxStack)
 	f.Queue, f.ID = r.place(source), r.label("rbs2-msg-id")
 	f.Attempts = cmp.Or(r.number("rbs2-delivery-count"), r.number("rbs2-defer-count"))
 	return f, true

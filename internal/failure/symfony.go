@@ -13,7 +13,8 @@ import (
 // type and the message of the exception.
 func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
-	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp + "SentToFailureTransportStamp", stamp + "BusNameStamp"
+	const details, redelivery, sent, bus = stamp + "ErrorDetailsStamp", stamp + "RedeliveryStamp", stamp +
+		"SentToFailureTransportStamp", stamp + "BusNameStamp"
 	if !r.hasHeader(details) && !r.hasHeader(redelivery) && !r.hasHeader(sent) && !r.hasHeader(bus) {
 		return f, false
 	}
@@ -24,7 +25,11 @@ func (r *reading) symfony() (f deadletter.Failure, found bool) {
 		}
 	}
 	if newestOf(r.text(details), &failed) {
-		r.setError(&f, part{details, jsonText(failed.ExceptionClass)}, part{details, jsonText(failed.ExceptionMessage)}, part{details, jsonText(failed.FlattenException.Trace)})
+		r.setError(&f, part{details, jsonText(failed.ExceptionClass)}, part{
+			details, jsonText(failed.ExceptionMessage),
+		}, part{
+			details, jsonText(failed.FlattenException.Trace),
+		})
 	}
 	var again struct{ RetryCount, RedeliveredAt any }
 	if newestOf(r.text(redelivery), &again) {

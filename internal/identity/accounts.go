@@ -12,9 +12,12 @@ import (
 )
 
 const (
-	confirmed  = 15 * time.Minute // after the password was given, actions that need it again are permitted for this long
-	maxHashing = 2                // maximum number of passwords that are checked or hashed at the same time; each takes 19 MiB of memory
-	maxAgent   = 200              // number of bytes of a browser's User-Agent that are kept
+	// after the password was given, actions that need it again are permitted for this long
+	confirmed = 15 * time.Minute
+	// maximum number of passwords that are checked or hashed at the same time; each takes 19 MiB of
+	// memory
+	maxHashing = 2
+	maxAgent   = 200 // number of bytes of a browser's User-Agent that are kept
 )
 
 // These are the default limits of sessions (OWASP ASVS 4.0.3, 3.3.2, level 2).
@@ -28,7 +31,9 @@ type AccountStore interface {
 	Users(ctx context.Context) ([]deadletter.User, error)
 	Password(ctx context.Context, name string) (u deadletter.User, hash string, err error)
 	AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error
-	ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (stored string, err error)
+	ResetUser(
+		ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error,
+	) (stored string, err error)
 	RemoveUser(ctx context.Context, name, by string) error
 	Invited(ctx context.Context, code [32]byte) (deadletter.User, error)
 	AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error)
@@ -51,7 +56,9 @@ type Accounts struct {
 	now     func() time.Time
 	tries   throttle
 	hashing chan struct{}
-	nobody  string // hash with which the password for an unknown name is compared, so that the check takes the same time
+	// hash with which the password for an unknown name is compared, so that the check takes the
+	// same time
+	nobody string
 }
 
 // NewAccounts returns the accounts in a store, with the default limits of sessions. If the
@@ -82,7 +89,9 @@ func (e TooManyTriesError) Error() string {
 // "triesLeft" is the number of attempts that are left. The same happens if the password was changed
 // or deleted while it was being checked. After too many failed attempts, the error is a
 // TooManyTriesError.
-func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser) (secret string, triesLeft int, err error) {
+func (a *Accounts) SignIn(
+	ctx context.Context, name, password string, b Browser,
+) (secret string, triesLeft int, err error) {
 	u, verified, err := a.verify(ctx, name, password, b)
 	if err == nil {
 		secret, err = a.start(ctx, u.Name, verified, b)
@@ -99,7 +108,9 @@ func (a *Accounts) SignIn(ctx context.Context, name, password string, b Browser)
 // have another password by now, or somebody else may have the name. A caller that writes something
 // after the check must therefore write it only if the user still has this hash. Every hash has a
 // salt of its own, so no other user and no other password has the same hash.
-func (a *Accounts) verify(ctx context.Context, name, password string, b Browser) (u deadletter.User, verified string, err error) {
+func (a *Accounts) verify(
+	ctx context.Context, name, password string, b Browser,
+) (u deadletter.User, verified string, err error) {
 	nextTry, ok := a.tries.takeAttempt(name, b.Address, a.now())
 	if !ok {
 		return deadletter.User{}, "", TooManyTriesError{nextTry}
@@ -125,7 +136,9 @@ func (a *Accounts) verify(ctx context.Context, name, password string, b Browser)
 // compare reports whether the named user has the given password. It also returns the user, and the
 // hash with which it compared the password. If the user does not exist or has no password, the
 // returned user is empty.
-func (a *Accounts) compare(ctx context.Context, name, password string) (u deadletter.User, hash string, same bool, err error) {
+func (a *Accounts) compare(
+	ctx context.Context, name, password string,
+) (u deadletter.User, hash string, same bool, err error) {
 	u, hash, err = a.store.Password(ctx, name)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return deadletter.User{}, "", false, err
@@ -133,7 +146,9 @@ func (a *Accounts) compare(ctx context.Context, name, password string) (u deadle
 	if err != nil || hash == "" {
 		u, hash = deadletter.User{}, a.nobody
 	}
-	if err := a.limitHashing(ctx, func() { same = len(password) <= 4*maxPassword && samePassword(hash, password) }); err != nil {
+	if err := a.limitHashing(
+		ctx, func() { same = len(password) <= 4*maxPassword && samePassword(hash, password) },
+	); err != nil {
 		return deadletter.User{}, "", false, err
 	}
 	return u, hash, same && u.Name != "", nil
@@ -169,7 +184,12 @@ func (a *Accounts) newHash(ctx context.Context, password, name string) (hash str
 func (a *Accounts) start(ctx context.Context, name, verified string, b Browser) (secret string, err error) {
 	secret = deadletter.NewSecret()
 	idle, oldest := a.limits()
-	err = a.store.StartSession(ctx, deadletter.Session{User: name, Hash: deadletter.SecretHash(secret), Address: b.Address, Agent: deadletter.Visible(deadletter.Cut(b.Agent, maxAgent))}, verified, idle, oldest)
+	err = a.store.StartSession(ctx, deadletter.Session{
+		User:    name,
+		Hash:    deadletter.SecretHash(secret),
+		Address: b.Address,
+		Agent:   deadletter.Visible(deadletter.Cut(b.Agent, maxAgent)),
+	}, verified, idle, oldest)
 	return secret, err
 }
 
@@ -194,7 +214,8 @@ const staleWords = "give your password again"
 // too long ago, the user must enter it again before some actions.
 func (a *Accounts) principal(n deadletter.Session) known {
 	again := ""
-	if a.now().Sub(n.ConfirmedAt).Abs() >= confirmed { // the absolute value is used because the clock may have been set back
+	// the absolute value is used because the clock may have been set back
+	if a.now().Sub(n.ConfirmedAt).Abs() >= confirmed {
 		again = staleWords
 	}
 	n.Grant.Again = again
@@ -251,7 +272,9 @@ func (a *Accounts) End(ctx context.Context, user, shortName string) error {
 // ChangePassword changes the password of the user who owns a session. It ends all sessions of the
 // user and starts a new one. If the session has ended, or ends while the password is being checked,
 // the error wraps deadletter.ErrNotFound.
-func (a *Accounts) ChangePassword(ctx context.Context, secret, old, password string, b Browser) (renewed string, err error) {
+func (a *Accounts) ChangePassword(
+	ctx context.Context, secret, old, password string, b Browser,
+) (renewed string, err error) {
 	n, err := a.Session(ctx, secret)
 	if err != nil {
 		return "", err
@@ -290,9 +313,13 @@ func (a *Accounts) Add(ctx context.Context, u deadletter.User) (code string, err
 // Otherwise Reset deletes the user's password and ends the user's sessions. It returns the name of
 // the user as it is stored, and the code of an invitation. With this code, the user can choose a
 // new password.
-func (a *Accounts) Reset(ctx context.Context, name, by string, allow func(deadletter.User) error) (stored, code string, err error) {
+func (a *Accounts) Reset(
+	ctx context.Context, name, by string, allow func(deadletter.User) error,
+) (stored, code string, err error) {
 	code = deadletter.NewSecret()
-	stored, err = a.store.ResetUser(ctx, name, deadletter.SecretHash(code), a.now().Add(deadletter.InvitationLasts), by, allow)
+	stored, err = a.store.ResetUser(
+		ctx, name, deadletter.SecretHash(code), a.now().Add(deadletter.InvitationLasts), by, allow,
+	)
 	return stored, code, err
 }
 

@@ -35,19 +35,25 @@ func TestPasswords(t *testing.T) {
 		secretWord:                         "",
 	} {
 		err := checkPassword(password, "lena sato")
-		if want == "" && err != nil || want != "" && (!errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil || want != "" &&
+			(!errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", password, err, want)
 		}
 	}
 	hash := hashPassword(secretWord)
-	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || !samePassword(hash, secretWord) || samePassword(hash, secretWord+" ") || hash == hashPassword(secretWord) {
+	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || !samePassword(hash, secretWord) ||
+		samePassword(hash, secretWord+" ") || hash == hashPassword(secretWord) {
 		t.Error(hash)
 	}
 	long := strings.Repeat(secretWord+", ", 5) + "end"
-	if hash := hashPassword(long); samePassword(hash, long[:len(long)-1]) || samePassword(hash, long[:72]) || samePassword(hash, long[:64]) || !samePassword(hash, long) {
+	if hash := hashPassword(long); samePassword(hash, long[:len(long)-1]) || samePassword(hash, long[:72]) ||
+		samePassword(hash, long[:64]) || !samePassword(hash, long) {
 		t.Error("a part of a long password is enough")
 	}
-	for _, wrong := range []string{"", "plain", "$argon2id$v=19$m=19456,t=2,p=1$$", "$argon2i$v=19$m=19456,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=999999999,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=0,t=0,p=0$YWFh$YWFh"} {
+	for _, wrong := range []string{
+		"", "plain", "$argon2id$v=19$m=19456,t=2,p=1$$", "$argon2i$v=19$m=19456,t=2,p=1$YWFh$YWFh",
+		"$argon2id$v=19$m=999999999,t=2,p=1$YWFh$YWFh", "$argon2id$v=19$m=0,t=0,p=0$YWFh$YWFh",
+	} {
 		if samePassword(wrong, "") || samePassword(wrong, secretWord) {
 			t.Errorf("%q is a password", wrong)
 		}
@@ -106,7 +112,9 @@ func TestTries(t *testing.T) {
 		}
 		tries.takeAttempt([]string{"lena", "LENA"}[i%2], "192.0.2.1", now)
 	}
-	if again, ok := tries.takeAttempt("Lena", "192.0.2.1", now.Add(time.Minute)); ok || !again.Equal(now.Add(triesWithin)) {
+	if again, ok := tries.takeAttempt(
+		"Lena", "192.0.2.1", now.Add(time.Minute),
+	); ok || !again.Equal(now.Add(triesWithin)) {
 		t.Errorf("%t, again at %s", ok, again)
 	}
 	if n, _ := tries.attemptsLeft("lena", "192.0.2.2", now); n != triesOfName {

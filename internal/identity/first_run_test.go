@@ -18,7 +18,12 @@ func TestTheFirstUserHasAllRights(t *testing.T) {
 		"admin": everything,
 		"Admin": everything,
 		"ADMİN": {Role: deadletter.RoleViewer},
-		"aDmin": {Role: deadletter.RoleAdmin, Reveal: true, Purge: true, Places: deadletter.Places{Queues: []string{"sms"}}},
+		"aDmin": {
+			Role:   deadletter.RoleAdmin,
+			Reveal: true,
+			Purge:  true,
+			Places: deadletter.Places{Queues: []string{"sms"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +52,9 @@ func TestTheFirstUserHasAllRights(t *testing.T) {
 			if _, err := a.Accept(t.Context(), newest, chosen, identity.Browser{}); err != nil {
 				t.Fatal(err)
 			}
-			if first, err := a.User(t.Context(), identity.FirstUser); err != nil || first.Grant.Words() != everything.Words() || first.Invited {
+			if first, err := a.User(
+				t.Context(), identity.FirstUser,
+			); err != nil || first.Grant.Words() != everything.Words() || first.Invited {
 				t.Errorf("%+v %v", first, err)
 			}
 			if code, err := a.FirstRun(t.Context()); err != nil || code != "" {

@@ -127,7 +127,10 @@ func (i *Identity) Of(r *http.Request) (deadletter.Principal, error) {
 		p.Grants = append(p.Grants, g.Grant)
 	}
 	if len(p.Grants) == 0 {
-		return p.Principal, fmt.Errorf("%w: dlo knows you as %s, and no grant names you%s; ask the person who runs dlo for a grant", deadletter.ErrForbidden, deadletter.Visible(p.Name), ofGroups(groups))
+		return p.Principal, fmt.Errorf(
+			"%w: dlo knows you as %s, and no grant names you%s; ask the person who runs dlo for a grant",
+			deadletter.ErrForbidden, deadletter.Visible(p.Name), ofGroups(groups),
+		)
 	}
 	return p.Principal, nil
 }
@@ -165,7 +168,9 @@ func (g Grant) covers(name string, groups []string) bool {
 		if group, ok := strings.CutPrefix(to, "group:"); ok {
 			return slices.Contains(groups, group)
 		}
-		return to == Everyone && !strings.HasPrefix(name, deadletter.TokenName) || to == name && !strings.HasPrefix(name, "user:") || to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
+		return to == Everyone && !strings.HasPrefix(name, deadletter.TokenName) ||
+			to == name && !strings.HasPrefix(name, "user:") ||
+			to == "user:"+name && !strings.HasPrefix(name, deadletter.TokenName)
 	})
 }
 
@@ -311,7 +316,10 @@ func (p Proxy) person(h http.Header) (known, []string, error) {
 		}
 	}
 	if name == "" {
-		return known{}, nil, fmt.Errorf("%w: the proxy did not send the header %s; programs send a token of dlo in the header Authorization, as Bearer", deadletter.ErrSignIn, p.User)
+		return known{}, nil, fmt.Errorf(
+			"%w: the proxy did not send the header %s; programs send a token of dlo in the header Authorization, as Bearer",
+			deadletter.ErrSignIn, p.User,
+		)
 	}
 	if deadletter.UnfilledName(name) {
 		return unknown("the proxy calls you %s, which looks like a variable that it did not fill in; "+
@@ -365,9 +373,12 @@ func (p Proxy) groups(h http.Header) ([]string, error) {
 	var list []string
 	for group := range strings.SplitSeq(strings.Join(values, ""), ",") {
 		switch group = strings.TrimSpace(group); {
-		case group == "", strings.HasPrefix(group, "{http."): // Caddy sends the name of a header that the sign-in did not set
+		case group == "", strings.HasPrefix(group, "{http."):
+			// Caddy sends the name of a header that the sign-in did not set
 		case len(group) > maxName || !isVisible(group):
-			return nil, fmt.Errorf("a group in the header %s has to be at most %d bytes of visible UTF-8", p.Groups, maxName)
+			return nil, fmt.Errorf(
+				"a group in the header %s has to be at most %d bytes of visible UTF-8", p.Groups, maxName,
+			)
 		case deadletter.UnfilledName(group):
 			return nil, fmt.Errorf("the group %s in the header %s looks like a variable that the proxy did not fill in; "+
 				"let it send no such header for people without groups", deadletter.Visible(group), p.Groups)
@@ -376,7 +387,9 @@ func (p Proxy) groups(h http.Header) ([]string, error) {
 		}
 	}
 	if len(list) > maxGroups {
-		return nil, fmt.Errorf("the header %s has %d groups, and %d are allowed; let the proxy send fewer", p.Groups, len(list), maxGroups)
+		return nil, fmt.Errorf(
+			"the header %s has %d groups, and %d are allowed; let the proxy send fewer", p.Groups, len(list), maxGroups,
+		)
 	}
 	slices.Sort(list)
 	return slices.Compact(list), nil

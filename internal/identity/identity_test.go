@@ -28,7 +28,12 @@ const good = "dlo_0123456789"
 
 func newIdentity() *Identity {
 	return New(Options{
-		Proxy:  Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}, User: "X-Forwarded-User", Email: "X-Forwarded-Email", Groups: "X-Forwarded-Groups"},
+		Proxy: Proxy{
+			From:   []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+			User:   "X-Forwarded-User",
+			Email:  "X-Forwarded-Email",
+			Groups: "X-Forwarded-Groups",
+		},
 		Tokens: kept{deadletter.SecretHash(good): {Name: "ci", Grant: deadletter.Grant{Role: deadletter.RoleOperator}}},
 		Grants: []Grant{
 			{To: []string{"group:payments", "group:ops"}, Grant: deadletter.Grant{Role: deadletter.RoleOperator}},
@@ -59,45 +64,264 @@ func TestWho(t *testing.T) {
 		err     error
 		says    string
 	}{
-		"user":                 {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x, payments"}, "bob operator", nil, ""},
-		"e-mail":               {"", []string{"X-Forwarded-User", "a1b2", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
-		"both":                 {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com", "X-Forwarded-Groups", "ops"}, "ana@example.com operator; admin, purge", nil, ""},
-		"other scripts":        {"", []string{"X-Forwarded-User", "Łucja 樹"}, "Łucja 樹 editor", nil, ""},
-		"IPv6":                 {"[::1]:4", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
-		"IPv4 in IPv6":         {"[::ffff:10.1.2.3]:4", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com"}, "ana@example.com admin, purge", nil, ""},
-		"500 groups":           {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(500) + ",ops"}, "bob operator", nil, ""},
-		"a prefix of grants":   {"", []string{"X-Forwarded-User", "user:Łucja 樹"}, "", deadletter.ErrForbidden, "no grant names you"},
-		"a group as user":      {"", []string{"X-Forwarded-User", "group:ops"}, "", deadletter.ErrForbidden, "no grant names you"},
-		"no grant":             {"", []string{"X-Forwarded-User", "bob"}, "", deadletter.ErrForbidden, "dlo knows you as bob, and no grant names you (your proxy sends no groups)"},
-		"no grant of a group":  {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "a,b,a"}, "", deadletter.ErrForbidden, "or one of your 2 groups"},
-		"too many groups":      {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(2001)}, "", deadletter.ErrSignIn, "has 2001 groups"},
-		"no user":              {"", []string{"X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "did not send the header X-Forwarded-User"},
-		"empty user":           {"", []string{"X-Forwarded-User", " ", "X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "did not send"},
-		"user twice":           {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "2 times"},
-		"e-mail twice":         {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Email", "bob", "X-Forwarded-Email", "ana@example.com"}, "", deadletter.ErrSignIn, "2 times"},
-		"groups twice":         {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x", "X-Forwarded-Groups", "ops"}, "", deadletter.ErrSignIn, "2 times"},
-		"hidden":               {"", []string{"X-Forwarded-User", "ana@example.com\u202e"}, "", deadletter.ErrSignIn, "visible UTF-8"},
-		"not UTF-8":            {"", []string{"X-Forwarded-User", "ana\xff"}, "", deadletter.ErrSignIn, "visible UTF-8"},
-		"a user of 4 KiB":      {"", []string{"X-Forwarded-User", strings.Repeat("ana@example.com ", 256)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
-		"an e-mail of 4 KiB":   {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", strings.Repeat("ana@example.com ", 256)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
-		"a group of 4 KiB":     {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "payments," + strings.Repeat("o", 4096)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
-		"long":                 {"", []string{"X-Forwarded-User", strings.Repeat("a", 257)}, "", deadletter.ErrSignIn, "at most 256 bytes"},
-		"dlo":                  {"", []string{"X-Forwarded-User", "DLO"}, "", deadletter.ErrSignIn, "keeps for itself"},
-		"local":                {"", []string{"X-Forwarded-User", "local"}, "", deadletter.ErrSignIn, "keeps for itself"},
-		"a token's name":       {"", []string{"X-Forwarded-User", "token:ci"}, "", deadletter.ErrSignIn, "keeps for itself"},
-		"a variable of Caddy":  {"", []string{"X-Forwarded-User", "ana@example.com", "X-Forwarded-Email", "{http.reverse_proxy.header.X-Auth-Request-Email}"}, "", deadletter.ErrSignIn, "did not fill in"},
-		"a variable of Apache": {"", []string{"X-Forwarded-User", "(null)"}, "", deadletter.ErrSignIn, "did not fill in; correct the header X-Forwarded-User"},
-		"a variable of nginx":  {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "$upstream_http_x_email"}, "", deadletter.ErrSignIn, "correct the header X-Forwarded-Email"},
-		"a group of nginx":     {"", []string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "ops, $http_x_groups"}, "", deadletter.ErrSignIn, "the group $http_x_groups in"},
-		"a stranger":           {"192.0.2.1:4", []string{"X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "open dlo through the proxy"},
-		"a stranger in front":  {"192.0.2.1:4", []string{"X-Forwarded-For", "10.0.0.1", "X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "open dlo through the proxy"},
-		"a unix socket":        {"@", []string{"X-Forwarded-User", "ana@example.com"}, "", deadletter.ErrSignIn, "open dlo through the proxy"},
+		"user": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x, payments"},
+			"bob operator",
+			nil,
+			"",
+		},
+		"e-mail": {
+			"",
+			[]string{"X-Forwarded-User", "a1b2", "X-Forwarded-Email", "ana@example.com"},
+			"ana@example.com admin, purge",
+			nil,
+			"",
+		},
+		"both": {
+			"",
+			[]string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com", "X-Forwarded-Groups", "ops"},
+			"ana@example.com operator; admin, purge",
+			nil,
+			"",
+		},
+		"other scripts": {"", []string{"X-Forwarded-User", "Łucja 樹"}, "Łucja 樹 editor", nil, ""},
+		"IPv6": {
+			"[::1]:4",
+			[]string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com"},
+			"ana@example.com admin, purge",
+			nil,
+			"",
+		},
+		"IPv4 in IPv6": {
+			"[::ffff:10.1.2.3]:4",
+			[]string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com"},
+			"ana@example.com admin, purge",
+			nil,
+			"",
+		},
+		"500 groups": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(500) + ",ops"},
+			"bob operator",
+			nil,
+			"",
+		},
+		"a prefix of grants": {
+			"",
+			[]string{"X-Forwarded-User", "user:Łucja 樹"},
+			"",
+			deadletter.ErrForbidden,
+			"no grant names you",
+		},
+		"a group as user": {
+			"",
+			[]string{"X-Forwarded-User", "group:ops"},
+			"",
+			deadletter.ErrForbidden,
+			"no grant names you",
+		},
+		"no grant": {
+			"",
+			[]string{"X-Forwarded-User", "bob"},
+			"",
+			deadletter.ErrForbidden,
+			"dlo knows you as bob, and no grant names you (your proxy sends no groups)",
+		},
+		"no grant of a group": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "a,b,a"},
+			"",
+			deadletter.ErrForbidden,
+			"or one of your 2 groups",
+		},
+		"too many groups": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", groups(2001)},
+			"",
+			deadletter.ErrSignIn,
+			"has 2001 groups",
+		},
+		"no user": {
+			"",
+			[]string{"X-Forwarded-Groups", "ops"},
+			"",
+			deadletter.ErrSignIn,
+			"did not send the header X-Forwarded-User",
+		},
+		"empty user": {
+			"",
+			[]string{"X-Forwarded-User", " ", "X-Forwarded-Groups", "ops"},
+			"",
+			deadletter.ErrSignIn,
+			"did not send",
+		},
+		"user twice": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-User", "ana@example.com"},
+			"",
+			deadletter.ErrSignIn,
+			"2 times",
+		},
+		"e-mail twice": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Email", "bob", "X-Forwarded-Email", "ana@example.com"},
+			"",
+			deadletter.ErrSignIn,
+			"2 times",
+		},
+		"groups twice": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "x", "X-Forwarded-Groups", "ops"},
+			"",
+			deadletter.ErrSignIn,
+			"2 times",
+		},
+		"hidden": {
+			"",
+			[]string{"X-Forwarded-User", "ana@example.com\u202e"},
+			"",
+			deadletter.ErrSignIn,
+			"visible UTF-8",
+		},
+		"not UTF-8": {
+			"",
+			[]string{"X-Forwarded-User", "ana\xff"},
+			"",
+			deadletter.ErrSignIn,
+			"visible UTF-8",
+		},
+		"a user of 4 KiB": {
+			"",
+			[]string{"X-Forwarded-User", strings.Repeat("ana@example.com ", 256)},
+			"",
+			deadletter.ErrSignIn,
+			"at most 256 bytes",
+		},
+		"an e-mail of 4 KiB": {
+			"",
+			[]string{"X-Forwarded-User", "ana", "X-Forwarded-Email", strings.Repeat("ana@example.com ", 256)},
+			"",
+			deadletter.ErrSignIn,
+			"at most 256 bytes",
+		},
+		"a group of 4 KiB": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "payments," + strings.Repeat("o", 4096)},
+			"",
+			deadletter.ErrSignIn,
+			"at most 256 bytes",
+		},
+		"long": {
+			"",
+			[]string{"X-Forwarded-User", strings.Repeat("a", 257)},
+			"",
+			deadletter.ErrSignIn,
+			"at most 256 bytes",
+		},
+		"dlo": {"", []string{"X-Forwarded-User", "DLO"}, "", deadletter.ErrSignIn, "keeps for itself"},
+		"local": {
+			"",
+			[]string{"X-Forwarded-User", "local"},
+			"",
+			deadletter.ErrSignIn,
+			"keeps for itself",
+		},
+		"a token's name": {
+			"",
+			[]string{"X-Forwarded-User", "token:ci"},
+			"",
+			deadletter.ErrSignIn,
+			"keeps for itself",
+		},
+		"a variable of Caddy": {
+			"",
+			[]string{
+				"X-Forwarded-User", "ana@example.com", "X-Forwarded-Email",
+				"{http.reverse_proxy.header.X-Auth-Request-Email}",
+			},
+			"",
+			deadletter.ErrSignIn,
+			"did not fill in",
+		},
+		"a variable of Apache": {
+			"",
+			[]string{"X-Forwarded-User", "(null)"},
+			"",
+			deadletter.ErrSignIn,
+			"did not fill in; correct the header X-Forwarded-User",
+		},
+		"a variable of nginx": {
+			"",
+			[]string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "$upstream_http_x_email"},
+			"",
+			deadletter.ErrSignIn,
+			"correct the header X-Forwarded-Email",
+		},
+		"a group of nginx": {
+			"",
+			[]string{"X-Forwarded-User", "bob", "X-Forwarded-Groups", "ops, $http_x_groups"},
+			"",
+			deadletter.ErrSignIn,
+			"the group $http_x_groups in",
+		},
+		"a stranger": {
+			"192.0.2.1:4",
+			[]string{"X-Forwarded-User", "ana@example.com"},
+			"",
+			deadletter.ErrSignIn,
+			"open dlo through the proxy",
+		},
+		"a stranger in front": {
+			"192.0.2.1:4",
+			[]string{"X-Forwarded-For", "10.0.0.1", "X-Forwarded-User", "ana@example.com"},
+			"",
+			deadletter.ErrSignIn,
+			"open dlo through the proxy",
+		},
+		"a unix socket": {
+			"@",
+			[]string{"X-Forwarded-User", "ana@example.com"},
+			"",
+			deadletter.ErrSignIn,
+			"open dlo through the proxy",
+		},
 
-		"a token":                  {"192.0.2.1:4", []string{"Authorization", "Bearer " + good}, "token:ci operator; reader, reveal", nil, ""},
-		"a token, lower case":      {"192.0.2.1:4", []string{"Authorization", "bearer  " + good}, "token:ci operator; reader, reveal", nil, ""},
-		"a token through a proxy":  {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer " + good}, "token:ci operator; reader, reveal", nil, ""},
-		"a wrong token":            {"", []string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer dlo_wrong"}, "", deadletter.ErrSignIn, "the token is not valid"},
-		"the proxy's own password": {"", []string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com", "Authorization", "Basic YTpi"}, "ana@example.com admin, purge", nil, ""},
+		"a token": {
+			"192.0.2.1:4",
+			[]string{"Authorization", "Bearer " + good},
+			"token:ci operator; reader, reveal",
+			nil,
+			"",
+		},
+		"a token, lower case": {
+			"192.0.2.1:4",
+			[]string{"Authorization", "bearer  " + good},
+			"token:ci operator; reader, reveal",
+			nil,
+			"",
+		},
+		"a token through a proxy": {
+			"",
+			[]string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer " + good},
+			"token:ci operator; reader, reveal",
+			nil,
+			"",
+		},
+		"a wrong token": {
+			"",
+			[]string{"X-Forwarded-User", "ana@example.com", "Authorization", "Bearer dlo_wrong"},
+			"",
+			deadletter.ErrSignIn,
+			"the token is not valid",
+		},
+		"the proxy's own password": {
+			"",
+			[]string{"X-Forwarded-User", "ana", "X-Forwarded-Email", "ana@example.com", "Authorization", "Basic YTpi"},
+			"ana@example.com admin, purge",
+			nil,
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +353,12 @@ func TestWho(t *testing.T) {
 func TestGrantsFromRabbitMQ(t *testing.T) {
 	t.Parallel()
 	o := newIdentity().Options
-	o.Grants = []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true}}}}
+	o.Grants = []Grant{
+		{
+			To:    []string{Everyone},
+			Grant: deadletter.Grant{Role: deadletter.RoleOperator, Places: deadletter.Places{FromRabbitMQ: true}},
+		},
+	}
 	var asked []string
 	o.Permissions = func(_ context.Context, name string) []deadletter.Written {
 		asked = append(asked, name)
@@ -151,11 +380,15 @@ func TestGrantsFromRabbitMQ(t *testing.T) {
 		t.Fatal(err)
 	}
 	for queue, want := range map[string]bool{"sms": true, "sms2": false, "": false} {
-		if got := deadletter.Allow(bob, deadletter.VerbRequeue, deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}) == nil; got != want {
+		if got := deadletter.Allow(bob, deadletter.VerbRequeue, deadletter.Origin{
+			Broker: "main", VHost: "/", Queue: queue,
+		}) == nil; got != want {
 			t.Errorf("bob may requeue letters of %q: %t", queue, got)
 		}
 	}
-	if bob.MayEverywhere(deadletter.VerbView) || deadletter.Allow(bob, deadletter.VerbRequeue, deadletter.Origin{Broker: "other", VHost: "/", Queue: "sms"}) == nil {
+	if bob.MayEverywhere(deadletter.VerbView) || deadletter.Allow(bob, deadletter.VerbRequeue, deadletter.Origin{
+		Broker: "other", VHost: "/", Queue: "sms",
+	}) == nil {
 		t.Error("the permission is not only for its own broker")
 	}
 	if p, err := of("X-Forwarded-User", "eve"); !errors.Is(err, deadletter.ErrForbidden) {
@@ -178,7 +411,10 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 		secrets []string
 		known   bool
 	}{
-		"right": {[]string{"open sesame"}, true}, "none": {nil, false}, "wrong": {[]string{"open"}, false}, "twice": {[]string{"open sesame", "open sesame"}, false},
+		"right": {[]string{"open sesame"}, true},
+		"none":  {nil, false},
+		"wrong": {[]string{"open"}, false},
+		"twice": {[]string{"open sesame", "open sesame"}, false},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = "10.9.8.7:65000"
@@ -195,7 +431,10 @@ func TestTheSecretOfTheProxy(t *testing.T) {
 // grant to everyone adds nothing to the grant of a token, and that the grants can be replaced.
 func TestNoProxy(t *testing.T) {
 	t.Parallel()
-	i := New(Options{Tokens: newIdentity().Tokens, Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}}})
+	i := New(Options{
+		Tokens: newIdentity().Tokens,
+		Grants: []Grant{{To: []string{Everyone}, Grant: deadletter.Grant{Role: deadletter.RoleReader}}},
+	})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "127.0.0.1:1"
 	r.Header.Set("X-Forwarded-User", "ana@example.com")
@@ -220,7 +459,11 @@ func TestNoProxy(t *testing.T) {
 // address that the proxy reports. It trusts no name in the headers of the proxy.
 func TestAProxyThatNamesNobody(t *testing.T) {
 	t.Parallel()
-	i := New(Options{Proxy: Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, Users: NewAccounts(nil, nil), Grants: newIdentity().Grants})
+	i := New(Options{
+		Proxy:  Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		Users:  NewAccounts(nil, nil),
+		Grants: newIdentity().Grants,
+	})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "10.0.0.1:9"
 	r.Header.Set("X-Forwarded-For", "198.51.100.7")

@@ -88,12 +88,16 @@ func TestAPasswordEndsDuringARequest(t *testing.T) {
 			return a.Confirm(t.Context(), session, stolen, identity.Browser{})
 		}, deadletter.ErrNotFound},
 	}
-	for event, happens := range map[string]func(a *identity.Accounts, lena deadletter.User, own string) (code string, err error){
+	for event, happens := range map[string]func(
+		a *identity.Accounts, lena deadletter.User, own string,
+	) (code string, err error){
 		"an admin resets the password": func(a *identity.Accounts, _ deadletter.User, _ string) (string, error) {
 			_, code, err := a.Reset(t.Context(), "lena", "root", identity.AnyUser)
 			return code, err
 		},
-		"an admin gives the name to another user": func(a *identity.Accounts, lena deadletter.User, _ string) (string, error) {
+		"an admin gives the name to another user": func(
+			a *identity.Accounts, lena deadletter.User, _ string,
+		) (string, error) {
 			if err := a.Remove(t.Context(), "lena", "root"); err != nil {
 				return "", err
 			}
@@ -143,7 +147,9 @@ func TestAPasswordEndsDuringARequest(t *testing.T) {
 						t.Errorf("the invitation of the admin: %v", err)
 					}
 				}
-				for password, want := range map[string]error{stolen: deadletter.ErrSignIn, wanted: deadletter.ErrSignIn, chosen: nil} {
+				for password, want := range map[string]error{
+					stolen: deadletter.ErrSignIn, wanted: deadletter.ErrSignIn, chosen: nil,
+				} {
 					if _, _, err := a.SignIn(t.Context(), "lena", password, identity.Browser{}); !errors.Is(err, want) {
 						t.Errorf("%s: %v", password, err)
 					}

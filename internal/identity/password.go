@@ -47,11 +47,19 @@ func checkPassword(password, name string) error {
 	case !utf8.ValidString(password):
 		return fmt.Errorf("%w: the password is not valid UTF-8", deadletter.ErrInvalid)
 	case n < minPassword || n > maxPassword:
-		return fmt.Errorf("%w: a password has %d to %d characters, and this one has %d", deadletter.ErrInvalid, minPassword, maxPassword, n)
+		return fmt.Errorf(
+			"%w: a password has %d to %d characters, and this one has %d", deadletter.ErrInvalid, minPassword,
+			maxPassword, n,
+		)
 	case strings.Contains(strings.ToLower(password), strings.ToLower(name)) && utf8.RuneCountInString(name) > 3:
 		return fmt.Errorf("%w: the password contains the name", deadletter.ErrInvalid)
-	case zxcvbn.PasswordStrength(firstChars(password, maxScored), []string{name, "dlo", "deadletter", "rabbitmq"}).Score < minScore:
-		return fmt.Errorf("%w: the password is easy to guess: it is made of leaked passwords, common words, names, dates or repetitions; choose four unrelated words", deadletter.ErrInvalid)
+	case zxcvbn.PasswordStrength(firstChars(password, maxScored), []string{
+		name, "dlo", "deadletter", "rabbitmq",
+	}).Score < minScore:
+		return fmt.Errorf(
+			"%w: the password is easy to guess: it is made of leaked passwords, common words, names, dates or repetitions; choose four unrelated words",
+			deadletter.ErrInvalid,
+		)
 	}
 	return nil
 }
@@ -72,7 +80,10 @@ func hashPassword(password string) string {
 	_, _ = rand.Read(salt) // crypto/rand never returns an error here
 	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonLanes, argonKey)
 	encode := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonLanes, encode(salt), encode(key))
+	return fmt.Sprintf(
+		"$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonLanes, encode(salt),
+		encode(key),
+	)
 }
 
 // samePassword reports whether a password matches a hash in PHC format.
@@ -82,13 +93,18 @@ func samePassword(hash, password string) bool {
 	if len(parts) != 6 || parts[1] != "argon2id" {
 		return false
 	}
-	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &time, &lanes); err != nil || version != argon2.Version {
+	if _, err := fmt.Sscanf(
+		parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &time, &lanes,
+	); err != nil || version != argon2.Version {
 		return false
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
 	key, wrong := base64.RawStdEncoding.DecodeString(parts[5])
-	if err != nil || wrong != nil || len(key) == 0 || memory > 1<<20 || time > 16 || lanes > 16 || memory < 8 || time < 1 || lanes < 1 {
+	if err != nil || wrong != nil || len(key) == 0 || memory > 1<<20 || time > 16 || lanes > 16 || memory < 8 ||
+		time < 1 || lanes < 1 {
 		return false
 	}
-	return subtle.ConstantTimeCompare(argon2.IDKey([]byte(password), salt, uint32(time), uint32(memory), uint8(lanes), uint32(len(key))), key) == 1
+	return subtle.ConstantTimeCompare(
+		argon2.IDKey([]byte(password), salt, uint32(time), uint32(memory), uint8(lanes), uint32(len(key))), key,
+	) == 1
 }

@@ -18,10 +18,22 @@ func TestASessionBegins(t *testing.T) {
 		course    string
 	}{
 		{"for the first time", nil, "connect, mark, calm, " + rest},
-		{"for the second time", []string{"cut before the fetch"}, "connect, mark, calm, cut before the fetch, connect, " + rest},
+		{
+			"for the second time",
+			[]string{"cut before the fetch"},
+			"connect, mark, calm, cut before the fetch, connect, " + rest,
+		},
 		{"and the store fails", []string{"fail to begin"}, "fail to begin, connect, mark, calm, " + rest},
-		{"and no marker is made", []string{"cut before the mark"}, "connect, cut before the mark, connect, mark, calm, " + rest},
-		{"and the marker is not remembered", []string{"fail to record calm"}, "connect, mark, fail to record calm, connect, mark, calm, " + rest},
+		{
+			"and no marker is made",
+			[]string{"cut before the mark"},
+			"connect, cut before the mark, connect, mark, calm, " + rest,
+		},
+		{
+			"and the marker is not remembered",
+			[]string{"fail to record calm"},
+			"connect, mark, fail to record calm, connect, mark, calm, " + rest,
+		},
 		{
 			"after a restart",
 			[]string{"restart before the fetch"},

@@ -70,7 +70,10 @@ func (i *inbox) Open(ctx context.Context, session deadletter.InboxSession) (dead
 	if len(i.kept) > 0 {
 		late = "kept"
 	}
-	return deadletter.SessionFacts{Marker: state, Late: late, RedeliveredLeaks: i.leaks, EveryReturnCounted: i.tells, FirstReturnCounted: i.counts, DeliveryLimit: i.deletes}, nil
+	return deadletter.SessionFacts{
+		Marker: state, Late: late, RedeliveredLeaks: i.leaks, EveryReturnCounted: i.tells, FirstReturnCounted: i.counts,
+		DeliveryLimit: i.deletes,
+	}, nil
 }
 
 func (i *inbox) Prefetch() int { return max(i.prefetch, i.applied) }

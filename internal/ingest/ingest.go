@@ -20,11 +20,15 @@ type Store interface {
 	BeginSession(ctx context.Context, broker, vhost, inbox string) (deadletter.InboxSession, error)
 	Restarted(ctx context.Context, broker, vhost, inbox, marker string) error
 	Calm(ctx context.Context, broker, vhost, inbox, marker string) error
-	HoldsBack(ctx context.Context, broker, vhost, inbox string, longest time.Duration) error // records SessionFacts.Delay for the next session
-	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error)   // records the look before the session gets a letter
+	// records SessionFacts.Delay for the next session
+	HoldsBack(ctx context.Context, broker, vhost, inbox string, longest time.Duration) error
+	// records the look before the session gets a letter
+	Look(ctx context.Context, broker, vhost, inbox string) (*deadletter.OpenWindow, error)
 	Receive(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error)
 	RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error)
-	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error // records how many letters the broker would delete if the session were lost; valid until Receive
+	// records how many letters the broker would delete if the session were lost; valid until
+	// Receive
+	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error
 	SettleWindow(ctx context.Context, window int64) error
 	Ping(ctx context.Context) error // writes a row; a nil error means that the store works
 }
@@ -42,7 +46,9 @@ type Inbox interface {
 	MakeMarker(marker string) error
 	DeleteMarker(marker string) error
 	Missing(letters int) // reports letters that the broker deleted before they were stored
-	Held() (bool, error) // reports whether the broker may still give back letters of an earlier session; called while this session holds no letters
+	// reports whether the broker may still give back letters of an earlier session; called while
+	// this session holds no letters
+	Held() (bool, error)
 	Close()
 }
 
@@ -54,13 +60,15 @@ type Options struct {
 	Uncertain            deadletter.Uncertain
 	Horizon              time.Duration
 	HorizonRows          int
-	Room                 func() error // returns why no letter may be stored now, for example because the disk is nearly full; nil = there is room
-	Stored               func()       // called after each commit, to wake the classifier
-	CameBack             func(letters []deadletter.ID)
-	Crash                func(point string) // called at the named crash points; nil in production
-	Now                  func() time.Time
-	Log                  *slog.Logger
-	Metrics              *Metrics
+	// returns why no letter may be stored now, for example because the disk is nearly full; nil =
+	// there is room
+	Room     func() error
+	Stored   func() // called after each commit, to wake the classifier
+	CameBack func(letters []deadletter.ID)
+	Crash    func(point string) // called at the named crash points; nil in production
+	Now      func() time.Time
+	Log      *slog.Logger
+	Metrics  *Metrics
 }
 
 // Ingester drains one inbox.
@@ -95,7 +103,13 @@ func New(store Store, inbox Inbox, o Options) *Ingester {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Ingester{store: store, inbox: inbox, o: o, log: o.Log.With("broker", o.Broker, "inbox", o.Inbox), say: func(string) {}}
+	return &Ingester{
+		store: store,
+		inbox: inbox,
+		o:     o,
+		log:   o.Log.With("broker", o.Broker, "inbox", o.Inbox),
+		say:   func(string) {},
+	}
 }
 
 // Run drains the inbox until ctx is done. Before it returns, it finishes the open window: commit,
@@ -212,7 +226,9 @@ func (i *Ingester) begin(ctx context.Context) error {
 
 // createMarker creates a marker in the broker and records it in the store. From then on, a missing
 // marker shows that the broker was restarted.
-func (i *Ingester) createMarker(ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error) error {
+func (i *Ingester) createMarker(
+	ctx context.Context, remember func(ctx context.Context, broker, vhost, inbox, marker string) error,
+) error {
 	marker := deadletter.MarkerPrefix(i.o.Inbox) + string(deadletter.NewToken())
 	if err := i.inbox.MakeMarker(marker); err != nil {
 		return fmt.Errorf("marker: %w", err)
@@ -263,7 +279,10 @@ func (i *Ingester) receive(ctx context.Context, w deadletter.Window) (deadletter
 	}
 	if atStake > 0 {
 		if err := i.store.AtStake(ctx, w.Broker, w.VHost, w.Inbox, atStake); err != nil {
-			i.log.Warn("dlo could not record how many letters the broker would delete if this session were lost", "letters", atStake, "err", err)
+			i.log.Warn(
+				"dlo could not record how many letters the broker would delete if this session were lost", "letters",
+				atStake, "err", err,
+			)
 		}
 		i.o.Crash("ingest: at stake")
 	}
@@ -279,9 +298,23 @@ func (i *Ingester) window(arrivals []deadletter.Arrival, wanted int) deadletter.
 	}
 	i.fetched += len(arrivals)
 	w := deadletter.Window{
-		Session: i.session.Number, Number: i.number, Broker: i.o.Broker, VHost: i.o.VHost, Inbox: i.o.Inbox, Origin: i.o.Origin, Same: i.o.Same, Arrivals: arrivals, Prefetch: max(i.inbox.Prefetch(), len(arrivals)),
-		Restarted: i.session.Restarted, RedeliveredLeaks: i.facts.RedeliveredLeaks, EveryReturnCounted: i.facts.EveryReturnCounted, FirstReturnCounted: i.facts.FirstReturnCounted,
-		Uncertain: i.o.Uncertain, Horizon: i.o.Horizon, HorizonRows: i.o.HorizonRows, GivesBack: i.givesBack(arrivals, more, len(arrivals) == wanted),
+		Session:            i.session.Number,
+		Number:             i.number,
+		Broker:             i.o.Broker,
+		VHost:              i.o.VHost,
+		Inbox:              i.o.Inbox,
+		Origin:             i.o.Origin,
+		Same:               i.o.Same,
+		Arrivals:           arrivals,
+		Prefetch:           max(i.inbox.Prefetch(), len(arrivals)),
+		Restarted:          i.session.Restarted,
+		RedeliveredLeaks:   i.facts.RedeliveredLeaks,
+		EveryReturnCounted: i.facts.EveryReturnCounted,
+		FirstReturnCounted: i.facts.FirstReturnCounted,
+		Uncertain:          i.o.Uncertain,
+		Horizon:            i.o.Horizon,
+		HorizonRows:        i.o.HorizonRows,
+		GivesBack:          i.givesBack(arrivals, more, len(arrivals) == wanted),
 	}
 	i.number++
 	return w
@@ -302,7 +335,8 @@ func (i *Ingester) givesBack(w []deadletter.Arrival, more, last bool) bool {
 }
 
 const (
-	large     = 100                    // letters in a window; a window of this size means that more letters wait in the broker
+	// letters in a window; a window of this size means that more letters wait in the broker
+	large     = 100
 	floodOver = 100 * time.Millisecond // time after the last large window during which Busy returns true
 )
 
@@ -313,7 +347,10 @@ func (i *Ingester) Busy() bool {
 }
 
 // finishWindow finishes a window: it commits, acknowledges, fences and settles the window.
-func (i *Ingester) finishWindow(ctx context.Context, w deadletter.Window, commit func(context.Context, deadletter.Window) (deadletter.Receipt, error)) error {
+func (i *Ingester) finishWindow(
+	ctx context.Context, w deadletter.Window,
+	commit func(context.Context, deadletter.Window) (deadletter.Receipt, error),
+) error {
 	settled := false
 	if i.o.Metrics != nil {
 		i.o.Metrics.begin(i)

@@ -128,7 +128,9 @@ func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 
 var errOthers = errors.New("these are not the letters of the window")
 
-func (l *ledger) RejoinWindow(_ context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+func (l *ledger) RejoinWindow(
+	_ context.Context, open deadletter.OpenWindow, w deadletter.Window,
+) (deadletter.Receipt, error) {
 	p := l.pages[open.ID-1]
 	entries := make([]entry, len(p.entries))
 	left := slices.Clone(p.entries)
@@ -155,7 +157,8 @@ func (l *ledger) RejoinWindow(_ context.Context, open deadletter.OpenWindow, w d
 		entries[i] = e
 	}
 	gaveBack := p.looks > 1
-	doubtful := gaveBack && named == 0 || w.RedeliveredLeaks && twins && (!next || !w.EveryReturnCounted && (!w.FirstReturnCounted || !bare))
+	doubtful := gaveBack && named == 0 ||
+		w.RedeliveredLeaks && twins && (!next || !w.EveryReturnCounted && (!w.FirstReturnCounted || !bare))
 	if w.Restarted {
 		doubtful = named < len(w.Arrivals)
 	}

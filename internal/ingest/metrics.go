@@ -29,8 +29,11 @@ func NewMetrics(r prometheus.Registerer, now func() time.Time) *Metrics {
 		now = time.Now
 	}
 	m := &Metrics{
-		received: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_ingested_total", Help: "Deliveries taken out of an inbox, by what became of them: new, came_back, copy (of one that is stored), merged."}, []string{"broker", "inbox", "verdict"}),
-		now:      now, windows: map[*Ingester]span{},
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dlo_ingested_total",
+			Help: "Deliveries taken out of an inbox, by what became of them: new, came_back, copy (of one that is stored), merged.",
+		}, []string{"broker", "inbox", "verdict"}),
+		now: now, windows: map[*Ingester]span{},
 	}
 	r.MustRegister(m.received, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "dlo_ingest_lag_seconds",
@@ -83,7 +86,9 @@ func (m *Metrics) end(i *Ingester, settled bool) {
 // countLetters counts the letters of a window by their verdicts.
 func (m *Metrics) countLetters(broker, inbox string, r deadletter.Receipt) {
 	inbox = m.inboxes.Of(inbox)
-	for verdict, n := range map[string]int{"new": len(r.New), "came_back": r.CameBack, "copy": r.Copies, "merged": r.Merged} {
+	for verdict, n := range map[string]int{
+		"new": len(r.New), "came_back": r.CameBack, "copy": r.Copies, "merged": r.Merged,
+	} {
 		m.received.WithLabelValues(broker, inbox, verdict).Add(float64(n))
 	}
 }

@@ -42,7 +42,15 @@ type office struct {
 // newOffice returns an office with a store in memory, for the given kind of broker and the given
 // accidents.
 func newOffice(t *testing.T, b broker, f fate) *office {
-	o := &office{t: t, store: &ledger{}, name: "dlo.letters", fate: f, began: time.Now(), open: map[int64][]int{}, times: map[int]int{}}
+	o := &office{
+		t:     t,
+		store: &ledger{},
+		name:  "dlo.letters",
+		fate:  f,
+		began: time.Now(),
+		open:  map[int64][]int{},
+		times: map[int]int{},
+	}
 	o.q = &queue{
 		broker: b, t: t, fate: o.happens, note: o.note, safe: o.isStored, forgets: func(acks int) int { return acks },
 		tags: map[uint64]int{}, changed: make(chan struct{}), markers: map[string]bool{},
@@ -151,7 +159,9 @@ func (o *office) drain(ctx context.Context) {
 
 // drainOnce starts a process that drains the queue once. The function "run" is Run or Resolve of
 // ingest.Once.
-func (o *office) drainOnce(ctx context.Context, count int, run func(*ingest.Once, context.Context) error) (taken int, err error) {
+func (o *office) drainOnce(
+	ctx context.Context, count int, run func(*ingest.Once, context.Context) error,
+) (taken int, err error) {
 	options, inbox := o.process()
 	inbox.once, inbox.refused, inbox.surplus = true, o.refused, o.surplus
 	once := ingest.NewOnce(o, inbox, options, count, func(text string) { o.note("says %q", text) })

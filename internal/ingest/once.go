@@ -83,7 +83,8 @@ func (o *Once) runSessions(ctx context.Context, step func(ctx context.Context) (
 
 // isLasting reports whether another session would end with the same error.
 func isLasting(err error) bool {
-	return errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict)
+	return errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrInvalid) ||
+		errors.Is(err, deadletter.ErrConflict)
 }
 
 func (o *Once) runSession(ctx context.Context, step func(ctx context.Context) (bool, error)) (bool, error) {
@@ -113,11 +114,13 @@ func (o *Once) decide(ctx context.Context) error {
 	stopping := ctx // if this context is done, the drain ends, but the fetched letters are still decided
 	ctx = context.WithoutCancel(ctx)
 	if whole {
-		return o.finishWindow(ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
-			receipt, err := o.store.RejoinWindow(ctx, *open, w)
-			o.taken.Add(int64(len(receipt.New))) // new rows for twins of the letters in the window
-			return receipt, err
-		})
+		return o.finishWindow(
+			ctx, o.window(arrivals, 0), func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
+				receipt, err := o.store.RejoinWindow(ctx, *open, w)
+				o.taken.Add(int64(len(receipt.New))) // new rows for twins of the letters in the window
+				return receipt, err
+			},
+		)
 	}
 	if err := o.store.SettleWindow(ctx, open.ID); err != nil || len(arrivals) == 0 {
 		return err
@@ -151,14 +154,17 @@ func (o *Once) take(ctx context.Context) (done bool, err error) {
 		case empty.IsZero():
 			empty = o.o.Now()
 			continue
-		case o.o.Now().Sub(empty) < calmAfter: // after a broker restart, letters whose acks the broker forgot come first
+		case o.o.Now().Sub(empty) < calmAfter:
+			// after a broker restart, letters whose acks the broker forgot come first
 			continue
 		default:
 			err := o.store.Calm(ctx, o.o.Broker, o.o.VHost, o.o.Inbox, o.session.Marker)
 			return err == nil, err
 		}
 		w := o.window(arrivals, rest)
-		if err := o.finishWindow(context.WithoutCancel(ctx), w, o.receive); err != nil || len(w.Arrivals) < len(arrivals) {
+		if err := o.finishWindow(
+			context.WithoutCancel(ctx), w, o.receive,
+		); err != nil || len(w.Arrivals) < len(arrivals) {
 			return false, err // letters beyond the wanted number go back when the session ends
 		}
 	}

@@ -40,16 +40,27 @@ func TestADrainIsInterrupted(t *testing.T) {
 	for _, c := range []struct{ name, accident, course string }{
 		{"before the fetch", "cut before the fetch", `cut before the fetch, says "the connection is gone", ` + all},
 		{"before the commit", "fail to commit", `fetch 1-3, fail to commit, says "the store is away", ` + all},
-		{"before the ack", "cut before the ack", `fetch 1-3, commit 1-3, cut before the ack, says "the connection is gone", connect, find 1-3, 1-3 came back, claim 1-3, ack 1-3, fence, settle`},
-		{"after the ack", "cut after the ack", `fetch 1-3, commit 1-3, ack 1-3, cut after the ack, says "the connection is gone", connect, find 1-3, 4-5 came instead, settle, connect`},
-		{"no room", "no room", `no room, says "dlo takes in no letters: the disk is nearly full", connect, mark, calm, fetch 1-3, commit 1-3, ack 1-3, fence, settle`},
+		{
+			"before the ack", "cut before the ack",
+			`fetch 1-3, commit 1-3, cut before the ack, says "the connection is gone", connect, find 1-3, 1-3 came back, claim 1-3, ack 1-3, fence, settle`,
+		},
+		{
+			"after the ack", "cut after the ack",
+			`fetch 1-3, commit 1-3, ack 1-3, cut after the ack, says "the connection is gone", connect, find 1-3, 4-5 came instead, settle, connect`,
+		},
+		{
+			"no room", "no room",
+			`no room, says "dlo takes in no letters: the disk is nearly full", connect, mark, calm, fetch 1-3, commit 1-3, ack 1-3, fence, settle`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := newOffice(t, classic, accidents(c.accident))
 				o.q.publish(bodies(5)...)
-				if taken, err := o.drainOnce(t.Context(), 3, (*ingest.Once).Run); taken != 3 || err != nil || o.rows != 3 || o.q.size() != 2 || len(o.open) > 0 {
+				if taken, err := o.drainOnce(
+					t.Context(), 3, (*ingest.Once).Run,
+				); taken != 3 || err != nil || o.rows != 3 || o.q.size() != 2 || len(o.open) > 0 {
 					t.Errorf("%d taken (%v), %d rows, %d left, open %v", taken, err, o.rows, o.q.size(), o.open)
 				}
 				want := c.course
@@ -79,8 +90,14 @@ func TestADrainIsStopped(t *testing.T) {
 		{"before it began", "", "cut before the mark", "connect, mark", 0},
 		{"with a window fetched", "", "cut after the fetch", taken, 4},
 		{"with a window committed", "", "ingest: committed", taken, 4},
-		{"with a window that came back", "ingest: committed", "cut after the resume", "connect, find 1-4, 1-4 came back, claim 1-4, ack 1-4, fence, settle", 0},
-		{"with other letters than those of the window", "ingest: fenced", "cut after the resume", "connect, find 1-4, 5-8 came instead, settle", 0},
+		{
+			"with a window that came back", "ingest: committed", "cut after the resume",
+			"connect, find 1-4, 1-4 came back, claim 1-4, ack 1-4, fence, settle", 0,
+		},
+		{
+			"with other letters than those of the window", "ingest: fenced", "cut after the resume",
+			"connect, find 1-4, 5-8 came instead, settle", 0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -23,8 +23,15 @@ func TestADrainLeavesAWindowOpen(t *testing.T) {
 		goesOn  string // the log of the next drain, after that
 		taken   int
 	}{
-		{"and it comes back", 3, "ingest: committed", "connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle", ", fetch 3, commit 3, ack 3, fence, settle", 1},
-		{"and it was acknowledged", 3, "ingest: fenced", "connect, find 1-2, 3 came instead, settle, connect", ", fetch 3, commit 3, ack 3, fence, settle", 1},
+		{
+			"and it comes back", 3, "ingest: committed",
+			"connect, find 1-2, 1-2 came back, claim 1-2, ack 1-2, fence, settle",
+			", fetch 3, commit 3, ack 3, fence, settle", 1,
+		},
+		{
+			"and it was acknowledged", 3, "ingest: fenced", "connect, find 1-2, 3 came instead, settle, connect",
+			", fetch 3, commit 3, ack 3, fence, settle", 1,
+		},
 		{"and the queue is empty", 2, "ingest: fenced", "connect, find 1-2, nothing came, settle", "", 0},
 		{"settled", 3, "ingest: settled", "connect", ", fetch 3, commit 3, ack 3, fence, settle", 1},
 	} {

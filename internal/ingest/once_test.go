@@ -28,11 +28,17 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 		course                  string
 	}{
 		{"an empty queue", 0, 0, 0, 0, ""},
-		{"all", 10, 0, 0, 10, ", fetch 1-4, commit 1-4, ack 1-4, fence, settle, fetch 5-10, commit 5-10, ack 5-10, fence, settle"},
+		{
+			"all", 10, 0, 0, 10,
+			", fetch 1-4, commit 1-4, ack 1-4, fence, settle, fetch 5-10, commit 5-10, ack 5-10, fence, settle",
+		},
 		{"more than there are", 3, 5, 0, 3, ", fetch 1-3, commit 1-3, ack 1-3, fence, settle"},
 		{"as many as there are", 4, 4, 0, 4, ", fetch 1-4, commit 1-4, ack 1-4, fence, settle"},
 		{"less than a window", 10, 3, 0, 3, ", fetch 1-3, commit 1-3, ack 1-3, fence, settle"},
-		{"less than two windows", 10, 6, 0, 6, ", fetch 1-4, commit 1-4, ack 1-4, fence, settle, fetch 5-6, commit 5-6, ack 5-6, fence, settle"},
+		{
+			"less than two windows", 10, 6, 0, 6,
+			", fetch 1-4, commit 1-4, ack 1-4, fence, settle, fetch 5-6, commit 5-6, ack 5-6, fence, settle",
+		},
 		{"one comes more", 10, 3, 1, 3, ", fetch 1-4, commit 1-3, ack 1-3, fence, settle, connect"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -113,16 +113,22 @@ func TestTwinsThatAnEarlierSessionGot(t *testing.T) {
 		rows              int
 	}{
 		{
-			"twins", "ingest: fenced", "fail to settle",
+			"twins",
+			"ingest: fenced",
+			"fail to settle",
 			[]string{"twin", "twin"},
 			[]string{"twin", "twin"},
-			"3-4 came instead, fail to settle, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle", 4,
+			"3-4 came instead, fail to settle, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle",
+			4,
 		},
 		{
-			"the window itself", "ingest: committed", "fail to claim",
+			"the window itself",
+			"ingest: committed",
+			"fail to claim",
 			[]string{"x", "y"},
 			nil,
-			"1-2 came back, fail to claim, connect, find 1-2, 1-2 came back, claim 1-2, 2 suspects, ack 1-2, fence, settle", 4,
+			"1-2 came back, fail to claim, connect, find 1-2, 1-2 came back, claim 1-2, 2 suspects, ack 1-2, fence, settle",
+			4,
 		},
 		{
 			"one with a message id", "ingest: committed", "fail to claim",
@@ -182,11 +188,26 @@ func TestTwinsBehindAWindow(t *testing.T) {
 		then    func(o *office)
 		course  string
 	}{
-		{"not known", 8, 0, unknown, "fetch 1-4, commit 1-4, ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came back, claim 5-8, 4 suspects, ack 5-8, fence, settle"},
-		{"more than fits", 32, 0, smaller, "fetch 1-16, commit 1-16, ack 1-16, fence, dlo dies, connect, find 1-16, 17-32 came back, claim 17-32, 16 suspects, ack 17-32, fence, settle"},
-		{"wants all", 8, 0, once(0), "fetch 1-4, commit 1-4, ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came back, claim 5-8, 4 suspects, ack 5-8, fence, settle"},
-		{"wants no more", 4, 0, once(2), "fetch 1-2, commit 1-2, ack 1-2, fence, dlo dies, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle"},
-		{"got more", 0, 2, once(2), "fetch 1-4, commit 1-2, ack 1-2, fence, dlo dies, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle"},
+		{
+			"not known", 8, 0, unknown,
+			"fetch 1-4, commit 1-4, ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came back, claim 5-8, 4 suspects, ack 5-8, fence, settle",
+		},
+		{
+			"more than fits", 32, 0, smaller,
+			"fetch 1-16, commit 1-16, ack 1-16, fence, dlo dies, connect, find 1-16, 17-32 came back, claim 17-32, 16 suspects, ack 17-32, fence, settle",
+		},
+		{
+			"wants all", 8, 0, once(0),
+			"fetch 1-4, commit 1-4, ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came back, claim 5-8, 4 suspects, ack 5-8, fence, settle",
+		},
+		{
+			"wants no more", 4, 0, once(2),
+			"fetch 1-2, commit 1-2, ack 1-2, fence, dlo dies, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle",
+		},
+		{
+			"got more", 0, 2, once(2),
+			"fetch 1-4, commit 1-2, ack 1-2, fence, dlo dies, connect, find 1-2, 3-4 came back, claim 3-4, 2 suspects, ack 3-4, fence, settle",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +248,8 @@ func TestTwinsOfALargerWindow(t *testing.T) {
 				time.Sleep(time.Minute)
 			})
 		}},
-		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) { // a drain gives back the twins without an accident
+		// a drain gives back the twins without an accident
+		{"drain", []string{"ingest: fenced", "ingest: fenced"}, func(o *office) {
 			for range 3 {
 				if _, err := o.drainOnce(o.t.Context(), 0, (*ingest.Once).Run); err != nil {
 					o.t.Error(err)

@@ -53,7 +53,9 @@ func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 					o.q.publish("m 3")
 					time.Sleep(5 * time.Second)
 					synctest.Wait()
-					if got, want := o.takeLog(), c.window+strings.Repeat(", "+c.looks, 10); got != want || !o.q.isFree() {
+					if got, want := o.takeLog(), c.window+strings.Repeat(
+						", "+c.looks, 10,
+					); got != want || !o.q.isFree() {
 						t.Errorf("the queue is free: %v\n got %s\nwant %s", o.q.isFree(), got, want)
 					}
 					o.setFate(accidents())

@@ -24,9 +24,19 @@ func TestAStopFinishesTheWindow(t *testing.T) {
 		{"fetched", "", "cut after the fetch", begin + finished},
 		{"committed", "", "ingest: committed", begin + finished},
 		{"fenced", "", "ingest: fenced", begin + finished},
-		{"a window that came back", "ingest: committed", "cut after the resume", begin + ", dlo dies, connect, find 1-4, 1-4 came back, claim 1-4" + finished},
-		{"letters that came instead", "ingest: fenced", "cut after the resume", begin + ", ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came instead, settle, commit 5-8, ack 5-8, fence, settle"},
-		{"after a restart of the broker", "restart before the fetch", "cut after the fetch", "connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, fetch 1-4, commit 1-4" + finished},
+		{
+			"a window that came back", "ingest: committed", "cut after the resume",
+			begin + ", dlo dies, connect, find 1-4, 1-4 came back, claim 1-4" + finished,
+		},
+		{
+			"letters that came instead", "ingest: fenced", "cut after the resume",
+			begin + ", ack 1-4, fence, dlo dies, connect, find 1-4, 5-8 came instead, settle, commit 5-8, ack 5-8, fence, settle",
+		},
+		{
+			"after a restart of the broker", "restart before the fetch", "cut after the fetch",
+			"connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, fetch 1-4, commit 1-4" +
+				finished,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -62,10 +72,21 @@ func TestAStopEndsEveryWait(t *testing.T) {
 		course string
 	}{
 		{"a letter", nil, "connect, mark, calm, fetch 1, commit 1, ack 1, fence, settle"},
-		{"what decides about an open window", []string{"ingest: fenced"}, "connect, mark, calm, fetch 1, commit 1, ack 1, fence, dlo dies, connect, find 1"},
-		{"the end of an aftermath", []string{"restart before the fetch"}, "connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, fetch 1, commit 1, ack 1, fence, settle"},
+		{
+			"what decides about an open window",
+			[]string{"ingest: fenced"},
+			"connect, mark, calm, fetch 1, commit 1, ack 1, fence, dlo dies, connect, find 1",
+		},
+		{
+			"the end of an aftermath",
+			[]string{"restart before the fetch"},
+			"connect, mark, calm, restart before the fetch, connect, mark, restarted, unmark, fetch 1, commit 1, ack 1, fence, settle",
+		},
 		{"room", slices.Repeat([]string{"no room"}, 5), "no room, no room, no room, no room, no room"},
-		{"the store", slices.Repeat([]string{"fail to ping"}, 5), "fail to ping, fail to ping, fail to ping, fail to ping, fail to ping"},
+		{
+			"the store", slices.Repeat([]string{"fail to ping"}, 5),
+			"fail to ping, fail to ping, fail to ping, fail to ping, fail to ping",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,7 +35,9 @@ func TestWhatAWindowTells(t *testing.T) {
 		o := newOffice(t, counting, accidents())
 		s := &spy{Store: o.store}
 		o.store = s
-		o.options.Origin, o.options.Same, o.options.Uncertain, o.options.Horizon, o.options.HorizonRows = "sms", []string{"main", "other"}, deadletter.UncertainKeep, time.Minute, 1000
+		o.options.Origin, o.options.Same, o.options.Uncertain, o.options.Horizon, o.options.HorizonRows = "sms", []string{
+			"main", "other",
+		}, deadletter.UncertainKeep, time.Minute, 1000
 		o.drainDuring(func() {
 			o.q.publish("m 1", "m 2", "m 3", "m 4")
 			time.Sleep(time.Second)
@@ -48,8 +50,20 @@ func TestWhatAWindowTells(t *testing.T) {
 			s.windows[i].Arrivals = nil
 		}
 		w := deadletter.Window{
-			Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Origin: "sms", Same: []string{"main", "other"}, Prefetch: 8,
-			RedeliveredLeaks: true, EveryReturnCounted: true, FirstReturnCounted: true, Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000,
+			Session:            1,
+			Number:             1,
+			Broker:             "main",
+			VHost:              "/",
+			Inbox:              "dlo.letters",
+			Origin:             "sms",
+			Same:               []string{"main", "other"},
+			Prefetch:           8,
+			RedeliveredLeaks:   true,
+			EveryReturnCounted: true,
+			FirstReturnCounted: true,
+			Uncertain:          deadletter.UncertainKeep,
+			Horizon:            time.Minute,
+			HorizonRows:        1000,
 		}
 		want := []deadletter.Window{w, w, w}
 		want[1].Number, want[2].Session, want[2].Restarted = 2, 2, true

@@ -118,7 +118,9 @@ func (o *office) Receive(ctx context.Context, w deadletter.Window) (deadletter.R
 // RejoinWindow continues an open window whose letters have come back. It checks that all letters of
 // the window came back, and that each of them is a letter of the window. Another letter with equal
 // contents must not take its place.
-func (o *office) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+func (o *office) RejoinWindow(
+	ctx context.Context, open deadletter.OpenWindow, w deadletter.Window,
+) (deadletter.Receipt, error) {
 	if err := o.failure(ctx, "claim"); err != nil {
 		return deadletter.Receipt{}, err
 	}
@@ -198,7 +200,9 @@ func (o *office) check() {
 	if n := o.q.size(); n > 0 {
 		o.t.Errorf("%d letters are left in the queue", n)
 	}
-	if open, err := o.store.Look(context.Background(), "main", "/", o.name); open != nil || err != nil || len(o.open) > 0 {
+	if open, err := o.store.Look(
+		context.Background(), "main", "/", o.name,
+	); open != nil || err != nil || len(o.open) > 0 {
 		o.t.Errorf("a window is open at the end: %v %v %v", open, o.open, err)
 	}
 }

@@ -122,7 +122,9 @@ func alertsOf(m *Message, now time.Time) []alert {
 	return append(all, endsOf(m, since, now)...)
 }
 
-var alertSeverities = []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}
+var alertSeverities = []deadletter.Severity{
+	deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest,
+}
 
 // endsOf returns alerts that end earlier alerts of an incident. The alert of an incident names the
 // first group of the incident. If this group leaves the incident, a new alert names the next group.
@@ -133,7 +135,11 @@ func endsOf(m *Message, since, now time.Time) []alert {
 		if c.Group == m.Fact(factGroup) {
 			continue
 		}
-		was := Message{Title: m.Title, URL: m.URL, Facts: []Fact{{factBroker, c.Broker}, {factVHost, c.VHost}, {factQueue, c.Queue}, {factGroup, c.Group}}}
+		was := Message{
+			Title: m.Title,
+			URL:   m.URL,
+			Facts: []Fact{{factBroker, c.Broker}, {factVHost, c.VHost}, {factQueue, c.Queue}, {factGroup, c.Group}},
+		}
 		for _, s := range alertSeverities {
 			all = append(all, alertOf(&was, s, since, now))
 		}

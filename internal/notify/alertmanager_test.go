@@ -14,7 +14,9 @@ var alertNow = time.Date(2026, 11, 20, 14, 3, 0, 0, time.UTC)
 
 func newTestAlertmanager(t *testing.T, r *receiver) *Alertmanager {
 	t.Helper()
-	a, err := NewAlertmanager(AlertmanagerOptions{URL: r.URL + "/am/", AllowPrivate: true, Now: func() time.Time { return alertNow }})
+	a, err := NewAlertmanager(AlertmanagerOptions{
+		URL: r.URL + "/am/", AllowPrivate: true, Now: func() time.Time { return alertNow },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,9 @@ func alerts(t *testing.T, q received) (all []alert) {
 func TestWhatAnAlertmanagerGets(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	if err := newTestAlertmanager(t, r).Send(t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened))); err != nil {
+	if err := newTestAlertmanager(t, r).Send(
+		t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened)),
+	); err != nil {
 		t.Fatal(err)
 	}
 	q := r.receivedRequests()[0]
@@ -41,24 +45,35 @@ func TestWhatAnAlertmanagerGets(t *testing.T) {
 	}
 	all := alerts(t, q)
 	want := alert{
-		Labels: map[string]string{"alertname": "DeadLetters", "severity": "page", "queue": "email-queue", "vhost": "/", "broker": "main", "group": "G-418"},
+		Labels: map[string]string{
+			"alertname": "DeadLetters", "severity": "page", "queue": "email-queue", "vhost": "/", "broker": "main",
+			"group": "G-418",
+		},
 		Annotations: map[string]string{
 			"summary":     `312 letters dead in email-queue: template "welcome_v3" not found`,
 			"description": "TemplateError: template \"welcome_v3\" not found\n  at render\nreason: rejected\ntype: acme.notify.v1.EmailRequested\nletters: 312\nwaiting: 4\nsince: 2026-11-20 13:58 UTC\nlast: 2026-11-20 14:02 UTC\nowner: lena",
 		},
-		StartsAt: time.Date(2026, 11, 20, 13, 58, 0, 0, time.UTC), EndsAt: alertNow.Add(alertHold), GeneratorURL: "https://dlo.example.com/groups/G-418",
+		StartsAt:     time.Date(2026, 11, 20, 13, 58, 0, 0, time.UTC),
+		EndsAt:       alertNow.Add(alertHold),
+		GeneratorURL: "https://dlo.example.com/groups/G-418",
 	}
 	if d := cmp.Diff(want, all[0]); d != "" {
 		t.Error(d)
 	}
-	if len(all) != 3 || !all[1].EndsAt.Equal(alertNow) || !all[2].EndsAt.Equal(alertNow) || all[1].Labels["severity"] != "notify" || all[2].Labels["severity"] != "digest" {
+	if len(all) != 3 || !all[1].EndsAt.Equal(alertNow) || !all[2].EndsAt.Equal(alertNow) ||
+		all[1].Labels["severity"] != "notify" || all[2].Labels["severity"] != "digest" {
 		t.Errorf("the alerts of other severities are %+v", all[1:])
 	}
 }
 
 func TestTheEndOfAlerts(t *testing.T) {
 	t.Parallel()
-	told := deadletter.Delivery{Notice: deadletter.Notice{ID: 3, Kind: deadletter.NoticeBreaker, Key: "breaker:sms", Severity: deadletter.SeverityNotify, Text: "held back", At: alertNow}}
+	told := deadletter.Delivery{
+		Notice: deadletter.Notice{
+			ID: 3, Kind: deadletter.NoticeBreaker, Key: "breaker:sms", Severity: deadletter.SeverityNotify,
+			Text: "held back", At: alertNow,
+		},
+	}
 	for _, c := range []struct {
 		name string
 		d    deadletter.Delivery
@@ -122,7 +137,9 @@ func TestWhatAnAlertmanagerAnswers(t *testing.T) {
 	t.Parallel()
 	for status, permanent := range map[int]bool{400: true, 404: true, 401: true, 429: false, 500: false, 503: false} {
 		r := newReceiver(t, respondWith(status, ""))
-		if err := newTestAlertmanager(t, r).Send(t.Context(), Message{}); err == nil || errors.Is(err, ErrPermanent) != permanent {
+		if err := newTestAlertmanager(t, r).Send(
+			t.Context(), Message{},
+		); err == nil || errors.Is(err, ErrPermanent) != permanent {
 			t.Errorf("%d: got %v", status, err)
 		}
 	}

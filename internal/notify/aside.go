@@ -21,8 +21,9 @@ type Aside struct {
 	}
 	Clock func() time.Time
 
-	mu         sync.Mutex
-	newest     int64                        // id of the newest delivery in memory, counting down from 0; the store uses positive numbers
+	mu sync.Mutex
+	// id of the newest delivery in memory, counting down from 0; the store uses positive numbers
+	newest     int64
 	due        []deadletter.Delivery        // deliveries in memory, in order
 	open       map[string]deadletter.Notice // problems that were reported from memory and not yet reported as over
 	known      map[string]deadletter.Notice // open problems that the store returned last

@@ -74,7 +74,12 @@ func TestAProblemIsToldPastAStoreThatTakesNothing(t *testing.T) {
 	box.broken, box.unread = errors.New("read-only"), errors.New("damaged")
 	done(deadletter.Delivered{ID: test[0].ID, Sent: true}) // the notice was sent, but the store cannot record this
 	due("oncall")
-	disk := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Channels: []string{"oncall", "team"}}
+	disk := deadletter.Notice{
+		Kind:     deadletter.NoticeProblem,
+		Key:      "disk",
+		Severity: deadletter.SeverityPage,
+		Channels: []string{"oncall", "team"},
+	}
 	if err := a.Tell(ctx, disk); err != nil {
 		t.Fatal(err)
 	}

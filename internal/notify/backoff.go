@@ -5,10 +5,14 @@ import "time"
 const (
 	firstBackoff = 5 * time.Second
 	maxBackoff   = 15 * time.Minute
-	maxRest      = time.Minute // maximum rest of a channel after a failure, so that a new page does not wait for an old failure
-	maxLater     = time.Hour   // maximum time that a receiver can request with Retry-After
-	patience     = 72 * time.Hour
-	fewest       = 10 // minimum number of attempts, at any age of the notice, so that an old notice is still tried after dlo was down for long
+	// maximum rest of a channel after a failure, so that a new page does not wait for an old
+	// failure
+	maxRest  = time.Minute
+	maxLater = time.Hour // maximum time that a receiver can request with Retry-After
+	patience = 72 * time.Hour
+	// minimum number of attempts, at any age of the notice, so that an old notice is still tried
+	// after dlo was down for long
+	fewest = 10
 )
 
 // backoff returns the wait after a failed attempt: 5 s, 10 s, 20 s, and so on, up to 12 min. The

@@ -40,7 +40,9 @@ func newClient(address string, allowPrivate bool) (*client, error) {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the url has to begin with https://")
 	case u.Scheme == "http" && !allowPrivate:
-		return nil, errors.New("the url has to begin with https://; plain http needs allow_private, and a private address")
+		return nil, errors.New(
+			"the url has to begin with https://; plain http needs allow_private, and a private address",
+		)
 	}
 	g := newGuard(allowPrivate, u.Scheme == "http")
 	return &client{guard: g, url: address, now: time.Now, http: &http.Client{
@@ -89,7 +91,9 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 		return answer{}, explain(err)
 	}
 	defer resp.Body.Close()
-	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer)) // an error is ignored, because the status counts even if the rest of the response does not arrive
+	// an error is ignored, because the status counts even if the rest of the response does not
+	// arrive
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 

@@ -128,11 +128,23 @@ func TestStatusesAndWhatTheyMean(t *testing.T) {
 	}{
 		{"taken", respondWith(202, ""), false, 0, ""},
 		{"refused", respondWith(404, canary), true, 0, "the receiver answered 404 Not Found"},
-		{"too many", respondWith(429, canary, "Retry-After", "77"), false, 77 * time.Second, "the receiver answered 429 Too Many Requests"},
-		{"for a day", respondWith(503, canary, "Retry-After", "86400"), false, time.Hour, "the receiver answered 503 Service Unavailable"},
-		{"nonsense", respondWith(503, canary, "Retry-After", "soon"), false, 0, "the receiver answered 503 Service Unavailable"},
+		{
+			"too many", respondWith(429, canary, "Retry-After", "77"), false, 77 * time.Second,
+			"the receiver answered 429 Too Many Requests",
+		},
+		{
+			"for a day", respondWith(503, canary, "Retry-After", "86400"), false, time.Hour,
+			"the receiver answered 503 Service Unavailable",
+		},
+		{
+			"nonsense", respondWith(503, canary, "Retry-After", "soon"), false, 0,
+			"the receiver answered 503 Service Unavailable",
+		},
 		{"broken", respondWith(500, canary), false, 0, "the receiver answered 500 Internal Server Error"},
-		{"elsewhere", respondWith(302, canary, "Location", "http://127.0.0.1:1/"), false, 0, "the receiver answered 302 Found: redirects are not followed"},
+		{
+			"elsewhere", respondWith(302, canary, "Location", "http://127.0.0.1:1/"), false, 0,
+			"the receiver answered 302 Found: redirects are not followed",
+		},
 		{"an endless answer", func(w http.ResponseWriter) {
 			for range 1000 {
 				if _, err := io.WriteString(w, strings.Repeat("x", 10_000)); err != nil {
@@ -140,7 +152,10 @@ func TestStatusesAndWhatTheyMean(t *testing.T) {
 				}
 			}
 		}, false, 0, ""},
-		{"endless headers", func(w http.ResponseWriter) { w.Header().Set("X-Long", strings.Repeat("x", 100_000)) }, false, 0, "the request failed"},
+		{
+			"endless headers", func(w http.ResponseWriter) { w.Header().Set("X-Long", strings.Repeat("x", 100_000)) },
+			false, 0, "the request failed",
+		},
 		{"cut", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, false, 0, "the connection was cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +193,10 @@ func TestStatusesAndWhatTheyMean(t *testing.T) {
 func TestRetryAfterMayBeADate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	for s, want := range map[string]time.Duration{"": 0, "0": 0, "-5": 0, "120": 2 * time.Minute, "Fri, 20 Nov 2026 08:10:00 GMT": 10 * time.Minute, "Fri, 20 Nov 2026 07:00:00 GMT": 0, "99999999999999999999": 0, "4294967296": time.Hour} {
+	for s, want := range map[string]time.Duration{
+		"": 0, "0": 0, "-5": 0, "120": 2 * time.Minute, "Fri, 20 Nov 2026 08:10:00 GMT": 10 * time.Minute,
+		"Fri, 20 Nov 2026 07:00:00 GMT": 0, "99999999999999999999": 0, "4294967296": time.Hour,
+	} {
 		if got := retryAfter(s, now); got != want {
 			t.Errorf("%q: got %s, want %s", s, got, want)
 		}
@@ -233,7 +251,9 @@ func TestProxiesOfTheEnvironmentAreNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	redirectTo(client.guard, strings.TrimPrefix(r.URL, "http://"), map[string][]string{"receiver.example": {"10.0.0.1"}})
+	redirectTo(client.guard, strings.TrimPrefix(r.URL, "http://"), map[string][]string{
+		"receiver.example": {"10.0.0.1"},
+	})
 	if _, err := client.post(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +279,9 @@ func TestPublicReceiversNeedTLSWithAGoodCertificate(t *testing.T) {
 	}
 	client.url = "https://example.net/hook"
 	redirectTo(client.guard, s.Listener.Addr().String(), map[string][]string{"example.net": {"8.8.8.8"}})
-	if _, err := client.post(context.Background(), nil, nil); err == nil || err.Error() != "the certificate of the receiver is not valid for it" {
+	if _, err := client.post(
+		context.Background(), nil, nil,
+	); err == nil || err.Error() != "the certificate of the receiver is not valid for it" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -24,7 +24,8 @@ const week = 8 // number of days that are searched; they include the same weekda
 // day, the moment is the end of the gap. If clocks show the time of day twice, the moment is the
 // first of the two.
 func (c Clock) Last(now time.Time) (day string, at time.Time) {
-	today := dateOf(now.In(zone(c.Zone))) + 1 // after clocks were set back over midnight, they show the previous day again
+	// after clocks were set back over midnight, they show the previous day again
+	today := dateOf(now.In(zone(c.Zone))) + 1
 	for d := today; d > today-week-2; d-- {
 		if t := c.digestTime(d); !t.IsZero() && !t.After(now) {
 			return d.String(), t
@@ -36,7 +37,8 @@ func (c Clock) Last(now time.Time) (day string, at time.Time) {
 // Next returns the next moment at which a digest is due. It also returns the day that identifies
 // this digest.
 func (c Clock) Next(now time.Time) (day string, at time.Time) {
-	today := dateOf(now.In(zone(c.Zone))) - 1 // if a clock change skips a whole day, its moment comes when that day would have ended
+	// if a clock change skips a whole day, its moment comes when that day would have ended
+	today := dateOf(now.In(zone(c.Zone))) - 1
 	for d := today; d < today+week+2; d++ {
 		if t := c.digestTime(d); t.After(now) {
 			return d.String(), t
@@ -101,7 +103,9 @@ func (d date) timeOf(tod TimeOfDay, z *time.Location) time.Time {
 		return t
 	}
 	_, offset := start.Add(-time.Second).Zone()
-	if earlier := wall.Add(-time.Duration(offset) * time.Second).In(z); earlier.Before(start) && asUTC(earlier).Equal(wall) {
+	if earlier := wall.Add(
+		-time.Duration(offset) * time.Second,
+	).In(z); earlier.Before(start) && asUTC(earlier).Equal(wall) {
 		return earlier // clocks were set back, so they show this time again at t
 	}
 	return t

@@ -15,7 +15,9 @@ import (
 // Office describes the installation of dlo that sends messages.
 type Office struct {
 	PublicURL string // beginning of every link
-	Name      string // distinguishes this installation from others with the same receivers, even if PublicURL changes; "" = PublicURL
+	// distinguishes this installation from others with the same receivers, even if PublicURL
+	// changes; "" = PublicURL
+	Name string
 }
 
 // link returns the address of a page.

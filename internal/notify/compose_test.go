@@ -14,14 +14,19 @@ var office = Office{PublicURL: "https://dlo.example.com/"}
 // someGroup returns a group as an example for the messages of these tests.
 func someGroup() *deadletter.GroupRow {
 	return &deadletter.GroupRow{
-		ID: 418, Title: `template "welcome_v3" not found`, Broker: "main", VHost: "/", Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", Reason: "rejected", Error: "TemplateError: template \"welcome_v3\" not found\n  at render",
-		Severity: deadletter.SeverityPage, Owner: "lena", Count: 312, Waiting: 4, FirstAt: time.Date(2026, 11, 20, 13, 58, 0, 0, time.UTC), LastAt: time.Date(2026, 11, 20, 14, 2, 0, 0, time.UTC),
+		ID: 418, Title: `template "welcome_v3" not found`, Broker: "main", VHost: "/", Queue: "email-queue",
+		Type: "acme.notify.v1.EmailRequested", Reason: "rejected",
+		Error:    "TemplateError: template \"welcome_v3\" not found\n  at render",
+		Severity: deadletter.SeverityPage, Owner: "lena", Count: 312, Waiting: 4,
+		FirstAt: time.Date(2026, 11, 20, 13, 58, 0, 0, time.UTC),
+		LastAt:  time.Date(2026, 11, 20, 14, 2, 0, 0, time.UTC),
 	}
 }
 
 func someDelivery(kind deadletter.NoticeKind) deadletter.Delivery {
 	return deadletter.Delivery{ID: 9, Channel: "oncall", Group: someGroup(), Notice: deadletter.Notice{
-		ID: 77, Kind: kind, Key: "group:418", Severity: deadletter.SeverityPage, Group: 418, At: time.Date(2026, 11, 20, 14, 2, 11, 0, time.UTC),
+		ID: 77, Kind: kind, Key: "group:418", Severity: deadletter.SeverityPage, Group: 418,
+		At: time.Date(2026, 11, 20, 14, 2, 11, 0, time.UTC),
 	}}
 }
 
@@ -66,7 +71,9 @@ func TestTitlesAndEvents(t *testing.T) {
 	gone := someDelivery(deadletter.NoticeResolved)
 	gone.Group = nil
 	word := func(kind deadletter.NoticeKind, text string) deadletter.Delivery {
-		return deadletter.Delivery{Notice: deadletter.Notice{ID: 1, Kind: kind, Text: text, Severity: deadletter.SeverityNotify}}
+		return deadletter.Delivery{
+			Notice: deadletter.Notice{ID: 1, Kind: kind, Text: text, Severity: deadletter.SeverityNotify},
+		}
 	}
 	for _, c := range []struct {
 		name       string
@@ -74,16 +81,51 @@ func TestTitlesAndEvents(t *testing.T) {
 		event      Event
 		title, url string
 	}{
-		{"one letter", one, Fires, `1 letter dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"dealt with before it was said", none, Fires, `Letters died in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"came back", someDelivery(deadletter.NoticeRegressed), Fires, `Came back: 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"escalated", someDelivery(deadletter.NoticeEscalated), Updates, `Grows faster: 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"updated", someDelivery(deadletter.NoticeUpdated), Updates, `Now 312 letters dead in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"resolved", someDelivery(deadletter.NoticeResolved), Resolves, `No longer needs anyone: email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418"},
-		{"a group that is gone", gone, Resolves, "G-418 no longer needs anyone", "https://dlo.example.com/groups/G-418"},
-		{"a breaker", word(deadletter.NoticeBreaker, "Retries of sms are held back: 48 of 50 came back."), Told, "Retries of sms are held back: 48 of 50 came back.", "https://dlo.example.com"},
-		{"a problem of dlo: its first line", word(deadletter.NoticeProblem, "Inbox a is not read.\nIts letters wait in the queue.\nGrant it."), Fires, "Inbox a is not read.", "https://dlo.example.com"},
-		{"a refusal without words", word(deadletter.NoticeRefused, ""), Told, "a queue refuses requeued letters", "https://dlo.example.com"},
+		{
+			"one letter", one, Fires, `1 letter dead in email-queue: template "welcome_v3" not found`,
+			"https://dlo.example.com/groups/G-418",
+		},
+		{
+			"dealt with before it was said", none, Fires,
+			`Letters died in email-queue: template "welcome_v3" not found`, "https://dlo.example.com/groups/G-418",
+		},
+		{
+			"came back", someDelivery(deadletter.NoticeRegressed), Fires,
+			`Came back: 312 letters dead in email-queue: template "welcome_v3" not found`,
+			"https://dlo.example.com/groups/G-418",
+		},
+		{
+			"escalated", someDelivery(deadletter.NoticeEscalated), Updates,
+			`Grows faster: 312 letters dead in email-queue: template "welcome_v3" not found`,
+			"https://dlo.example.com/groups/G-418",
+		},
+		{
+			"updated", someDelivery(deadletter.NoticeUpdated), Updates,
+			`Now 312 letters dead in email-queue: template "welcome_v3" not found`,
+			"https://dlo.example.com/groups/G-418",
+		},
+		{
+			"resolved", someDelivery(deadletter.NoticeResolved), Resolves,
+			`No longer needs anyone: email-queue: template "welcome_v3" not found`,
+			"https://dlo.example.com/groups/G-418",
+		},
+		{
+			"a group that is gone", gone, Resolves, "G-418 no longer needs anyone",
+			"https://dlo.example.com/groups/G-418",
+		},
+		{
+			"a breaker", word(deadletter.NoticeBreaker, "Retries of sms are held back: 48 of 50 came back."), Told,
+			"Retries of sms are held back: 48 of 50 came back.", "https://dlo.example.com",
+		},
+		{
+			"a problem of dlo: its first line",
+			word(deadletter.NoticeProblem, "Inbox a is not read.\nIts letters wait in the queue.\nGrant it."), Fires,
+			"Inbox a is not read.", "https://dlo.example.com",
+		},
+		{
+			"a refusal without words", word(deadletter.NoticeRefused, ""), Told, "a queue refuses requeued letters",
+			"https://dlo.example.com",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,14 +166,29 @@ func TestIDsAreStableAndTellInstallationsAndNoticesApart(t *testing.T) {
 func TestWhatADigestSays(t *testing.T) {
 	t.Parallel()
 	berlin := location(t, "Europe/Berlin")
-	base := deadletter.Digest{From: time.Date(2026, 11, 20, 8, 30, 0, 0, berlin), To: time.Date(2026, 11, 23, 8, 30, 0, 0, berlin)}
+	base := deadletter.Digest{
+		From: time.Date(2026, 11, 20, 8, 30, 0, 0, berlin), To: time.Date(2026, 11, 23, 8, 30, 0, 0, berlin),
+	}
 	full := base
 	full.Groups, full.Letters, full.New, full.CameBack, full.Recovered = 7, 214, 2, 1, 31
 	full.Before = deadletter.DigestCounts{Groups: 5, Letters: 1190, Recovered: 1}
 	full.More = 5
 	full.Lines = []deadletter.DigestLine{
-		{Group: deadletter.GroupRow{ID: 418, Title: "no template", Queue: "email-queue", Status: deadletter.GroupNew, Severity: deadletter.SeverityNotify, Count: 312, Owner: "lena"}, Letters: 112, Suggestion: "discarded 3 times before"},
-		{Group: deadletter.GroupRow{ID: 7, Title: "timeout", Queue: "sms", Status: deadletter.GroupRegressed, Severity: deadletter.SeverityDigest, Count: 1}, Letters: 1},
+		{
+			Group: deadletter.GroupRow{
+				ID: 418, Title: "no template", Queue: "email-queue", Status: deadletter.GroupNew,
+				Severity: deadletter.SeverityNotify, Count: 312, Owner: "lena",
+			},
+			Letters:    112,
+			Suggestion: "discarded 3 times before",
+		},
+		{
+			Group: deadletter.GroupRow{
+				ID: 7, Title: "timeout", Queue: "sms", Status: deadletter.GroupRegressed,
+				Severity: deadletter.SeverityDigest, Count: 1,
+			},
+			Letters: 1,
+		},
 	}
 	quiet, silent, night, paged := base, base, base, full
 	quiet.Recovered, night.Recovered, night.Paged, paged.Paged = 31, 1, 1, 2
@@ -141,14 +198,22 @@ func TestWhatADigestSays(t *testing.T) {
 		title string
 	}{
 		{"a morning", full, "7 groups, 214 letters, 2 new, 1 came back; 31 recovered by themselves; nothing paged"},
-		{"a morning after pages", paged, "7 groups, 214 letters, 2 new, 1 came back; 31 recovered by themselves; paged 2 times"},
+		{
+			"a morning after pages", paged,
+			"7 groups, 214 letters, 2 new, 1 came back; 31 recovered by themselves; paged 2 times",
+		},
 		{"a quiet day", quiet, "Nothing died that needs you. 31 letters recovered by themselves."},
 		{"nothing at all", silent, "Nothing died that needs you."},
 		{"a page that is over", night, "Nothing died that needs you. 1 letter recovered by itself. Paged once."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := Compose(office, deadletter.Delivery{Digest: &c.d, Notice: deadletter.Notice{Kind: deadletter.NoticeDigest, Key: "digest:2026-11-23", Severity: deadletter.SeverityDigest}})
+			m := Compose(office, deadletter.Delivery{
+				Digest: &c.d,
+				Notice: deadletter.Notice{
+					Kind: deadletter.NoticeDigest, Key: "digest:2026-11-23", Severity: deadletter.SeverityDigest,
+				},
+			})
 			if m.Title != c.title || m.Event != Told || m.URL != "https://dlo.example.com/triage?tab=digest" {
 				t.Errorf("got %s, %q, %s", m.Event, m.Title, m.URL)
 			}
@@ -159,8 +224,15 @@ func TestWhatADigestSays(t *testing.T) {
 		t.Errorf("got %q, want %q", m.Text, want)
 	}
 	want := []Line{
-		{Title: "no template", Text: "112 letters in email-queue, new, notify, 312 dead in all, owner lena, discarded 3 times before", URL: "https://dlo.example.com/groups/G-418", Group: "G-418", Count: new(112)},
-		{Title: "timeout", Text: "1 letter in sms, came back", URL: "https://dlo.example.com/groups/G-7", Group: "G-7", Count: new(1)},
+		{
+			Title: "no template",
+			Text:  "112 letters in email-queue, new, notify, 312 dead in all, owner lena, discarded 3 times before",
+			URL:   "https://dlo.example.com/groups/G-418", Group: "G-418", Count: new(112),
+		},
+		{
+			Title: "timeout", Text: "1 letter in sms, came back", URL: "https://dlo.example.com/groups/G-7",
+			Group: "G-7", Count: new(1),
+		},
 		{Title: "and 5 more groups", URL: "https://dlo.example.com/triage?tab=digest"},
 	}
 	if d := cmp.Diff(want, m.Lines); d != "" {
@@ -183,7 +255,10 @@ func TestADigestNamesWhatItLeavesOut(t *testing.T) {
 func TestSeveralNoticesAtOnce(t *testing.T) {
 	t.Parallel()
 	var ds []deadletter.Delivery
-	for i, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeResolved, deadletter.NoticeBreaker} {
+	for i, k := range []deadletter.NoticeKind{
+		deadletter.NoticeOpened, deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeResolved,
+		deadletter.NoticeBreaker,
+	} {
 		d := someDelivery(k)
 		d.Notice.ID = int64(i)
 		d.Notice.Severity = deadletter.SeverityNotify
@@ -197,11 +272,14 @@ func TestSeveralNoticesAtOnce(t *testing.T) {
 	if want := "5 notices: 2 need people, 1 came back, 1 no longer needs anyone, 1 other"; m.Title != want {
 		t.Errorf("got %q, want %q", m.Title, want)
 	}
-	if m.Severity != deadletter.SeverityPage || m.Event != Told || m.URL != "https://dlo.example.com" || len(m.Lines) != 5 {
+	if m.Severity != deadletter.SeverityPage || m.Event != Told || m.URL != "https://dlo.example.com" ||
+		len(m.Lines) != 5 {
 		t.Errorf("got %+v", m)
 	}
 	want := Line{
-		Title: `Came back: 312 letters dead in email-queue: template "welcome_v3" not found`, Text: "G-418, rejected, acme.notify.v1.EmailRequested, since 2026-11-20 13:58 UTC, owner lena", URL: "https://dlo.example.com/groups/G-418",
+		Title: `Came back: 312 letters dead in email-queue: template "welcome_v3" not found`,
+		Text:  "G-418, rejected, acme.notify.v1.EmailRequested, since 2026-11-20 13:58 UTC, owner lena",
+		URL:   "https://dlo.example.com/groups/G-418",
 		Group: "G-418", Count: new(312), Last: time.Date(2026, 11, 20, 14, 2, 0, 0, time.UTC),
 	}
 	if d := cmp.Diff(want, m.Lines[2]); d != "" {

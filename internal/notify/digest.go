@@ -8,7 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const digestLines = 40 // maximum number of groups of a digest or incident that a message lists; the linked page lists all
+// maximum number of groups of a digest or incident that a message lists; the linked page lists all
+const digestLines = 40
 
 // digest sets all fields of a message about a digest.
 func (m *Message) digest(o Office, d *deadletter.Digest) {
@@ -28,7 +29,11 @@ func (m *Message) digest(o Office, d *deadletter.Digest) {
 		m.Lines = append(m.Lines, Line{Title: "and " + countOf(more, "more group"), URL: m.URL})
 	}
 	for _, p := range d.Pauses[:min(len(d.Pauses), digestLines)] {
-		m.Lines = append(m.Lines, Line{Title: line(p.Said(), titleBytes), Text: line(p.Why, factBytes), URL: o.link("/queues")})
+		m.Lines = append(m.Lines, Line{
+			Title: line(p.Said(), titleBytes),
+			Text:  line(p.Why, factBytes),
+			URL:   o.link("/queues"),
+		})
 	}
 }
 
@@ -111,7 +116,14 @@ func digestLine(o Office, l deadletter.DigestLine) Line {
 	if l.Suggestion != "" {
 		parts = append(parts, l.Suggestion)
 	}
-	return Line{Title: line(g.Title, titleBytes), Text: line(strings.Join(parts, ", "), factBytes), URL: o.link("/groups/" + g.ID.String()), Group: g.ID.String(), Count: new(l.Letters), Last: g.LastAt}
+	return Line{
+		Title: line(g.Title, titleBytes),
+		Text:  line(strings.Join(parts, ", "), factBytes),
+		URL:   o.link("/groups/" + g.ID.String()),
+		Group: g.ID.String(),
+		Count: new(l.Letters),
+		Last:  g.LastAt,
+	}
 }
 
 // zoneTime formats a time in the time zone of the digest.

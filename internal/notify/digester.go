@@ -107,7 +107,9 @@ func (d *Digester) Step(ctx context.Context) error {
 		return nil
 	}
 	from, to := s.Clock.Window(now)
-	if !before.To.IsZero() && before.To.Before(to) { // a digest was missed, or the schedule was changed, so this digest covers all of the time since the last one
+	// a digest was missed, or the schedule was changed, so this digest covers all of the time since
+	// the last one
+	if !before.To.IsZero() && before.To.Before(to) {
 		from = before.To.In(from.Location())
 	}
 	digest, err := d.store.Digest(ctx, from, to, digestGroups)
@@ -175,13 +177,17 @@ func (d *Digester) Size(ctx context.Context) (int, error) {
 func (d *Digester) Send(ctx context.Context, by deadletter.Principal) ([]string, error) {
 	s := d.schedule.Load()
 	if len(s.Channels) == 0 {
-		return nil, fmt.Errorf("%w: no channel is named for the digest; name one under digest.notify", deadletter.ErrConflict)
+		return nil, fmt.Errorf(
+			"%w: no channel is named for the digest; name one under digest.notify", deadletter.ErrConflict,
+		)
 	}
 	digest, err := d.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.store.SendDigest(ctx, "asked for at "+d.now().UTC().Format(time.RFC3339), by.Name, digest, s.Channels); err != nil {
+	if _, err := d.store.SendDigest(
+		ctx, "asked for at "+d.now().UTC().Format(time.RFC3339), by.Name, digest, s.Channels,
+	); err != nil {
 		return nil, err
 	}
 	d.wake()

@@ -111,11 +111,17 @@ func TestOneDigestADay(t *testing.T) {
 		first, _ := time.ParseInLocation(time.DateOnly, c.from, zone)
 		last, _ := time.ParseInLocation(time.DateOnly, c.to, zone)
 		s := &days{from: map[string]time.Time{}}
-		schedule := notify.Schedule{Clock: notify.Clock{At: c.at, Zone: zone, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}}, Channels: []string{"team"}}
+		schedule := notify.Schedule{
+			Clock:    notify.Clock{At: c.at, Zone: zone, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}},
+			Channels: []string{"team"},
+		}
 		now := first.Add(-12 * time.Hour) // the digest of the day before is stored but sent to nobody
 		for ; now.Before(last); now = now.Add(30 * time.Second) {
 			at := now
-			d := notify.NewDigester(s, schedule, func() time.Time { return at }, slog.New(slog.DiscardHandler), func() {}) // this is a restart at every step
+			// this is a restart at every step
+			d := notify.NewDigester(
+				s, schedule, func() time.Time { return at }, slog.New(slog.DiscardHandler), func() {},
+			)
 			before := len(s.list)
 			if err := d.Step(t.Context()); err != nil {
 				t.Fatal(err)
@@ -142,7 +148,14 @@ func TestDigestsWhenClocksJump(t *testing.T) {
 	t.Parallel()
 	s := &days{from: map[string]time.Time{}}
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	d := notify.NewDigester(s, notify.Schedule{Clock: notify.Clock{At: notify.TimeOfDay{Hour: 8, Minute: 30}, Zone: time.UTC, Days: []time.Weekday{1, 2, 3, 4, 5}}, Channels: []string{"team"}},
+	d := notify.NewDigester(s, notify.Schedule{
+		Clock: notify.Clock{
+			At:   notify.TimeOfDay{Hour: 8, Minute: 30},
+			Zone: time.UTC,
+			Days: []time.Weekday{1, 2, 3, 4, 5},
+		},
+		Channels: []string{"team"},
+	},
 		func() time.Time { return now }, slog.New(slog.DiscardHandler), func() {})
 	step := func(to time.Time) {
 		t.Helper()
@@ -179,15 +192,25 @@ func TestTheFirstDigestIsThatAfterTheStart(t *testing.T) {
 	s := &days{from: map[string]time.Time{}}
 	now := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
 	woken := 0
-	schedule := notify.Schedule{Clock: notify.Clock{At: notify.TimeOfDay{Hour: 8, Minute: 30}, Zone: time.UTC, Days: []time.Weekday{1, 2, 3, 4, 5}}, Channels: []string{"team"}}
-	d := notify.NewDigester(s, schedule, func() time.Time { return now }, slog.New(slog.DiscardHandler), func() { woken++ })
+	schedule := notify.Schedule{
+		Clock: notify.Clock{
+			At:   notify.TimeOfDay{Hour: 8, Minute: 30},
+			Zone: time.UTC,
+			Days: []time.Weekday{1, 2, 3, 4, 5},
+		},
+		Channels: []string{"team"},
+	}
+	d := notify.NewDigester(
+		s, schedule, func() time.Time { return now }, slog.New(slog.DiscardHandler), func() { woken++ },
+	)
 	if err := d.Step(t.Context()); err != nil || len(s.list) != 0 || woken != 0 {
 		t.Error(s.list, woken, err)
 	}
 	if at, channels := d.Next(); !at.Equal(time.Date(2026, 11, 23, 8, 30, 0, 0, time.UTC)) || len(channels) != 1 {
 		t.Error(at, channels)
 	}
-	if digest, err := d.Now(t.Context()); err != nil || !digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
+	if digest, err := d.Now(t.Context()); err != nil ||
+		!digest.From.Equal(time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)) || !digest.To.Equal(now) {
 		t.Error(digest, err)
 	}
 	if channels, err := d.Send(t.Context(), deadletter.Local); err != nil || len(channels) != 1 || woken != 1 {

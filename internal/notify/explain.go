@@ -34,7 +34,9 @@ func explain(err error) error {
 		return g
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Errorf("there is no host %s", line(dns.Name, 100))
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(
+		err, context.DeadlineExceeded,
+	), errors.Is(err, os.ErrDeadlineExceeded):
 		return errors.New("no answer in time")
 	case errors.As(err, &dns):
 		return fmt.Errorf("the host %s cannot be looked up", line(dns.Name, 100))
@@ -50,7 +52,9 @@ func explain(err error) error {
 		return errors.New("the certificate of the receiver is not valid for it")
 	case errors.As(err, &record), errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("TLS with the receiver failed")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(
+		err, io.ErrUnexpectedEOF,
+	), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return errors.New("the connection was cut")
 	case errors.As(err, &op):
 		return errors.New("the connection failed")

@@ -100,7 +100,12 @@ func TestANameIsResolvedOnceAndWhatWasJudgedIsDialled(t *testing.T) {
 	}
 	t.Cleanup(func() { l.Close() })
 	names := map[string][]string{
-		"public.example": {"8.8.8.8"}, "inner.example": {"127.0.0.1"}, "mapped.example": {"::ffff:10.0.0.1"}, "metadata.example": {"169.254.169.254"}, "both.example": {"10.0.0.1", "::ffff:8.8.8.8"}, "empty.example": {},
+		"public.example":   {"8.8.8.8"},
+		"inner.example":    {"127.0.0.1"},
+		"mapped.example":   {"::ffff:10.0.0.1"},
+		"metadata.example": {"169.254.169.254"},
+		"both.example":     {"10.0.0.1", "::ffff:8.8.8.8"},
+		"empty.example":    {},
 	}
 	for _, c := range []struct {
 		host         string
@@ -145,7 +150,9 @@ func addrOf(s string) netip.Addr { a, _ := netip.ParseAddr(s); return a }
 
 func TestLocalhostIsLoopback(t *testing.T) {
 	t.Parallel()
-	if _, err := newGuard(false, false).dial(t.Context(), "tcp", "localhost:443"); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if _, err := newGuard(false, false).dial(
+		t.Context(), "tcp", "localhost:443",
+	); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("got %v", err)
 	}
 }

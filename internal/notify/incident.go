@@ -36,7 +36,12 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 		m.Lines = append(m.Lines, Line{Title: "and " + countOf(more, "more group"), URL: m.URL})
 	}
 	m.Count = &letters
-	m.setFacts(map[string]string{factLetters: numberText(letters), factCauses: numberText(len(groups)), factSince: timeText(m.Since), factLast: timeText(m.Last)})
+	m.setFacts(map[string]string{
+		factLetters: numberText(letters),
+		factCauses:  numberText(len(groups)),
+		factSince:   timeText(m.Since),
+		factLast:    timeText(m.Last),
+	})
 	where := line(groups[0].Queue, factBytes)
 	if len(queues) > 1 {
 		where = countOf(len(queues), "queue")
@@ -83,7 +88,14 @@ func groupLine(o Office, g *deadletter.GroupRow) Line {
 		one.Kind = deadletter.NoticeEscalated
 	}
 	one.group(o, g)
-	return Line{Title: one.Title, Text: lineText(&one), URL: one.URL, Group: g.ID.String(), Count: one.Count, Last: g.LastAt}
+	return Line{
+		Title: one.Title,
+		Text:  lineText(&one),
+		URL:   one.URL,
+		Group: g.ID.String(),
+		Count: one.Count,
+		Last:  g.LastAt,
+	}
 }
 
 // groups returns the URL of a page that lists the given groups.

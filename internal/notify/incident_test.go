@@ -35,17 +35,24 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	d.Incident[1].Status, d.Incident[2].Queue = deadletter.GroupRegressed, "sms"
 	d.After = &deadletter.Deploy{Service: "mailer", Version: "1.4.1"}
 	m := Compose(office, d)
-	if m.Title != "3 causes in 2 queues after mailer 1.4.1, 600 letters dead: cause 1 and 2 more" || m.URL != "https://dlo.example.com/triage?q=group%3AG-418%2CG-419%2CG-420" || linkName(m.URL) != "Open the groups" {
+	if m.Title != "3 causes in 2 queues after mailer 1.4.1, 600 letters dead: cause 1 and 2 more" ||
+		m.URL != "https://dlo.example.com/triage?q=group%3AG-418%2CG-419%2CG-420" || linkName(
+		m.URL,
+	) != "Open the groups" {
 		t.Errorf("%q %s", m.Title, m.URL)
 	}
 	var titles []string
 	for _, l := range m.Lines {
 		titles = append(titles, l.Title+" "+l.Group+fmt.Sprint(*l.Count))
 	}
-	if want := []string{"100 letters dead in email-queue: cause 1 G-418100", "Came back: 200 letters dead in email-queue: cause 2 G-419200", "300 letters dead in sms: cause 3 G-420300"}; !slices.Equal(titles, want) {
+	if want := []string{
+		"100 letters dead in email-queue: cause 1 G-418100",
+		"Came back: 200 letters dead in email-queue: cause 2 G-419200", "300 letters dead in sms: cause 3 G-420300",
+	}; !slices.Equal(titles, want) {
 		t.Errorf("%q", titles)
 	}
-	if *m.Count != 600 || !m.Last.Equal(d.Incident[2].LastAt) || m.Fact(factLetters) != "600" || m.Fact(factCauses) != "3" || m.Fact(factGroup) != "G-418" || m.Fact(factLast) != timeText(m.Last) {
+	if *m.Count != 600 || !m.Last.Equal(d.Incident[2].LastAt) || m.Fact(factLetters) != "600" ||
+		m.Fact(factCauses) != "3" || m.Fact(factGroup) != "G-418" || m.Fact(factLast) != timeText(m.Last) {
 		t.Errorf("%+v", m)
 	}
 	for kind, want := range map[deadletter.NoticeKind]struct {
@@ -55,8 +62,10 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 		deadletter.NoticeJoined:    {Updates, "Now 3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
 		deadletter.NoticeUpdated:   {Updates, "Now 3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
 		deadletter.NoticeRegressed: {Fires, "3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
-		deadletter.NoticeQuiet:     {Resolves, "Quiet, 600 letters wait for people: 3 causes in email-queue: cause 1 and 2 more"},
-		deadletter.NoticeResolved:  {Resolves, "No longer needs anyone: 3 causes in email-queue: cause 1 and 2 more"},
+		deadletter.NoticeQuiet: {
+			Resolves, "Quiet, 600 letters wait for people: 3 causes in email-queue: cause 1 and 2 more",
+		},
+		deadletter.NoticeResolved: {Resolves, "No longer needs anyone: 3 causes in email-queue: cause 1 and 2 more"},
 	} {
 		if m := Compose(office, someIncident(kind, 3)); m.Event != want.event || m.Title != want.title {
 			t.Errorf("%s: %s %q", kind, m.Event, m.Title)
@@ -70,7 +79,10 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 		t.Errorf("%s", m.Severity)
 	}
 	alone := someDelivery(deadletter.NoticeQuiet)
-	if m := Compose(office, alone); m.Title != `Quiet, 312 letters wait for people: email-queue: template "welcome_v3" not found` || m.Event != Resolves {
+	if m := Compose(
+		office, alone,
+	); m.Title != `Quiet, 312 letters wait for people: email-queue: template "welcome_v3" not found` ||
+		m.Event != Resolves {
 		t.Errorf("%s %q", m.Event, m.Title)
 	}
 }
@@ -80,7 +92,11 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 // have one line per cause.
 func TestOneIncidentOnEveryChannel(t *testing.T) {
 	t.Parallel()
-	messages := []Message{Compose(office, someIncident(deadletter.NoticeOpened, 3)), Compose(office, someIncident(deadletter.NoticeJoined, 4)), Compose(office, someIncident(deadletter.NoticeQuiet, 4))}
+	messages := []Message{
+		Compose(office, someIncident(deadletter.NoticeOpened, 3)),
+		Compose(office, someIncident(deadletter.NoticeJoined, 4)),
+		Compose(office, someIncident(deadletter.NoticeQuiet, 4)),
+	}
 	causes := func(text string) (n int) {
 		for i := range 4 {
 			if strings.Contains(text, fmt.Sprintf("letters dead in email-queue: cause %d", i+1)) {
@@ -92,7 +108,9 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 	for _, name := range downKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){respondWith(map[bool]int{true: 202, false: 200}[name == "pagerduty"], "{}")}, 3)...)
+			r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){
+				respondWith(map[bool]int{true: 202, false: 200}[name == "pagerduty"], "{}"),
+			}, 3)...)
 			sender := channelTo(t, name, r.URL).Sender
 			for _, m := range messages {
 				if err := sender.Send(t.Context(), m); err != nil {
@@ -138,7 +156,9 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 					if err := json.Unmarshal(got[i].body, &w); err != nil {
 						t.Fatal(err)
 					}
-					if w.Type+" "+w.Data.Event != want || w.Data.Key != messages[0].Key || *w.Data.Count != []int{600, 1000, 1000}[i] || *w.Data.Lines[1].Count != 200 || w.Data.Lines[1].Last != "2026-11-20T14:02:01Z" {
+					if w.Type+" "+w.Data.Event != want || w.Data.Key != messages[0].Key || *w.Data.Count != []int{
+						600, 1000, 1000,
+					}[i] || *w.Data.Lines[1].Count != 200 || w.Data.Lines[1].Last != "2026-11-20T14:02:01Z" {
 						t.Errorf("%s", got[i].body)
 					}
 				}
@@ -188,12 +208,16 @@ func TestAnAlertGoesOnAsItsNext(t *testing.T) {
 		}
 		return groups
 	}
-	want := []string{"open G-419 page", "ends G-419 notify", "ends G-419 digest", "ends G-418 page", "ends G-418 notify", "ends G-418 digest"}
+	want := []string{
+		"open G-419 page", "ends G-419 notify", "ends G-419 digest", "ends G-418 page", "ends G-418 notify",
+		"ends G-418 digest",
+	}
 	if got := open(Compose(office, d)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	d.Notice.Kind = deadletter.NoticeResolved
-	if got := open(Compose(office, d)); len(got) != 9 || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "open") }) {
+	if got := open(Compose(office, d)); len(got) != 9 ||
+		slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "open") }) {
 		t.Errorf("%q", got)
 	}
 }
@@ -206,7 +230,8 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 	d := someIncident(deadletter.NoticeQuiet, causes)
 	m := Compose(office, d)
 	last := m.Lines[len(m.Lines)-1]
-	if len(m.Lines) != digestLines+1 || last.Title != fmt.Sprintf("and %d more groups", causes-digestLines) || last.URL != m.URL || *m.Count != 100*causes*(causes+1)/2 {
+	if len(m.Lines) != digestLines+1 || last.Title != fmt.Sprintf("and %d more groups", causes-digestLines) ||
+		last.URL != m.URL || *m.Count != 100*causes*(causes+1)/2 {
 		t.Errorf("%d lines, the last %+v, of %d letters", len(m.Lines), last, *m.Count)
 	}
 	r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){respondWith(200, "")}, 10)...)
@@ -249,10 +274,25 @@ func TestWhatIsSaidWithAMessageIsRecordedWithIt(t *testing.T) {
 func TestWhatMachinesAreTold(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
-	op := deadletter.Delivery{Notice: deadletter.Notice{ID: 5, Kind: deadletter.EventOperationFinished, Key: "O-77", Op: 77, At: at, Severity: deadletter.SeverityDigest}, Operation: &deadletter.Operation{
-		ID: 77, Action: deadletter.VerbRequeue, State: deadletter.OperationDone, By: "lena", Total: 31, CreatedAt: at.Add(-time.Minute), FinishedAt: at,
-		Counts: map[deadletter.Result]int{deadletter.ResultQuiet: 24, deadletter.ResultCameBack: 1, deadletter.ResultSkipped: 6, deadletter.ResultPending: 0},
-	}}
+	op := deadletter.Delivery{
+		Notice: deadletter.Notice{
+			ID: 5, Kind: deadletter.EventOperationFinished, Key: "O-77", Op: 77, At: at,
+			Severity: deadletter.SeverityDigest,
+		},
+		Operation: &deadletter.Operation{
+			ID:         77,
+			Action:     deadletter.VerbRequeue,
+			State:      deadletter.OperationDone,
+			By:         "lena",
+			Total:      31,
+			CreatedAt:  at.Add(-time.Minute),
+			FinishedAt: at,
+			Counts: map[deadletter.Result]int{
+				deadletter.ResultQuiet: 24, deadletter.ResultCameBack: 1, deadletter.ResultSkipped: 6,
+				deadletter.ResultPending: 0,
+			},
+		},
+	}
 	body := func(d deadletter.Delivery) string {
 		m := Compose(office, d)
 		text, err := json.Marshal(webhookBody(&m))
@@ -261,22 +301,31 @@ func TestWhatMachinesAreTold(t *testing.T) {
 		}
 		return string(text)
 	}
-	wanted := `{"type": "operation.finished", "timestamp": "2026-11-20T14:00:00Z", "data": {"id": "` + Compose(office, op).ID + `", "key": "` + Compose(office, op).Key + `", "event": "told", "severity": "digest",
+	wanted := `{"type": "operation.finished", "timestamp": "2026-11-20T14:00:00Z", "data": {"id": "` +
+		Compose(office, op).ID + `", "key": "` + Compose(office, op).Key + `", "event": "told", "severity": "digest",
 		"title": "O-77, requeue by lena, is done: 24 quiet, 1 came back, 6 skipped", "url": "https://dlo.example.com/operations/O-77", "facts": {},
 		"operation": {"id": "O-77", "action": "requeue", "state": "done", "by": "lena", "asked": 31, "done": 25, "counts": {"quiet": 24, "came back": 1, "skipped": 6}, "created_at": "2026-11-20T13:59:00Z", "finished_at": "2026-11-20T14:00:00Z"}}}`
 	if d := cmp.Diff(decoded(t, wanted), decoded(t, body(op))); d != "" {
 		t.Error(d)
 	}
 	for kind, title := range map[deadletter.NoticeKind]string{
-		deadletter.EventGroupQuiet: `Quiet, 312 letters wait for people: email-queue`, deadletter.EventGroupResolved: `No longer needs anyone: email-queue`,
+		deadletter.EventGroupQuiet:    `Quiet, 312 letters wait for people: email-queue`,
+		deadletter.EventGroupResolved: `No longer needs anyone: email-queue`,
 	} {
-		if text := body(someDelivery(kind)); !strings.Contains(text, `{"type":"`+string(kind)+`"`) || !strings.Contains(text, `"event":"told"`) || !strings.Contains(text, title) || !strings.Contains(text, `"count":312,"last":"2026-11-20T14:02:00Z"`) || !strings.Contains(text, `"group":"G-418"`) {
+		if text := body(someDelivery(kind)); !strings.Contains(text, `{"type":"`+string(kind)+`"`) ||
+			!strings.Contains(text, `"event":"told"`) || !strings.Contains(text, title) || !strings.Contains(
+			text, `"count":312,"last":"2026-11-20T14:02:00Z"`,
+		) || !strings.Contains(text, `"group":"G-418"`) {
 			t.Errorf("%s: %s", kind, text)
 		}
 	}
 	said := &scribe{}
 	clock := newWall()
-	b := newBench(clock.now, Quiet{From: TimeOfDay{}, To: TimeOfDay{}, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}}, map[string]Channel{"c": {Sender: said}})
+	b := newBench(clock.now, Quiet{
+		From: TimeOfDay{},
+		To:   TimeOfDay{},
+		Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6},
+	}, map[string]Channel{"c": {Sender: said}})
 	b.box.add("c", deadletter.EventGroupQuiet, deadletter.SeverityNotify, "a")
 	drive(t, b, clock, "c", clock.now().Add(time.Minute))
 	if told, _ := said.sentMessages(); len(told) != 1 {

@@ -34,8 +34,10 @@ type Mail struct {
 	guard *guard
 	tls   *tls.Config
 
-	mu   sync.Mutex
-	done map[string]map[string]bool // receivers of each message that was not yet delivered to or rejected for all of them; true = has the message, false = never gets it
+	mu sync.Mutex
+	// receivers of each message that was not yet delivered to or rejected for all of them; true =
+	// has the message, false = never gets it
+	done map[string]map[string]bool
 }
 
 const (
@@ -52,7 +54,12 @@ func NewMail(o MailOptions) (*Mail, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &Mail{o: o, guard: newGuard(o.AllowPrivate, false), tls: &tls.Config{ServerName: o.Host, MinVersion: tls.VersionTLS12}, done: map[string]map[string]bool{}}
+	m := &Mail{
+		o:     o,
+		guard: newGuard(o.AllowPrivate, false),
+		tls:   &tls.Config{ServerName: o.Host, MinVersion: tls.VersionTLS12},
+		done:  map[string]map[string]bool{},
+	}
 	if o.Host == "" || strings.ContainsFunc(o.Host, func(r rune) bool { return r <= ' ' || r == '/' || r > '~' }) {
 		return nil, errors.New("the host is missing or not valid")
 	}
@@ -86,7 +93,9 @@ func NewMail(o MailOptions) (*Mail, error) {
 // extension of SMTP that not every server on the way supports.
 func address(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
-	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) {
+	if err != nil || strings.ContainsFunc(
+		a.Address, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' },
+	) {
 		return nil, fmt.Errorf("%q is not a mail address", line(s, 100))
 	}
 	return a, nil
@@ -109,14 +118,18 @@ func (m *Mail) Send(ctx context.Context, msg Message) error {
 		return err
 	}
 	defer s.close()
-	now, never, err := s.deliver(m.o, m.from.Address, to, func() ([]byte, error) { return mailMessage(&msg, m.from, m.to, m.o.Now()) })
+	now, never, err := s.deliver(
+		m.o, m.from.Address, to, func() ([]byte, error) { return mailMessage(&msg, m.from, m.to, m.o.Now()) },
+	)
 	if err != nil {
 		return err
 	}
 	waiting, refusals := m.recordReceivers(msg.ID, now, never)
 	switch {
 	case waiting > 0:
-		return fmt.Errorf("the mail server does not accept the message for %d of %d receivers for now", waiting, len(m.to))
+		return fmt.Errorf(
+			"the mail server does not accept the message for %d of %d receivers for now", waiting, len(m.to),
+		)
 	case refusals == len(m.to):
 		return permanentError("the mail server refuses all receivers")
 	case refusals > 0:

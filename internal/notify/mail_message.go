@@ -35,7 +35,9 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 		{"Subject", subject("[dlo] " + line(m.Title, titleBytes))},
 		{"Date", now.Format(time.RFC1123Z)},
 		{"Message-ID", "<" + digestOf("message", m.ID) + "@" + domain + ">"},
-		{"In-Reply-To", thread}, // no mail has this id: it stands for the cause, so that all mails about the cause are in one thread
+		// no mail has this id: it stands for the cause, so that all mails about the cause are in
+		// one thread
+		{"In-Reply-To", thread},
 		{"References", thread},
 		{"Auto-Submitted", "auto-generated"},
 		{"X-Auto-Response-Suppress", "All"},
@@ -50,7 +52,10 @@ func mailMessage(m *Message, from *mail.Address, to []*mail.Address, now time.Ti
 		return nil, err
 	}
 	for _, p := range []struct{ kind, text string }{{"text/plain", mailText(m)}, {"text/html", page.String()}} {
-		w, err := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {p.kind + "; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"}})
+		w, err := parts.CreatePart(textproto.MIMEHeader{
+			"Content-Type":              {p.kind + "; charset=utf-8"},
+			"Content-Transfer-Encoding": {"quoted-printable"},
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,9 @@ func readMail(t *testing.T, raw string) (mail.Header, string, string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"text/plain; charset=utf-8", "text/html; charset=utf-8", ""}[min(2, len(texts))]; p.Header.Get("Content-Type") != want {
+		if want := []string{
+			"text/plain; charset=utf-8", "text/html; charset=utf-8", "",
+		}[min(2, len(texts))]; p.Header.Get("Content-Type") != want {
 			t.Errorf("part %d is %s", len(texts), p.Header.Get("Content-Type"))
 		}
 		texts = append(texts, strings.ReplaceAll(string(text), "\r\n", "\n"))
@@ -57,22 +59,38 @@ func readMail(t *testing.T, raw string) (mail.Header, string, string) {
 func TestWhatAMailSays(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t, &mailServer{starttls: true, auth: "LOGIN PLAIN"})
-	m := mailTo(t, s, "8.8.8.8", MailOptions{User: "dlo", Password: canary, To: []string{"team@example.com", "Night Shift <night@example.com>"}})
+	m := mailTo(t, s, "8.8.8.8", MailOptions{
+		User:     "dlo",
+		Password: canary,
+		To:       []string{"team@example.com", "Night Shift <night@example.com>"},
+	})
 	msg := Compose(office, someDelivery(deadletter.NoticeOpened))
 	if err := m.Send(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}
 	lines, mails := s.received()
-	want := []string{"EHLO example.com", "STARTTLS", "+EHLO example.com", "+AUTH PLAIN " + plainOf("dlo", canary), "+MAIL FROM:<dlo@example.com> BODY=8BITMIME", "+RCPT TO:<team@example.com>", "+RCPT TO:<night@example.com>", "+DATA", "+QUIT"}
+	want := []string{
+		"EHLO example.com", "STARTTLS", "+EHLO example.com", "+AUTH PLAIN " + plainOf("dlo", canary),
+		"+MAIL FROM:<dlo@example.com> BODY=8BITMIME", "+RCPT TO:<team@example.com>", "+RCPT TO:<night@example.com>",
+		"+DATA", "+QUIT",
+	}
 	if d := cmp.Diff(want, lines); d != "" {
 		t.Error(d)
 	}
 	header, text, page := readMail(t, mails[0])
 	thread := "<" + digestOf("thread", msg.Key) + "@example.com>"
 	wanted := mail.Header{
-		"From": {`"Dead Letter Office" <dlo@example.com>`}, "To": {`<team@example.com>, "Night Shift" <night@example.com>`}, "Subject": {header.Get("Subject")}, "Date": {"Fri, 20 Nov 2026 15:03:00 +0100"},
-		"Message-Id": {"<" + digestOf("message", msg.ID) + "@example.com>"}, "In-Reply-To": {thread}, "References": {thread}, "Auto-Submitted": {"auto-generated"}, "X-Auto-Response-Suppress": {"All"},
-		"Mime-Version": {"1.0"}, "Content-Type": {header.Get("Content-Type")},
+		"From":                     {`"Dead Letter Office" <dlo@example.com>`},
+		"To":                       {`<team@example.com>, "Night Shift" <night@example.com>`},
+		"Subject":                  {header.Get("Subject")},
+		"Date":                     {"Fri, 20 Nov 2026 15:03:00 +0100"},
+		"Message-Id":               {"<" + digestOf("message", msg.ID) + "@example.com>"},
+		"In-Reply-To":              {thread},
+		"References":               {thread},
+		"Auto-Submitted":           {"auto-generated"},
+		"X-Auto-Response-Suppress": {"All"},
+		"Mime-Version":             {"1.0"},
+		"Content-Type":             {header.Get("Content-Type")},
 	}
 	if d := cmp.Diff(wanted, header); d != "" {
 		t.Error(d)
@@ -102,7 +120,8 @@ Open G-418: https://dlo.example.com/groups/G-418
 	if d := cmp.Diff(wantText, text); d != "" {
 		t.Error(d)
 	}
-	if got := texts(t, page); !strings.Contains(got, `template "welcome_v3" not found`) || !strings.Contains(got, "Open G-418") {
+	if got := texts(t, page); !strings.Contains(got, `template "welcome_v3" not found`) ||
+		!strings.Contains(got, "Open G-418") {
 		t.Errorf("the page says %q", got)
 	}
 }
@@ -113,7 +132,9 @@ func TestMailOfOneCauseIsOneThread(t *testing.T) {
 	m := mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true})
 	end := someDelivery(deadletter.NoticeResolved)
 	end.Notice.ID++
-	for _, d := range []deadletter.Delivery{someDelivery(deadletter.NoticeOpened), someDelivery(deadletter.NoticeOpened), end} {
+	for _, d := range []deadletter.Delivery{
+		someDelivery(deadletter.NoticeOpened), someDelivery(deadletter.NoticeOpened), end,
+	} {
 		if err := m.Send(t.Context(), Compose(office, d)); err != nil {
 			t.Fatal(err)
 		}
@@ -141,21 +162,64 @@ func TestWhenMailIsEncrypted(t *testing.T) {
 	}{
 		{"public, offered", &mailServer{starttls: true}, "8.8.8.8", MailOptions{}, "", true},
 		{"public, not offered", &mailServer{}, "8.8.8.8", MailOptions{}, "offers no STARTTLS", false},
-		{"public, not offered, whatever is allowed", &mailServer{}, "8.8.8.8", MailOptions{AllowPrivate: true, Port: 2525}, "", false},
-		{"TLS from the first byte", &mailServer{implicit: true, auth: "PLAIN"}, "8.8.8.8", MailOptions{Port: 465, User: "dlo", Password: canary}, "", true},
-		{"loopback, offered or not", &mailServer{starttls: true}, "127.0.0.1", MailOptions{AllowPrivate: true}, "", false},
-		{"loopback with a password", &mailServer{starttls: true, auth: "PLAIN"}, "127.0.0.1", MailOptions{AllowPrivate: true, User: "dlo", Password: canary}, "", true},
-		{"a password without TLS", &mailServer{auth: "PLAIN"}, "127.0.0.1", MailOptions{AllowPrivate: true, User: "dlo", Password: canary}, "offers no STARTTLS", false},
+		{
+			"public, not offered, whatever is allowed",
+			&mailServer{},
+			"8.8.8.8",
+			MailOptions{AllowPrivate: true, Port: 2525},
+			"",
+			false,
+		},
+		{
+			"TLS from the first byte",
+			&mailServer{implicit: true, auth: "PLAIN"},
+			"8.8.8.8",
+			MailOptions{Port: 465, User: "dlo", Password: canary},
+			"",
+			true,
+		},
+		{
+			"loopback, offered or not",
+			&mailServer{starttls: true},
+			"127.0.0.1",
+			MailOptions{AllowPrivate: true},
+			"",
+			false,
+		},
+		{
+			"loopback with a password",
+			&mailServer{starttls: true, auth: "PLAIN"},
+			"127.0.0.1",
+			MailOptions{AllowPrivate: true, User: "dlo", Password: canary},
+			"",
+			true,
+		},
+		{
+			"a password without TLS",
+			&mailServer{auth: "PLAIN"},
+			"127.0.0.1",
+			MailOptions{AllowPrivate: true, User: "dlo", Password: canary},
+			"offers no STARTTLS",
+			false,
+		},
 		{"loopback, not allowed", &mailServer{}, "127.0.0.1", MailOptions{}, "needs allow_private", false},
 		{"metadata", &mailServer{}, "169.254.169.254", MailOptions{AllowPrivate: true}, "never allowed", false},
-		{"no AUTH PLAIN", &mailServer{starttls: true, auth: "LOGIN CRAM-MD5"}, "8.8.8.8", MailOptions{User: "dlo", Password: canary}, "offers no AUTH PLAIN", true},
+		{
+			"no AUTH PLAIN",
+			&mailServer{starttls: true, auth: "LOGIN CRAM-MD5"},
+			"8.8.8.8",
+			MailOptions{User: "dlo", Password: canary},
+			"offers no AUTH PLAIN",
+			true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newMailServer(t, c.server)
 			m := mailTo(t, s, c.at, c.o)
 			err := m.Send(t.Context(), Message{ID: "1", Title: "a"})
-			if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || errors.Is(err, ErrPermanent)) {
+			if (err == nil) != (c.err == "") ||
+				err != nil && (!strings.Contains(err.Error(), c.err) || errors.Is(err, ErrPermanent)) {
 				t.Fatalf("got %v, want %q", err, c.err)
 			}
 			lines, mails := s.received()
@@ -196,25 +260,64 @@ func TestWhatAMailServerAnswers(t *testing.T) {
 		permanent bool
 		err       string
 	}{
-		{"the password is refused", map[string]string{"AUTH": "535 no " + canary}, true, "the mail server answered 535 to AUTH"},
-		{"the password cannot be looked at", map[string]string{"AUTH": "454 later " + canary}, false, "the mail server answered 454 to AUTH"},
+		{
+			"the password is refused",
+			map[string]string{"AUTH": "535 no " + canary},
+			true,
+			"the mail server answered 535 to AUTH",
+		},
+		{
+			"the password cannot be looked at",
+			map[string]string{"AUTH": "454 later " + canary},
+			false,
+			"the mail server answered 454 to AUTH",
+		},
 		{"the sender is refused", map[string]string{"MAIL": "550 no"}, true, "the mail server answered 550 to MAIL"},
 		{"a full disk", map[string]string{"MAIL": "452 full"}, false, "the mail server answered 452 to MAIL"},
-		{"all receivers are refused", map[string]string{"RCPT": "550 no " + canary}, true, "the mail server refuses all receivers"},
-		{"all receivers are to come again", map[string]string{"RCPT": "450 greylisted"}, false, "the mail server does not accept the message for 2 of 2 receivers for now"},
-		{"the text is refused", map[string]string{".": "554 spam " + canary}, true, "the mail server answered 554 to DATA"},
-		{"the text is not taken now", map[string]string{".": "451 later"}, false, "the mail server answered 451 to DATA"},
+		{
+			"all receivers are refused",
+			map[string]string{"RCPT": "550 no " + canary},
+			true,
+			"the mail server refuses all receivers",
+		},
+		{
+			"all receivers are to come again",
+			map[string]string{"RCPT": "450 greylisted"},
+			false,
+			"the mail server does not accept the message for 2 of 2 receivers for now",
+		},
+		{
+			"the text is refused",
+			map[string]string{".": "554 spam " + canary},
+			true,
+			"the mail server answered 554 to DATA",
+		},
+		{
+			"the text is not taken now",
+			map[string]string{".": "451 later"},
+			false,
+			"the mail server answered 451 to DATA",
+		},
 		{"closing", map[string]string{"greeting": "421 bye"}, false, "the mail server answered 421 to greeting"},
 		{"not for us", map[string]string{"greeting": "554 no"}, true, "the mail server answered 554 to greeting"},
 		{"cut before the end", map[string]string{".": "cut"}, false, "DATA: the connection was cut"},
 		{"cut at a receiver", map[string]string{"RCPT TO:<night": "cut"}, false, "RCPT: the connection was cut"},
 		{"nonsense", map[string]string{"greeting": "hello " + canary}, false, "greeting: the request failed"},
-		{"an endless greeting", map[string]string{"greeting": "220-" + strings.Repeat("x", mailAnswers)}, false, "greeting: the connection was cut"},
+		{
+			"an endless greeting",
+			map[string]string{"greeting": "220-" + strings.Repeat("x", mailAnswers)},
+			false,
+			"greeting: the connection was cut",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newMailServer(t, &mailServer{starttls: true, auth: "PLAIN", answers: c.answers})
-			m := mailTo(t, s, "8.8.8.8", MailOptions{User: "dlo", Password: canary, To: []string{"team@example.com", "night@example.com"}})
+			m := mailTo(t, s, "8.8.8.8", MailOptions{
+				User:     "dlo",
+				Password: canary,
+				To:       []string{"team@example.com", "night@example.com"},
+			})
 			err := m.Send(t.Context(), Message{ID: "1"})
 			if err == nil || err.Error() != c.err || errors.Is(err, ErrPermanent) != c.permanent {
 				t.Fatalf("got %v, want %q", err, c.err)
@@ -231,7 +334,8 @@ func TestAServerThatNeverAnswersIsLeft(t *testing.T) {
 		m := mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true})
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := m.Send(ctx, Message{}); err == nil || !strings.Contains(err.Error(), "no answer in time") || errors.Is(err, ErrPermanent) {
+		if err := m.Send(ctx, Message{}); err == nil || !strings.Contains(err.Error(), "no answer in time") ||
+			errors.Is(err, ErrPermanent) {
 			t.Errorf("%s: got %v", step, err)
 		}
 	}
@@ -239,9 +343,17 @@ func TestAServerThatNeverAnswersIsLeft(t *testing.T) {
 
 func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 	t.Parallel()
-	s := newMailServer(t, &mailServer{answers: map[string]string{"RCPT TO:<gone@": "550 no", "RCPT TO:<slow@": "450 later"}})
-	m := mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true, To: []string{"team@example.com", "gone@example.com", "slow@example.com"}})
-	if err := m.Send(t.Context(), Message{ID: "1"}); err == nil || err.Error() != "the mail server does not accept the message for 1 of 3 receivers for now" || errors.Is(err, ErrPermanent) {
+	s := newMailServer(t, &mailServer{
+		answers: map[string]string{"RCPT TO:<gone@": "550 no", "RCPT TO:<slow@": "450 later"},
+	})
+	m := mailTo(t, s, "127.0.0.1", MailOptions{
+		AllowPrivate: true,
+		To:           []string{"team@example.com", "gone@example.com", "slow@example.com"},
+	})
+	if err := m.Send(
+		t.Context(), Message{ID: "1"},
+	); err == nil || err.Error() != "the mail server does not accept the message for 1 of 3 receivers for now" ||
+		errors.Is(err, ErrPermanent) {
 		t.Fatalf("got %v", err)
 	}
 	s.mu.Lock()
@@ -254,7 +366,8 @@ func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	lines, mails := s.received()
-	if got := strings.Join(lines, " "); strings.Count(got, "RCPT") != 1 || !strings.Contains(got, "slow@") || len(mails) != 2 {
+	if got := strings.Join(lines, " "); strings.Count(got, "RCPT") != 1 || !strings.Contains(got, "slow@") ||
+		len(mails) != 2 {
 		t.Errorf("the second time went %s; %d mails", got, len(mails))
 	}
 	if len(m.done) != 0 {
@@ -264,7 +377,13 @@ func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 
 func TestMailOptionsThatAreNone(t *testing.T) {
 	t.Parallel()
-	good := MailOptions{Host: "mail.example.com", From: "dlo@example.com", To: []string{"team@example.com"}, User: "dlo", Password: canary}
+	good := MailOptions{
+		Host:     "mail.example.com",
+		From:     "dlo@example.com",
+		To:       []string{"team@example.com"},
+		User:     "dlo",
+		Password: canary,
+	}
 	for name, change := range map[string]func(*MailOptions){
 		"no host":               func(o *MailOptions) { o.Host = "" },
 		"a host with a break":   func(o *MailOptions) { o.Host = "a\r\nb" },
@@ -308,7 +427,8 @@ func texts(t *testing.T, page string) string {
 				t.Errorf("a tag that is not ours: %s", tag.Data)
 			}
 			for _, a := range tag.Attr {
-				if a.Key == "href" && !ourURLs[a.Val] || !strings.Contains(" lang charset name content style role href ", " "+a.Key+" ") {
+				if a.Key == "href" && !ourURLs[a.Val] ||
+					!strings.Contains(" lang charset name content style role href ", " "+a.Key+" ") {
 					t.Errorf("an attribute that is not ours: %s=%.100q", a.Key, a.Val)
 				}
 			}
@@ -321,7 +441,9 @@ func texts(t *testing.T, page string) string {
 // plainMail fails the test if text from a letter has any effect in a mail besides being shown.
 func plainMail(t *testing.T, m *Message) {
 	t.Helper()
-	from, to := &mail.Address{Name: "Dead Letter Office", Address: "dlo@example.com"}, []*mail.Address{{Address: "team@example.com"}}
+	from, to := &mail.Address{
+		Name: "Dead Letter Office", Address: "dlo@example.com",
+	}, []*mail.Address{{Address: "team@example.com"}}
 	raw, err := mailMessage(m, from, to, time.Unix(1_800_000_000, 0))
 	if err != nil {
 		t.Fatal(err)

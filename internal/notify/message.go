@@ -107,7 +107,8 @@ func lines(s string, n int) string {
 // linkName returns the text of a link to a page. For the page of a group, it contains the id of the
 // group.
 func linkName(url string) string {
-	if i := strings.LastIndex(url, "/groups/G-"); i >= 0 && strings.Trim(url[i+len("/groups/G-"):], "0123456789") == "" {
+	if i := strings.LastIndex(url, "/groups/G-"); i >= 0 &&
+		strings.Trim(url[i+len("/groups/G-"):], "0123456789") == "" {
 		return "Open " + url[i+len("/groups/"):]
 	}
 	switch {

@@ -12,7 +12,10 @@ const (
 // newCounter returns a counter of attempts by channel and outcome. The number of its series is
 // limited, because the channels come from the configuration.
 func newCounter(r prometheus.Registerer) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dlo_notifications_total", Help: "Attempts to notify, by channel and outcome: sent, retried (it is tried again), failed (for good)."}, []string{"channel", "outcome"})
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "dlo_notifications_total",
+		Help: "Attempts to notify, by channel and outcome: sent, retried (it is tried again), failed (for good).",
+	}, []string{"channel", "outcome"})
 	if r != nil {
 		r.MustRegister(c)
 	}

@@ -104,7 +104,14 @@ func New(store Store, o Options) *Notifier {
 	if o.Crash == nil {
 		o.Crash = func(string) {}
 	}
-	return &Notifier{o: o, store: store, sent: newCounter(o.Registerer), workers: map[string]*worker{}, problems: map[string]Problem{}, changed: make(chan struct{}, 1)}
+	return &Notifier{
+		o:        o,
+		store:    store,
+		sent:     newCounter(o.Registerer),
+		workers:  map[string]*worker{},
+		problems: map[string]Problem{},
+		changed:  make(chan struct{}, 1),
+	}
 }
 
 // Replace puts other settings into use, even while the notifier is running. A message that is being

@@ -133,7 +133,9 @@ func TestARefusalForGoodEndsOneNoticeOnly(t *testing.T) {
 		if r := b.box.row(2); !r.Sent {
 			t.Errorf("got %+v", r.Delivered)
 		}
-		if d := cmp.Diff(map[string]float64{"sent": 1, "failed": 1}, b.outcomes(t, "oncall")); d != "" || len(b.Problems()) != 0 {
+		if d := cmp.Diff(
+			map[string]float64{"sent": 1, "failed": 1}, b.outcomes(t, "oncall"),
+		); d != "" || len(b.Problems()) != 0 {
 			t.Errorf("%s, problems %v", d, b.Problems())
 		}
 	})
@@ -141,7 +143,9 @@ func TestARefusalForGoodEndsOneNoticeOnly(t *testing.T) {
 
 func TestAReceiverThatSaysWhenIsLeftAloneUntilThen(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[time.Duration]time.Duration{7 * time.Minute: 7 * time.Minute, 24 * time.Hour: time.Hour} {
+	for said, want := range map[time.Duration]time.Duration{
+		7 * time.Minute: 7 * time.Minute, 24 * time.Hour: time.Hour,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			chat := &scribe{answers: func(n int, _ Message) error {
 				if n == 0 {
@@ -168,9 +172,15 @@ func TestAReceiverThatSaysWhenIsLeftAloneUntilThen(t *testing.T) {
 func TestOneChannelThatIsDownHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		healthy, panics := &scribe{}, &scribe{answers: func(int, Message) error { panic("https://example.com/" + canary) }}
+		healthy, panics := &scribe{}, &scribe{
+			answers: func(int, Message) error { panic("https://example.com/" + canary) },
+		}
 		hangs := sendFunc(func(ctx context.Context, _ Message) error { <-ctx.Done(); return errors.New("no answer in time") })
-		b := newBench(time.Now, Quiet{}, map[string]Channel{"healthy": {Sender: healthy}, "panics": {Sender: panics}, "hangs": {Sender: hangs}})
+		b := newBench(time.Now, Quiet{}, map[string]Channel{
+			"healthy": {Sender: healthy},
+			"panics":  {Sender: panics},
+			"hangs":   {Sender: hangs},
+		})
 		for _, c := range []string{"healthy", "panics", "hangs"} {
 			b.box.add(c, opened, loud, "a", "b", "c")
 		}
@@ -187,7 +197,8 @@ func TestOneChannelThatIsDownHoldsUpNoOther(t *testing.T) {
 				t.Errorf("%s: %d open, %d sent, %d failed", c, open, sent, failed)
 			}
 		}
-		if p := b.Problems(); len(p) != 2 || p[0].Channel != "hangs" || p[1].Text != "a fault in dlo kept the message from being sent; see the log" {
+		if p := b.Problems(); len(p) != 2 || p[0].Channel != "hangs" ||
+			p[1].Text != "a fault in dlo kept the message from being sent; see the log" {
 			t.Errorf("problems %v", p)
 		}
 		noSecret(t, b.log.String())
@@ -213,7 +224,12 @@ func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
 		{"a pager", false, keys, []int{0, 0, 0, 0, 0, 0}},
 		{"a chat", true, keys, []int{6}},
 		{"a chat, three", true, keys[:3], []int{0, 0, 0}},
-		{"a chat, more than a message holds", true, strings.Fields(strings.Repeat("x", 0) + "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22"), []int{20, 0, 0}},
+		{
+			"a chat, more than a message holds",
+			true,
+			strings.Fields(strings.Repeat("x", 0) + "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22"),
+			[]int{20, 0, 0},
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &scribe{}
@@ -399,7 +415,9 @@ func TestAMessageOnItsWayArrivesWhenDloStops(t *testing.T) {
 func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		wrong, right, other := &scribe{answers: func(int, Message) error { return &LaterError{After: time.Hour, Err: errDown} }}, &scribe{}, &scribe{}
+		wrong, right, other := &scribe{
+			answers: func(int, Message) error { return &LaterError{After: time.Hour, Err: errDown} },
+		}, &scribe{}, &scribe{}
 		b := newBench(time.Now, Quiet{}, map[string]Channel{"oncall": {Sender: wrong}, "old": {Sender: other}})
 		b.box.add("oncall", opened, loud, "a")
 		stop := b.start(t)
@@ -408,7 +426,10 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 			t.Errorf("problems %v", b.Problems())
 		}
 
-		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}}})
+		b.Replace(Settings{
+			Office:   office,
+			Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}},
+		})
 		b.box.add("new", opened, loud, "n")
 		b.box.add("old", opened, loud, "o")
 		b.box.add("oncall", opened, loud, "b") // delivery a waits for an hour, because the receiver asked for it
@@ -424,7 +445,10 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 			t.Error("what is due to a channel that is not there any more has to stay")
 		}
 
-		b.Replace(Settings{Office: office, Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}, "old": Gone("old")}})
+		b.Replace(Settings{
+			Office:   office,
+			Channels: map[string]Channel{"oncall": {Sender: right}, "new": {Sender: other}, "old": Gone("old")},
+		})
 		time.Sleep(2 * time.Hour)
 		if r := b.box.row(3); !r.Failed || r.Detail != "there is no channel old any more" {
 			t.Errorf("got %+v", r.Delivered)
@@ -453,7 +477,9 @@ func TestChannelsAreReplacedWhileItRuns(t *testing.T) {
 func TestSentInPartIsSentAndSaid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &scribe{answers: func(int, Message) error { return &PartlyError{"the mail server refuses 1 of 2 receivers"} }}
+		s := &scribe{
+			answers: func(int, Message) error { return &PartlyError{"the mail server refuses 1 of 2 receivers"} },
+		}
 		b := newBench(time.Now, Quiet{}, map[string]Channel{"mail": {Sender: s}})
 		b.box.add("mail", opened, loud, "a")
 		stop := b.start(t)

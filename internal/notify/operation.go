@@ -18,7 +18,10 @@ func (m *Message) operation(o Office, op *deadletter.Operation) {
 			parts = append(parts, numberText(n)+" "+word)
 		}
 	}
-	m.Title = line(op.ID.String()+", "+string(op.Action)+" by "+op.By+", is "+string(op.State)+": "+strings.Join(parts, ", "), titleBytes)
+	m.Title = line(
+		op.ID.String()+", "+string(op.Action)+" by "+op.By+", is "+string(op.State)+": "+strings.Join(parts, ", "),
+		titleBytes,
+	)
 	m.URL = o.link("/operations/" + op.ID.String())
 	m.Operation = op
 }

@@ -242,11 +242,14 @@ func TestMailThatIsPutOffForAnHourIsNotLost(t *testing.T) {
 	t.Parallel()
 	clock := newWall()
 	s := newMailServer(t, &mailServer{answers: map[string]string{"RCPT": "450 greylisted " + canary}})
-	b := newBench(clock.now, Quiet{}, map[string]Channel{"mail": mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true}).Channel()})
+	b := newBench(clock.now, Quiet{}, map[string]Channel{
+		"mail": mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true}).Channel(),
+	})
 	b.box.add("mail", opened, loud, "a", "b", "c", "d", "e")
 	b.box.add("mail", resolved, loud, "a")
 	drive(t, b, clock, "mail", clock.now().Add(time.Hour))
-	if p := b.Problems(); len(p) != 1 || p[0].Text != "the mail server does not accept the message for 1 of 1 receivers for now" {
+	if p := b.Problems(); len(p) != 1 ||
+		p[0].Text != "the mail server does not accept the message for 1 of 1 receivers for now" {
 		t.Errorf("problems %v", p)
 	}
 	s.mu.Lock()
@@ -285,12 +288,16 @@ func TestAReceiverThatNeverAnswersDelaysNoOther(t *testing.T) {
 	healthy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told <- struct{}{} }))
 	t.Cleanup(healthy.Close)
 
-	hanging, err := NewWebhook(WebhookOptions{URL: "http://" + silent.Addr().String(), Secret: hookSecret, AllowPrivate: true})
+	hanging, err := NewWebhook(WebhookOptions{
+		URL: "http://" + silent.Addr().String(), Secret: hookSecret, AllowPrivate: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hanging.client.http.Timeout = time.Second // meanwhile, the other channel gets everything that is due
-	b := newBench(clock.now, Quiet{}, map[string]Channel{"silent": hanging.Channel(), "healthy": channelTo(t, "pagerduty", healthy.URL)})
+	b := newBench(clock.now, Quiet{}, map[string]Channel{
+		"silent": hanging.Channel(), "healthy": channelTo(t, "pagerduty", healthy.URL),
+	})
 	b.box.add("silent", opened, loud, "a", "b")
 	stop := b.start(t)
 	<-asked

@@ -40,7 +40,8 @@ func (o *outbox) add(channel string, kind deadletter.NoticeKind, severity deadle
 	for _, k := range keys {
 		d := someDelivery(kind)
 		d.ID, d.Channel, d.DueAt = int64(len(o.rows)+1), channel, o.now()
-		d.Notice.ID, d.Notice.Key, d.Notice.Severity, d.Notice.At, d.Notice.Text = d.ID, k, severity, o.now(), "about "+k
+		d.Notice.ID, d.Notice.Key, d.Notice.Severity, d.Notice.At, d.Notice.Text = d.ID, k, severity, o.now(), "about "+
+			k
 		if kind == deadletter.NoticeBreaker {
 			d.Group, d.Notice.Group = nil, 0
 		}
@@ -93,7 +94,10 @@ func (o *outbox) Delivered(_ context.Context, ds []deadletter.Delivered) error {
 		if !r.open() {
 			return fmt.Errorf("delivery %d is closed, and gets %+v", d.ID, d)
 		}
-		if n := len(d.Detail); d.Sent == d.Failed && d.RetryAt.IsZero() || !d.RetryAt.IsZero() && (d.Sent || d.Failed) || d.Failed && n == 0 {
+		if n := len(
+			d.Detail,
+		); d.Sent == d.Failed && d.RetryAt.IsZero() || !d.RetryAt.IsZero() && (d.Sent || d.Failed) ||
+			d.Failed && n == 0 {
 			return fmt.Errorf("no outcome: %+v", d)
 		}
 		r.Delivered = d
@@ -173,7 +177,10 @@ type bench struct {
 
 func newBench(now func() time.Time, quiet Quiet, channels map[string]Channel) *bench {
 	b := &bench{box: &outbox{now: now}, reg: prometheus.NewRegistry(), log: &lockedBuffer{}}
-	b.Notifier = New(b.box, Options{Now: now, Jitter: func() float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(b.log, nil)), Registerer: b.reg})
+	b.Notifier = New(b.box, Options{
+		Now: now, Jitter: func() float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Registerer: b.reg,
+	})
 	b.Replace(Settings{Office: office, Quiet: quiet, Channels: channels})
 	return b
 }
@@ -206,7 +213,8 @@ func (b *bench) outcomes(t *testing.T, channel string) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			if f.GetName() == "dlo_notifications_total" && labels["channel"] == channel && m.GetCounter().GetValue() > 0 {
+			if f.GetName() == "dlo_notifications_total" && labels["channel"] == channel &&
+				m.GetCounter().GetValue() > 0 {
 				got[labels["outcome"]] = m.GetCounter().GetValue()
 			}
 		}

@@ -78,8 +78,11 @@ func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
 	})
 	defer stop()
 	defer func() {
-		if r := recover(); r != nil { // the value of the panic is not logged, because it may contain an address or a body
-			w.n.o.Log.Error("a channel panicked", "channel", w.name, "panic", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
+		// the value of the panic is not logged, because it may contain an address or a body
+		if r := recover(); r != nil {
+			w.n.o.Log.Error(
+				"a channel panicked", "channel", w.name, "panic", fmt.Sprintf("%T", r), "stack", string(debug.Stack()),
+			)
 			err = errors.New("a fault in dlo kept the message from being sent; see the log")
 		}
 	}()

@@ -85,8 +85,13 @@ func pagerDutyEvent(key string, m *Message) pagerEvent {
 		e.Action = "resolve"
 	}
 	p := &pagerPayload{
-		Summary: cmp.Or(line(m.Title, titleBytes), "Dead Letter Office"), Source: cmp.Or(line(m.Fact(factQueue), factBytes), "Dead Letter Office"), Severity: pagerSeverity(m.Severity),
-		Component: line(m.Fact(factQueue), factBytes), Group: line(m.Fact(factBroker), factBytes), Class: line(m.Fact(factReason), factBytes), Details: map[string]string{},
+		Summary:   cmp.Or(line(m.Title, titleBytes), "Dead Letter Office"),
+		Source:    cmp.Or(line(m.Fact(factQueue), factBytes), "Dead Letter Office"),
+		Severity:  pagerSeverity(m.Severity),
+		Component: line(m.Fact(factQueue), factBytes),
+		Group:     line(m.Fact(factBroker), factBytes),
+		Class:     line(m.Fact(factReason), factBytes),
+		Details:   map[string]string{},
 	}
 	if !m.At.IsZero() {
 		p.Timestamp = m.At.UTC().Format(time.RFC3339)

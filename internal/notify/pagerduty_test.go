@@ -31,7 +31,8 @@ func TestWhatAPagerGets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wanted := `{"routing_key": "` + canary + `", "event_action": "trigger", "dedup_key": "` + m.Key + `", "client": "Dead Letter Office", "client_url": "https://dlo.example.com/groups/G-418",
+	wanted := `{"routing_key": "` + canary + `", "event_action": "trigger", "dedup_key": "` + m.Key +
+		`", "client": "Dead Letter Office", "client_url": "https://dlo.example.com/groups/G-418",
 	"links": [{"href": "https://dlo.example.com/groups/G-418", "text": "Open G-418"}],
 	"payload": {"summary": "312 letters dead in email-queue: template \"welcome_v3\" not found", "source": "email-queue", "severity": "critical", "timestamp": "2026-11-20T14:02:11Z", "component": "email-queue", "group": "main",
 		"class": "rejected", "custom_details": {"group": "G-418", "queue": "email-queue", "broker": "main", "vhost": "/", "reason": "rejected", "type": "acme.notify.v1.EmailRequested", "letters": "312", "waiting": "4",
@@ -60,7 +61,10 @@ func decoded(t *testing.T, s string) (v any) {
 
 func TestSeveritiesOfAPager(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[deadletter.Severity]string{deadletter.SeverityPage: "critical", deadletter.SeverityNotify: "warning", deadletter.SeverityDigest: "info", "": "info"} {
+	for s, want := range map[deadletter.Severity]string{
+		deadletter.SeverityPage: "critical", deadletter.SeverityNotify: "warning", deadletter.SeverityDigest: "info",
+		"": "info",
+	} {
 		if got := pagerDutyEvent("k", &Message{Severity: s}).Payload.Severity; got != want {
 			t.Errorf("%s: got %s, want %s", s, got, want)
 		}
@@ -119,7 +123,8 @@ func TestHostileTextsFitAPager(t *testing.T) {
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
 		}
-		if len(body) > 100_000 || utf8.RuneCountInString(e.Payload.Summary) > 1024 || len(e.DedupKey) > 255 || e.Payload.Summary == "" || e.Payload.Source == "" {
+		if len(body) > 100_000 || utf8.RuneCountInString(e.Payload.Summary) > 1024 || len(e.DedupKey) > 255 ||
+			e.Payload.Summary == "" || e.Payload.Source == "" {
 			t.Errorf("%d bytes, summary %d, key %d", len(body), len(e.Payload.Summary), len(e.DedupKey))
 		}
 		if e.Action != "trigger" || e.RoutingKey != "key" {

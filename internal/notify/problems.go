@@ -11,21 +11,25 @@ import (
 // Outstanding is the part of the store that the type Problems needs.
 type Outstanding interface {
 	Tell(ctx context.Context, n deadletter.Notice) error
-	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) // returns the problems that were reported but not yet reported as over, by key
+	// returns the problems that were reported but not yet reported as over, by key
+	OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error)
 }
 
 // Problems notifies people about problems that prevent dlo itself from working. It notifies them
 // once when a problem has lasted for a while, and once when the problem is over. After a restart,
 // it still knows about which problems people were notified.
 type Problems struct {
-	Store    Outstanding
-	Now      func() []deadletter.Problem // returns the problems that exist now
-	Unknown  func() map[string]bool      // returns the keys of problems that may or may not have ended; nil = there are no such problems
-	Channels func() []string             // returns the names of the channels
+	Store Outstanding
+	Now   func() []deadletter.Problem // returns the problems that exist now
+	// returns the keys of problems that may or may not have ended; nil = there are no such problems
+	Unknown  func() map[string]bool
+	Channels func() []string // returns the names of the channels
 	Log      *slog.Logger
 	Clock    func() time.Time
 
-	since map[string]time.Time // time at which a new problem was first seen, or at which a reported problem was first missing, by key
+	// time at which a new problem was first seen, or at which a reported problem was first missing,
+	// by key
+	since map[string]time.Time
 }
 
 const (
@@ -77,7 +81,13 @@ func (p *Problems) Step(ctx context.Context) error {
 		if problem.Cure != "" {
 			text += "\n" + problem.Cure
 		}
-		n := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: key, Severity: problem.Severity, Text: text, Channels: p.Channels()}
+		n := deadletter.Notice{
+			Kind:     deadletter.NoticeProblem,
+			Key:      key,
+			Severity: problem.Severity,
+			Text:     text,
+			Channels: p.Channels(),
+		}
 		if err := p.Store.Tell(ctx, n); err != nil {
 			return err
 		}

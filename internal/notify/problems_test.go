@@ -20,7 +20,9 @@ type outbox struct {
 }
 
 func (o *outbox) Tell(_ context.Context, n deadletter.Notice) error {
-	o.told = append(o.told, fmt.Sprintf("%s %s to %s", n.Kind, strings.SplitN(n.Text, "\n", 2)[0], strings.Join(n.Channels, ",")))
+	o.told = append(
+		o.told, fmt.Sprintf("%s %s to %s", n.Kind, strings.SplitN(n.Text, "\n", 2)[0], strings.Join(n.Channels, ",")),
+	)
 	if n.Kind == deadletter.NoticeProblem {
 		o.open[n.Key] = n
 	} else {
@@ -44,9 +46,10 @@ func TestAProblemIsToldWhileItLasts(t *testing.T) {
 	box := &outbox{open: map[string]deadletter.Notice{}}
 	begin := func() *notify.Problems {
 		return &notify.Problems{
-			Store: box, Now: func() []deadletter.Problem { return now }, Channels: func() []string { return []string{"oncall"} },
-			Unknown: func() map[string]bool { return unknown },
-			Log:     slog.New(slog.DiscardHandler), Clock: func() time.Time { return at },
+			Store: box, Now: func() []deadletter.Problem { return now },
+			Channels: func() []string { return []string{"oncall"} },
+			Unknown:  func() map[string]bool { return unknown },
+			Log:      slog.New(slog.DiscardHandler), Clock: func() time.Time { return at },
 		}
 	}
 	p := begin()
@@ -61,8 +64,14 @@ func TestAProblemIsToldWhileItLasts(t *testing.T) {
 		}
 		box.told = nil
 	}
-	away := deadletter.Problem{Kind: deadletter.ProblemBrokerAway, Severity: deadletter.SeverityPage, Title: "Broker main is not connected.", Text: "refused", Broker: "main"}
-	loses := deadletter.Problem{Kind: deadletter.ProblemInboxLoses, Severity: deadletter.SeverityPage, Title: "It loses letters.", Broker: "main", Queue: "dlo.letters"}
+	away := deadletter.Problem{
+		Kind: deadletter.ProblemBrokerAway, Severity: deadletter.SeverityPage, Title: "Broker main is not connected.",
+		Text: "refused", Broker: "main",
+	}
+	loses := deadletter.Problem{
+		Kind: deadletter.ProblemInboxLoses, Severity: deadletter.SeverityPage, Title: "It loses letters.",
+		Broker: "main", Queue: "dlo.letters",
+	}
 	now = []deadletter.Problem{away}
 	step(0)
 	step(19 * time.Second)

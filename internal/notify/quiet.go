@@ -8,7 +8,9 @@ import (
 // Quiet defines the quiet hours. During these hours, notices wait, except those with the severity
 // "page".
 type Quiet struct {
-	From, To TimeOfDay      // times at which quiet hours begin and end; if To is not after From, they end on the next day, and if both are equal, they last a whole day
+	// times at which quiet hours begin and end; if To is not after From, they end on the next day,
+	// and if both are equal, they last a whole day
+	From, To TimeOfDay
 	Days     []time.Weekday // days on which quiet hours begin; empty = never
 	Zone     *time.Location // nil = UTC
 }

@@ -27,10 +27,30 @@ func TestQuietHoursEnd(t *testing.T) {
 		{"over the change in spring", night, "2026-03-28 23:00", "2026-03-29 05:00"},
 		{"over the change in autumn", night, "2026-10-24 23:00", "2026-10-25 06:00"},
 		{"no days", Quiet{From: TimeOfDay{22, 0}, To: TimeOfDay{7, 0}}, "2026-11-21 02:00", ""},
-		{"the night of a Friday lasts into Saturday", Quiet{TimeOfDay{22, 0}, TimeOfDay{7, 0}, []time.Weekday{time.Friday}, berlin}, "2026-11-21 02:00", "2026-11-21 06:00"},
-		{"the night before it is none", Quiet{TimeOfDay{22, 0}, TimeOfDay{7, 0}, []time.Weekday{time.Friday}, berlin}, "2026-11-20 02:00", ""},
-		{"within a day", Quiet{TimeOfDay{12, 0}, TimeOfDay{13, 0}, workdays, berlin}, "2026-11-20 11:30", "2026-11-20 12:00"},
-		{"a whole weekend", Quiet{TimeOfDay{0, 0}, TimeOfDay{0, 0}, []time.Weekday{time.Saturday, time.Sunday}, berlin}, "2026-11-21 12:00", "2026-11-22 23:00"},
+		{
+			"the night of a Friday lasts into Saturday",
+			Quiet{TimeOfDay{22, 0}, TimeOfDay{7, 0}, []time.Weekday{time.Friday}, berlin},
+			"2026-11-21 02:00",
+			"2026-11-21 06:00",
+		},
+		{
+			"the night before it is none",
+			Quiet{TimeOfDay{22, 0}, TimeOfDay{7, 0}, []time.Weekday{time.Friday}, berlin},
+			"2026-11-20 02:00",
+			"",
+		},
+		{
+			"within a day",
+			Quiet{TimeOfDay{12, 0}, TimeOfDay{13, 0}, workdays, berlin},
+			"2026-11-20 11:30",
+			"2026-11-20 12:00",
+		},
+		{
+			"a whole weekend",
+			Quiet{TimeOfDay{0, 0}, TimeOfDay{0, 0}, []time.Weekday{time.Saturday, time.Sunday}, berlin},
+			"2026-11-21 12:00",
+			"2026-11-22 23:00",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

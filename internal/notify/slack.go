@@ -139,10 +139,16 @@ func slackMessage(m *Message) slackPayload {
 		if l.Text != "" {
 			text += "\n" + line(l.Text, factBytes)
 		}
-		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain(deadletter.Cut(text, slackLine))}, slackLink(l.URL))
+		p.Blocks = append(p.Blocks, slackBlock{
+			Type: "section",
+			Text: slackPlain(deadletter.Cut(text, slackLine)),
+		}, slackLink(l.URL))
 	}
 	if len(shown) < len(m.Lines) {
-		p.Blocks = append(p.Blocks, slackBlock{Type: "section", Text: slackPlain("and " + countOf(len(m.Lines)-len(shown), "further line"))})
+		p.Blocks = append(p.Blocks, slackBlock{
+			Type: "section",
+			Text: slackPlain("and " + countOf(len(m.Lines)-len(shown), "further line")),
+		})
 	}
 	if m.URL != "" {
 		p.Blocks = append(p.Blocks, slackLink(m.URL))

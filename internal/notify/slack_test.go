@@ -57,7 +57,8 @@ func TestWhatSlackGets(t *testing.T) {
 		t.Error(d)
 	}
 	read := strings.ReplaceAll(html.UnescapeString(text), "\u2060", "")
-	if !strings.HasPrefix(read, "[page] "+m.Title+"\n") || !strings.HasSuffix(read, "<"+m.URL+">") || !strings.Contains(read, "\nqueue: email-queue\n") {
+	if !strings.HasPrefix(read, "[page] "+m.Title+"\n") || !strings.HasSuffix(read, "<"+m.URL+">") ||
+		!strings.Contains(read, "\nqueue: email-queue\n") {
 		t.Errorf("the text is %q", read)
 	}
 }
@@ -72,14 +73,62 @@ func TestWhatSlackAnswers(t *testing.T) {
 		requests  int
 	}{
 		{"ok", []func(http.ResponseWriter){respondWith(200, "ok")}, false, "", 1},
-		{"blocks that it does not take", []func(http.ResponseWriter){respondWith(400, "invalid_blocks"), respondWith(200, "ok")}, false, "", 2},
-		{"nothing that it takes", []func(http.ResponseWriter){respondWith(400, "invalid_payload"), respondWith(400, "invalid_payload")}, true, "the receiver answered 400 Bad Request (invalid_payload)", 2},
-		{"no such webhook", []func(http.ResponseWriter){respondWith(404, "no_service")}, true, "the receiver answered 404 Not Found (no_service)", 1},
-		{"not allowed", []func(http.ResponseWriter){respondWith(403, "action_prohibited\n")}, true, "the receiver answered 403 Forbidden (action_prohibited)", 1},
-		{"archived", []func(http.ResponseWriter){respondWith(410, "channel_is_archived")}, true, "the receiver answered 410 Gone (channel_is_archived)", 1},
-		{"an answer that repeats the secret", []func(http.ResponseWriter){respondWith(404, canary)}, true, "the receiver answered 404 Not Found", 1},
-		{"too many", []func(http.ResponseWriter){respondWith(429, "rate_limited", "Retry-After", "30")}, false, "the receiver answered 429 Too Many Requests (rate_limited)", 1},
-		{"broken", []func(http.ResponseWriter){respondWith(500, "rollup_error")}, false, "the receiver answered 500 Internal Server Error (rollup_error)", 1},
+		{
+			"blocks that it does not take",
+			[]func(http.ResponseWriter){respondWith(400, "invalid_blocks"), respondWith(200, "ok")},
+			false,
+			"",
+			2,
+		},
+		{
+			"nothing that it takes",
+			[]func(http.ResponseWriter){respondWith(400, "invalid_payload"), respondWith(400, "invalid_payload")},
+			true,
+			"the receiver answered 400 Bad Request (invalid_payload)",
+			2,
+		},
+		{
+			"no such webhook",
+			[]func(http.ResponseWriter){respondWith(404, "no_service")},
+			true,
+			"the receiver answered 404 Not Found (no_service)",
+			1,
+		},
+		{
+			"not allowed",
+			[]func(http.ResponseWriter){respondWith(403, "action_prohibited\n")},
+			true,
+			"the receiver answered 403 Forbidden (action_prohibited)",
+			1,
+		},
+		{
+			"archived",
+			[]func(http.ResponseWriter){respondWith(410, "channel_is_archived")},
+			true,
+			"the receiver answered 410 Gone (channel_is_archived)",
+			1,
+		},
+		{
+			"an answer that repeats the secret",
+			[]func(http.ResponseWriter){respondWith(404, canary)},
+			true,
+			"the receiver answered 404 Not Found",
+			1,
+		},
+		{
+			"too many",
+			[]func(http.ResponseWriter){respondWith(429, "rate_limited", "Retry-After", "30")},
+			false,
+			"the receiver answered 429 Too Many Requests (rate_limited)",
+			1,
+		},
+		{
+			"broken",
+			[]func(http.ResponseWriter){respondWith(500, "rollup_error")},
+			false,
+			"the receiver answered 500 Internal Server Error (rollup_error)",
+			1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

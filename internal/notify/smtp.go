@@ -39,7 +39,9 @@ func (s *smtpSession) close() { s.conn.Close() }
 // function that returns the mail. The result "delivered" lists the receivers who have the mail. The
 // result "rejected" lists the receivers whom the server rejects permanently. The mail must be sent
 // again to all others.
-func (s *smtpSession) deliver(o MailOptions, from string, to []string, write func() ([]byte, error)) (delivered, rejected []string, err error) {
+func (s *smtpSession) deliver(
+	o MailOptions, from string, to []string, write func() ([]byte, error),
+) (delivered, rejected []string, err error) {
 	if err := s.c.Hello(from[strings.LastIndexByte(from, '@')+1:]); err != nil {
 		return nil, nil, mailError("EHLO", err)
 	}
@@ -96,7 +98,8 @@ func (s *smtpSession) encrypt(password bool) error {
 		return nil
 	}
 	if !offered {
-		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS") // this error is not permanent, because somebody in between may hide STARTTLS
+		// this error is not permanent, because somebody in between may hide STARTTLS
+		return errors.New("the mail server offers no STARTTLS, and nothing is sent without TLS")
 	}
 	if err := s.c.StartTLS(s.tls); err != nil {
 		return mailError("STARTTLS", err)

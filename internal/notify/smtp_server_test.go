@@ -23,10 +23,12 @@ type mailServer struct {
 	net.Listener
 	starttls bool
 	implicit bool
-	auth     string            // methods of authentication; "" = none
-	answers  map[string]string // reply by the beginning of the received line, e.g. RCPT TO:<a@b>; the replies "cut" and "hang" are actions of the server
-	config   *tls.Config
-	roots    *x509.CertPool
+	auth     string // methods of authentication; "" = none
+	// reply by the beginning of the received line, e.g. RCPT TO:<a@b>; the replies "cut" and "hang"
+	// are actions of the server
+	answers map[string]string
+	config  *tls.Config
+	roots   *x509.CertPool
 
 	mu    sync.Mutex
 	lines []string // received lines; a line received over TLS begins with +
@@ -67,7 +69,10 @@ func certified(t testing.TB, names ...string) (*tls.Config, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)

@@ -26,7 +26,14 @@ func Together(o Office, ds []deadletter.Delivery) Message {
 		if !one.Since.IsZero() && (m.Since.IsZero() || one.Since.Before(m.Since)) {
 			m.Since = one.Since
 		}
-		m.Lines = append(m.Lines, Line{Title: one.Title, Text: lineText(&one), URL: one.URL, Group: one.Fact(factGroup), Count: one.Count, Last: one.Last})
+		m.Lines = append(m.Lines, Line{
+			Title: one.Title,
+			Text:  lineText(&one),
+			URL:   one.URL,
+			Group: one.Fact(factGroup),
+			Count: one.Count,
+			Last:  one.Last,
+		})
 	}
 	m.ID = digestOf(ids...)
 	m.Key = "dlo-" + digestOf(o.name())[:8] + "-together-" + m.ID

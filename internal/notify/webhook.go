@@ -34,7 +34,9 @@ func NewWebhook(o WebhookOptions) (*Webhook, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(o.Secret), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return nil, errors.New(`the secret has to be whsec_ and 24 to 64 bytes in base64; make one with: echo "whsec_$(openssl rand -base64 32)"`)
+		return nil, errors.New(
+			`the secret has to be whsec_ and 24 to 64 bytes in base64; make one with: echo "whsec_$(openssl rand -base64 32)"`,
+		)
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
 	if err != nil {
@@ -80,7 +82,8 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 // webhookMessage is the body that is posted to a webhook (docs/notifications.md). Fields may be
 // added, but a field must never change.
 type webhookMessage struct {
-	Type      string      `json:"type"`      // "notice." and the kind, e.g. notice.opened; for machine notices, only the kind
+	// "notice." and the kind, e.g. notice.opened; for machine notices, only the kind
+	Type      string      `json:"type"`
 	Timestamp string      `json:"timestamp"` // time of the cause
 	Data      webhookData `json:"data"`
 }
@@ -125,7 +128,14 @@ type webhookOperation struct {
 
 func webhookBody(m *Message) webhookMessage {
 	w := webhookMessage{Type: webhookType(m.Kind), Timestamp: m.At.UTC().Format(time.RFC3339), Data: webhookData{
-		ID: m.ID, Key: boundKey(m.Key), Event: string(m.Event), Severity: string(m.Severity), Title: line(m.Title, titleBytes), Text: lines(m.Text, textBytes), URL: m.URL, Facts: map[string]string{},
+		ID:       m.ID,
+		Key:      boundKey(m.Key),
+		Event:    string(m.Event),
+		Severity: string(m.Severity),
+		Title:    line(m.Title, titleBytes),
+		Text:     lines(m.Text, textBytes),
+		URL:      m.URL,
+		Facts:    map[string]string{},
 	}}
 	w.Data.Since, w.Data.Count, w.Data.Last = rfc3339(m.Since), m.Count, rfc3339(m.Last)
 	for _, f := range m.Facts {
@@ -134,11 +144,25 @@ func webhookBody(m *Message) webhookMessage {
 		}
 	}
 	for _, l := range m.Lines {
-		w.Data.Lines = append(w.Data.Lines, webhookLine{Title: line(l.Title, titleBytes), Text: line(l.Text, factBytes), URL: l.URL, Group: l.Group, Count: l.Count, Last: rfc3339(l.Last)})
+		w.Data.Lines = append(w.Data.Lines, webhookLine{
+			Title: line(l.Title, titleBytes),
+			Text:  line(l.Text, factBytes),
+			URL:   l.URL,
+			Group: l.Group,
+			Count: l.Count,
+			Last:  rfc3339(l.Last),
+		})
 	}
 	if op := m.Operation; op != nil {
 		w.Data.Operation = &webhookOperation{
-			ID: op.ID.String(), Action: op.Action, State: op.State, By: line(op.By, factBytes), Asked: op.Total, Counts: map[deadletter.Result]int{}, Started: rfc3339(op.CreatedAt), Finished: rfc3339(op.FinishedAt),
+			ID:       op.ID.String(),
+			Action:   op.Action,
+			State:    op.State,
+			By:       line(op.By, factBytes),
+			Asked:    op.Total,
+			Counts:   map[deadletter.Result]int{},
+			Started:  rfc3339(op.CreatedAt),
+			Finished: rfc3339(op.FinishedAt),
 		}
 		for result, n := range op.Counts {
 			if n > 0 {

@@ -48,7 +48,8 @@ func TestWhatAWebhookGets(t *testing.T) {
 			t.Errorf("headers %v", q.header)
 		}
 	}
-	wanted := `{"type": "notice.opened", "timestamp": "2026-11-20T14:02:11Z", "data": {"id": "` + m.ID + `", "key": "` + m.Key + `", "event": "fires", "severity": "page",
+	wanted := `{"type": "notice.opened", "timestamp": "2026-11-20T14:02:11Z", "data": {"id": "` + m.ID + `", "key": "` +
+		m.Key + `", "event": "fires", "severity": "page",
 	"title": "312 letters dead in email-queue: template \"welcome_v3\" not found", "text": "TemplateError: template \"welcome_v3\" not found\n  at render", "url": "https://dlo.example.com/groups/G-418",
 	"since": "2026-11-20T13:58:00Z", "count": 312, "last": "2026-11-20T14:02:00Z", "facts": {"group": "G-418", "queue": "email-queue", "broker": "main", "vhost": "/", "reason": "rejected", "type": "acme.notify.v1.EmailRequested", "letters": "312", "waiting": "4",
 	"since": "2026-11-20 13:58 UTC", "last": "2026-11-20 14:02 UTC", "owner": "lena"}}}`
@@ -77,7 +78,9 @@ func TestTheSignatureIsThatOfTheSpecification(t *testing.T) {
 
 func TestWhatAWebhookAnswers(t *testing.T) {
 	t.Parallel()
-	for status, permanent := range map[int]bool{410: true, 400: false, 401: false, 404: false, 429: false, 500: false, 302: false} {
+	for status, permanent := range map[int]bool{
+		410: true, 400: false, 401: false, 404: false, 429: false, 500: false, 302: false,
+	} {
 		r := newReceiver(t, respondWith(status, canary))
 		err := newTestWebhook(t, r, nil).Send(t.Context(), Message{ID: "1"})
 		if err == nil || errors.Is(err, ErrPermanent) != permanent {
@@ -95,7 +98,10 @@ func TestWhatAWebhookAnswers(t *testing.T) {
 
 func TestSecretsThatAreNoneAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", canary, "whsec_" + canary, "whsec_MfKQ9r8G", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_" + strings.Repeat("MfKQ9r8G", 20)} {
+	for _, s := range []string{
+		"", canary, "whsec_" + canary, "whsec_MfKQ9r8G", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+		"whsec_" + strings.Repeat("MfKQ9r8G", 20),
+	} {
 		_, err := NewWebhook(WebhookOptions{URL: "https://example.com", Secret: s})
 		if err == nil {
 			t.Fatalf("%q is taken", s)
@@ -127,7 +133,8 @@ func plainHook(t *testing.T, m *Message) {
 	if strings.ContainsAny(string(body), "<>\u2028\u2029") || len(body) > 300_000 {
 		t.Errorf("%d bytes, or markup in %.200q", len(body), body)
 	}
-	if got.Type != "notice.opened" || got.Data.URL != m.URL || got.Data.Event != string(m.Event) || got.Data.Facts["group"] != "G-418" {
+	if got.Type != "notice.opened" || got.Data.URL != m.URL || got.Data.Event != string(m.Event) ||
+		got.Data.Facts["group"] != "G-418" {
 		t.Errorf("a text became something else: %.300q", body)
 	}
 	isVisible(t, got.Data.Title, "")
@@ -174,12 +181,18 @@ func TestTheManualShowsTheShapeOfAWebhook(t *testing.T) {
 	if got.Data.Event != string(Fires) || len(got.Data.Lines) != 1 || len(got.Data.ID) != 32 {
 		t.Errorf("got %+v", got)
 	}
-	for _, k := range []deadletter.NoticeKind{deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeJoined, deadletter.NoticeEscalated, deadletter.NoticeUpdated, deadletter.NoticeQuiet, deadletter.NoticeResolved, deadletter.NoticeRefused, deadletter.NoticeBreaker, deadletter.NoticeDigest} {
+	for _, k := range []deadletter.NoticeKind{
+		deadletter.NoticeOpened, deadletter.NoticeRegressed, deadletter.NoticeJoined, deadletter.NoticeEscalated,
+		deadletter.NoticeUpdated, deadletter.NoticeQuiet, deadletter.NoticeResolved, deadletter.NoticeRefused,
+		deadletter.NoticeBreaker, deadletter.NoticeDigest,
+	} {
 		if !strings.Contains(string(manual), "\n| "+string(k)+" |") {
 			t.Errorf("the manual does not name the kind %s", k)
 		}
 	}
-	for _, k := range []deadletter.NoticeKind{deadletter.EventGroupQuiet, deadletter.EventGroupResolved, deadletter.EventOperationFinished} {
+	for _, k := range []deadletter.NoticeKind{
+		deadletter.EventGroupQuiet, deadletter.EventGroupResolved, deadletter.EventOperationFinished,
+	} {
 		if !strings.Contains(string(manual), "\n| `"+string(k)+"` |") {
 			t.Errorf("the manual does not name the event %s", k)
 		}

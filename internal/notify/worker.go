@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	idle     = 5 * time.Second  // time after which the outbox is read again if nothing wakes the worker
-	batch    = 20               // maximum number of deliveries that are read together, and of lines in one message
-	several  = 3                // if more deliveries than this are due, they become one message, if the channel permits this
+	idle  = 5 * time.Second // time after which the outbox is read again if nothing wakes the worker
+	batch = 20              // maximum number of deliveries that are read together, and of lines in one message
+	// if more deliveries than this are due, they become one message, if the channel permits this
+	several  = 3
 	longest  = 40 * time.Second // maximum duration of one message; longer than the limit of every sender
 	lastWord = 5 * time.Second  // additional time for a message that is being sent when dlo stops
 )
@@ -82,7 +83,8 @@ func (w *worker) current(ctx context.Context) (Settings, Channel, bool) {
 // step sends due deliveries, as many as the rate and the receiver permit. It returns the time until
 // the next step; 0 = more deliveries may be due.
 func (w *worker) step(ctx context.Context, s Settings, c Channel) time.Duration {
-	if err := w.record(ctx); err != nil { // nothing is sent while results cannot be recorded, because it would be sent again and again
+	// nothing is sent while results cannot be recorded, because it would be sent again and again
+	if err := w.record(ctx); err != nil {
 		return idle
 	}
 	if c.Sender == nil {
@@ -135,7 +137,8 @@ func (w *worker) withoutQuiet(q Quiet, due []deadletter.Delivery) (sendable []de
 		return due, 0
 	}
 	for _, d := range due {
-		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest || k.ForMachines() {
+		if k := d.Notice.Kind; d.Notice.Severity == deadletter.SeverityPage || k == deadletter.NoticeDigest ||
+			k.ForMachines() {
 			sendable = append(sendable, d)
 			continue
 		}
@@ -178,9 +181,12 @@ func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadlette
 	case err == nil || errors.As(err, &partly):
 		w.recordSent(p, err)
 		return true
-	case ctx.Err() != nil && !errors.Is(err, ErrPermanent): // dlo is stopping, so the outcome is unknown; the delivery stays due and is sent again
+	case ctx.Err() != nil && !errors.Is(err, ErrPermanent):
+		// dlo is stopping, so the outcome is unknown; the delivery stays due and is sent again
 		return false
-	case errors.Is(err, ErrPermanent) && len(p) > 1: // one of the deliveries may be the cause, so each is sent separately and the others still arrive
+	case errors.Is(err, ErrPermanent) && len(p) > 1:
+		// one of the deliveries may be the cause, so each is sent separately and the others still
+		// arrive
 		w.apart = len(p)
 		return true
 	}

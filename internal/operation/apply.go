@@ -45,7 +45,8 @@ type Applied struct {
 	Unchanged int
 	Left      map[string]int  // number of letters that were skipped, by reason
 	Changes   []AppliedChange // the changes, those with most letters first
-	Stopped   bool            // true if the caller disconnected or dlo is stopping; the remaining letters are then unchanged
+	// true if the caller disconnected or dlo is stopping; the remaining letters are then unchanged
+	Stopped bool
 }
 
 // AppliedChange is the number of letters whose decisions change in the same way, for example from a
@@ -75,7 +76,9 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	if d.decider == nil {
 		return Applied{}, deadletter.ErrNotFound
 	}
-	if !by.MayToAll(deadletter.VerbReschedule) { // this survey of up to half a million letters is not needed if the caller may act on all letters
+	// this survey of up to half a million letters is not needed if the caller may act on all
+	// letters
+	if !by.MayToAll(deadletter.VerbReschedule) {
 		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
 		if err != nil {
 			return Applied{}, err
@@ -92,7 +95,12 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	case <-ctx.Done():
 		return Applied{}, ctx.Err()
 	}
-	a := applying{by: by, dry: r.DryRun, kinds: map[[2]Decided]*AppliedChange{}, Applied: Applied{Left: map[string]int{}}}
+	a := applying{
+		by:      by,
+		dry:     r.DryRun,
+		kinds:   map[[2]Decided]*AppliedChange{},
+		Applied: Applied{Left: map[string]int{}},
+	}
 	err := d.apply(ctx, r.Query, &a)
 	if err != nil && ctx.Err() != nil {
 		a.Stopped, err = true, nil
@@ -101,7 +109,10 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 		a.Changes = append(a.Changes, *c)
 	}
 	slices.SortFunc(a.Changes, func(x, y AppliedChange) int {
-		return cmp.Or(cmp.Compare(y.Letters, x.Letters), strings.Compare(x.From.Rule, y.From.Rule), strings.Compare(x.To.Rule, y.To.Rule), cmp.Compare(x.To.Outcome, y.To.Outcome))
+		return cmp.Or(
+			cmp.Compare(y.Letters, x.Letters), strings.Compare(x.From.Rule, y.From.Rule),
+			strings.Compare(x.To.Rule, y.To.Rule), cmp.Compare(x.To.Outcome, y.To.Outcome),
+		)
 	})
 	if r.DryRun || err != nil && len(a.Changes) == 0 {
 		return a.Applied, err
@@ -131,7 +142,8 @@ func (d *Desk) apply(ctx context.Context, q query.Query, a *applying) error {
 		}
 		after = letters[len(letters)-1].ID
 		for i := range letters {
-			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil { // a letter may have arrived after the survey
+			// a letter may have arrived after the survey
+			if err := deadletter.Allow(a.by, deadletter.VerbReschedule, letters[i].Place()); err != nil {
 				return err
 			}
 		}
@@ -204,7 +216,13 @@ func (a *applying) count(one deadletter.NewDecision) {
 // auditAct returns the entry for the audit log. It contains how many letters were processed and how
 // many decisions changed.
 func (a *applying) auditAct(r *ApplyRequest, failed error) deadletter.Act {
-	act := deadletter.Act{Kind: deadletter.ActRulesApplied, Actor: a.by.Name, Detail: a.auditText(r, failed), Targets: []deadletter.Target{{Kind: deadletter.TargetRules}}, Asked: a.Looked}
+	act := deadletter.Act{
+		Kind:    deadletter.ActRulesApplied,
+		Actor:   a.by.Name,
+		Detail:  a.auditText(r, failed),
+		Targets: []deadletter.Target{{Kind: deadletter.TargetRules}},
+		Asked:   a.Looked,
+	}
 	for _, c := range a.Changes {
 		act.Done += c.Letters
 	}
@@ -233,7 +251,10 @@ func (a *applying) auditText(r *ApplyRequest, failed error) string {
 	if text := r.Query.Fixed().String(); text != "" {
 		which = "those scheduled of " + deadletter.Visible(text)
 	}
-	text := fmt.Sprintf("to %d letters, %s: %s, %d unchanged, %d left alone", a.Looked, which, strings.Join(became, ", "), a.Unchanged, left)
+	text := fmt.Sprintf(
+		"to %d letters, %s: %s, %d unchanged, %d left alone", a.Looked, which, strings.Join(became, ", "), a.Unchanged,
+		left,
+	)
 	if a.Stopped || failed != nil {
 		text += "; stopped before the end"
 	}

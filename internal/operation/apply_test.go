@@ -31,8 +31,14 @@ func openRuled(t *testing.T, set *rules.Set) *ruled {
 	o := &ruled{office: open(t), book: rules.NewBook(set)}
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
-	o.classifier = classify.New(o.store, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: o.book, Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler)})
-	o.desk = operation.New(o.store, operation.Options{Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Decider: o.classifier})
+	o.classifier = classify.New(o.store, classify.Options{
+		Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: o.book, Targets: targets,
+		Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler),
+	})
+	o.desk = operation.New(o.store, operation.Options{
+		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler),
+		Decider: o.classifier,
+	})
 	return o
 }
 
@@ -42,16 +48,34 @@ func (o *ruled) wait(queue string, n int) []deadletter.ID {
 	o.waits++
 	var arrivals []deadletter.Arrival
 	for i := range n {
-		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprint(queue, o.waits, i)), Properties: deadletter.Properties{Headers: deadletter.Table{
-			"x-death": []any{deadletter.Table{"queue": queue, "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{queue}, "time": o.at}},
-		}}}
+		a := deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: queue,
+			Tag:        uint64(i + 1),
+			Body:       []byte(fmt.Sprint(queue, o.waits, i)),
+			Properties: deadletter.Properties{Headers: deadletter.Table{
+				"x-death": []any{
+					deadletter.Table{
+						"queue":        queue,
+						"exchange":     "",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{queue},
+						"time":         o.at,
+					},
+				},
+			}},
+		}
 		print, err := a.Print()
 		o.must(err)
 		a.Fingerprint = print
 		arrivals = append(arrivals, a)
 	}
 	o.window++
-	r, err := o.store.Receive(o.t.Context(), deadletter.Window{Session: 1, Number: o.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Arrivals: arrivals, Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000})
+	r, err := o.store.Receive(o.t.Context(), deadletter.Window{
+		Session: 1, Number: o.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Arrivals: arrivals,
+		Uncertain: deadletter.UncertainKeep, Horizon: time.Minute, HorizonRows: 1000,
+	})
 	o.must(err)
 	o.must(o.store.SettleWindow(o.t.Context(), r.Window))
 	o.at = o.at.Add(3 * time.Second)
@@ -66,7 +90,9 @@ func (o *ruled) apply(text string, dry bool) operation.Applied {
 	o.t.Helper()
 	q, err := query.Parse(text, query.Options{Now: o.at})
 	o.must(err)
-	a, err := o.desk.Apply(o.t.Context(), deadletter.Local, operation.ApplyRequest{Query: q, DryRun: dry, Reason: "new rules"})
+	a, err := o.desk.Apply(o.t.Context(), deadletter.Local, operation.ApplyRequest{
+		Query: q, DryRun: dry, Reason: "new rules",
+	})
 	o.must(err)
 	return a
 }
@@ -79,7 +105,14 @@ func (o *ruled) letter(id deadletter.ID) deadletter.Letter {
 }
 
 func set(list ...rules.Rule) *rules.Set {
-	return &rules.Set{Seed: 7, Rules: list, Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour, 2 * time.Hour}, Jitter: .5}, Severity: deadletter.SeverityDigest}}
+	return &rules.Set{
+		Seed:  7,
+		Rules: list,
+		Default: rules.Rule{
+			Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{time.Hour, 2 * time.Hour}, Jitter: .5},
+			Severity: deadletter.SeverityDigest,
+		},
+	}
 }
 
 func queues(names ...string) rules.Match { return rules.Match{Queue: names} }
@@ -97,7 +130,11 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	// letter is released by a requeue, and one letter becomes due immediately.
 	due := o.at.Add(90 * time.Minute)
 	o.start(operation.Request{Action: deadletter.VerbReschedule, Selection: query.Selection{IDs: sms[:2]}, DueAt: due})
-	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: email[:1]}, Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
+	o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: query.Selection{IDs: email[:1]},
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)},
+	})
 	o.start(operation.Request{Action: deadletter.VerbRetryNow, Selection: query.Selection{IDs: other[:1]}})
 	for range 20 {
 		o.at = o.at.Add(time.Second)
@@ -114,11 +151,31 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	))
 	dry := o.apply("", true)
 	want := []operation.AppliedChange{
-		{From: operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry}, To: operation.Decided{Rule: "short", Outcome: deadletter.RuleRetry}, Letters: 248, Examples: sms[2:5]},
-		{From: operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry}, To: operation.Decided{Rule: "never", Outcome: deadletter.RuleDead}, Letters: 59, Examples: email[1:4]},
-		{From: operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry}, To: operation.Decided{Rule: "noise", Outcome: deadletter.RuleDiscard}, Letters: 30, Examples: noise[:3]},
+		{
+			From:     operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+			To:       operation.Decided{Rule: "short", Outcome: deadletter.RuleRetry},
+			Letters:  248,
+			Examples: sms[2:5],
+		},
+		{
+			From:     operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+			To:       operation.Decided{Rule: "never", Outcome: deadletter.RuleDead},
+			Letters:  59,
+			Examples: email[1:4],
+		},
+		{
+			From:     operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+			To:       operation.Decided{Rule: "noise", Outcome: deadletter.RuleDiscard},
+			Letters:  30,
+			Examples: noise[:3],
+		},
 	}
-	if diff := cmp.Diff(operation.Applied{Looked: 350, Unchanged: 9, Left: map[string]int{"someone set its due time": 3, "an operation has released it": 1}, Changes: want}, dry); diff != "" {
+	if diff := cmp.Diff(operation.Applied{
+		Looked:    350,
+		Unchanged: 9,
+		Left:      map[string]int{"someone set its due time": 3, "an operation has released it": 1},
+		Changes:   want,
+	}, dry); diff != "" {
 		t.Fatal(diff)
 	}
 	if l := o.letter(sms[9]); l.Rule != "default" || o.letter(email[9]).State != deadletter.StateScheduled {
@@ -127,10 +184,14 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if diff := cmp.Diff(dry, o.apply("", false)); diff != "" {
 		t.Errorf("(-dry run +what was done)\n%s", diff)
 	}
-	if l := o.letter(sms[9]); l.Rule != "short" || !l.DueAt.Equal(l.ReceivedAt.Add(10*time.Minute)) || l.Why != "rule short: retry 1 of 1 in 10m0s" || l.Severity != deadletter.SeverityDigest {
+	if l := o.letter(sms[9]); l.Rule != "short" || !l.DueAt.Equal(l.ReceivedAt.Add(10*time.Minute)) ||
+		l.Why != "rule short: retry 1 of 1 in 10m0s" || l.Severity != deadletter.SeverityDigest {
 		t.Errorf("retried otherwise: %+v", l)
 	}
-	if l := o.letter(email[9]); l.State != deadletter.StateDead || l.Rule != "never" || l.Severity != severe || !l.DueAt.IsZero() || l.Why != "rule never: no retries" {
+	if l := o.letter(
+		email[9],
+	); l.State != deadletter.StateDead || l.Rule != "never" || l.Severity != severe || !l.DueAt.IsZero() ||
+		l.Why != "rule never: no retries" {
 		t.Errorf("dead: %+v", l)
 	}
 	if l := o.letter(noise[9]); l.State != deadletter.StateDiscarded {
@@ -141,12 +202,15 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	}
 	history, err := o.store.History(t.Context(), email[9])
 	o.must(err)
-	if e := history[len(history)-1]; e.Kind != "decided again" || e.Actor != "local" || e.Detail != "rule never: no retries" {
+	if e := history[len(
+		history,
+	)-1]; e.Kind != "decided again" || e.Actor != "local" || e.Detail != "rule never: no retries" {
 		t.Errorf("%+v", e)
 	}
 	entries, _, err := o.store.Audit(t.Context(), (query.Query{}).With(query.Action, "rules applied"), "", 10)
 	o.must(err)
-	if len(entries) != 2 || entries[0].Actor != "local" || entries[0].Detail != "to 350 letters, all that are scheduled: 248 retried otherwise, 59 dead, 30 discarded, 9 unchanged, 4 left alone: new rules" {
+	if len(entries) != 2 || entries[0].Actor != "local" ||
+		entries[0].Detail != "to 350 letters, all that are scheduled: 248 retried otherwise, 59 dead, 30 discarded, 9 unchanged, 4 left alone: new rules" {
 		t.Errorf("%+v", entries)
 	}
 	if a := o.apply("", false); len(a.Changes) != 0 || a.Looked != 261 || a.Unchanged != 257 {
@@ -191,7 +255,9 @@ func TestApplyByQuery(t *testing.T) {
 	if !errors.Is(err, deadletter.ErrForbidden) {
 		t.Errorf("%v", err)
 	}
-	if _, err := o.desk.Apply(t.Context(), deadletter.Local, operation.ApplyRequest{Reason: strings.Repeat("x", 501)}); !errors.Is(err, deadletter.ErrInvalid) {
+	if _, err := o.desk.Apply(t.Context(), deadletter.Local, operation.ApplyRequest{
+		Reason: strings.Repeat("x", 501),
+	}); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 }
@@ -217,14 +283,17 @@ func TestApplyStopsWithItsCaller(t *testing.T) {
 	o.book.Replace(set(rules.Rule{Name: "never", Retry: &rules.Retry{}}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	desk := operation.New(o.store, operation.Options{Now: func() time.Time { return o.at }, Decider: &stopping{o.classifier, cancel, 2}})
+	desk := operation.New(o.store, operation.Options{
+		Now: func() time.Time { return o.at }, Decider: &stopping{o.classifier, cancel, 2},
+	})
 	a, err := desk.Apply(ctx, deadletter.Local, operation.ApplyRequest{})
 	if err != nil || !a.Stopped || a.Looked != 400 || a.Changes[0].Letters != 400 {
 		t.Errorf("%+v, %v", a, err)
 	}
 	entries, _, err := o.store.Audit(t.Context(), (query.Query{}).With(query.Action, "rules applied"), "", 10)
 	o.must(err)
-	if len(entries) != 1 || !strings.Contains(entries[0].Detail, "400 dead") || !strings.HasSuffix(entries[0].Detail, "stopped before the end") {
+	if len(entries) != 1 || !strings.Contains(entries[0].Detail, "400 dead") ||
+		!strings.HasSuffix(entries[0].Detail, "stopped before the end") {
 		t.Errorf("%+v", entries)
 	}
 	if a := o.apply("", false); a.Looked != 50 || a.Changes[0].Letters != 50 {

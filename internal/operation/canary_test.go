@@ -16,9 +16,16 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 40)
 	o.broken = true
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0))}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms state:dead"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0))},
+	})
 	o.advance(time.Minute)
-	op := o.wantState(id, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, operation.DefaultCanary, deadletter.ResultPending, 40-operation.DefaultCanary)
+	op := o.wantState(
+		id, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, operation.DefaultCanary,
+		deadletter.ResultPending, 40-operation.DefaultCanary,
+	)
 	if len(o.sent) != operation.DefaultCanary || op.Why != "10 of 10 came back: 100%, more than 5%" {
 		t.Errorf("%d letters left; %s", len(o.sent), op.Why)
 	}
@@ -29,9 +36,15 @@ func TestTheCanaryStopsIt(t *testing.T) {
 	first := len(o.sent)
 	o.must(o.desk.Resume(t.Context(), deadletter.Local, id))
 	o.advance(time.Second)
-	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary, deadletter.ResultCameBack, first)
+	o.wantState(
+		id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary,
+		deadletter.ResultCameBack, first,
+	)
 	o.advance(15 * time.Minute)
-	o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack, first)
+	o.wantState(
+		id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 40-first, deadletter.ResultCameBack,
+		first,
+	)
 }
 
 // TestItStopsWhenTooManyComeBack breaks the worker in the middle of an operation. The operation
@@ -42,7 +55,11 @@ func TestItStopsWhenTooManyComeBack(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	o.arrive("sms", 200)
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(20.0), StopAt: ptr(20.0)}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(20.0), StopAt: ptr(20.0)},
+	})
 	o.advance(4 * time.Second)
 	o.broken = true
 	o.advance(10 * time.Second)
@@ -60,7 +77,11 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	o.arrive("sms", 100)
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(1.0), MaxDepth: ptr(50)}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(1.0), MaxDepth: ptr(50)},
+	})
 	o.advance(4 * time.Second)
 	o.depth["sms"] = 60
 	o.advance(3 * time.Second)
@@ -69,7 +90,9 @@ func TestACanaryWaitsForADeepQueue(t *testing.T) {
 	}
 	o.depth["sms"] = 0
 	o.advance(30 * time.Second)
-	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary)
+	o.wantState(
+		id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultConfirmed, operation.DefaultCanary,
+	)
 }
 
 // TestLateReturnsAreNotThoseOfTheCanary covers an operation that stops by itself. A person resumes
@@ -79,7 +102,11 @@ func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	o.arrive("sms", 200)
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), CanaryWait: ptr(time.Second), Rate: ptr(20.0)}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), CanaryWait: ptr(time.Second), Rate: ptr(20.0)},
+	})
 	o.advance(15 * time.Second)
 	first := len(o.sent)
 	late := o.sent[12:30]
@@ -92,7 +119,10 @@ func TestLateReturnsAreNotThoseOfTheCanary(t *testing.T) {
 	o.advance(time.Second)
 	o.back = late
 	o.advance(30 * time.Second)
-	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultCameBack, 30, deadletter.ResultConfirmed, 170)
+	o.wantState(
+		id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultCameBack, 30,
+		deadletter.ResultConfirmed, 170,
+	)
 	if len(o.sent) != 200 || first >= 200 {
 		t.Errorf("%d sent, %d at first", len(o.sent), first)
 	}

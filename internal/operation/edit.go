@@ -22,7 +22,9 @@ type Reviser interface {
 //
 // Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict. If Edit returns an error
 // together with a revision, the edit was stored, and the error says why it was not sent.
-func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool) (deadletter.Revision, deadletter.OperationID, error) {
+func (d *Desk) Edit(
+	ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool,
+) (deadletter.Revision, deadletter.OperationID, error) {
 	r.Letter, r.By, r.Reason = l.ID, by.Name, strings.TrimSpace(r.Reason)
 	if err := deadletter.Allow(by, deadletter.VerbEdit, l.Place()); err != nil {
 		return r, 0, err
@@ -35,7 +37,9 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	case len(r.Key) > maxKey:
 		return r, 0, fmt.Errorf("%w: an Idempotency-Key has at most %d bytes", deadletter.ErrInvalid, maxKey)
 	case len(r.Body) > d.maxBody:
-		return r, 0, fmt.Errorf("%w: the body has %d bytes, more than requeue.max_body, %d", deadletter.ErrInvalid, len(r.Body), d.maxBody)
+		return r, 0, fmt.Errorf(
+			"%w: the body has %d bytes, more than requeue.max_body, %d", deadletter.ErrInvalid, len(r.Body), d.maxBody,
+		)
 	}
 	r, err := d.store.Revise(ctx, r)
 	if err != nil || !send {
@@ -44,7 +48,12 @@ func (d *Desk) Edit(ctx context.Context, by deadletter.Principal, l *deadletter.
 	d.crash("edit: stored")
 	none := 0
 	id, err := d.Start(ctx, by, Request{
-		Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: []deadletter.ID{l.ID}}, Restored: true, Reason: r.Reason, Key: r.Key, Pace: Pace{Canary: &none},
+		Action:    deadletter.VerbRequeue,
+		Selection: query.Selection{IDs: []deadletter.ID{l.ID}},
+		Restored:  true,
+		Reason:    r.Reason,
+		Key:       r.Key,
+		Pace:      Pace{Canary: &none},
 	})
 	if err != nil {
 		err = fmt.Errorf("revision %d is stored, and not sent: %w", r.Number, err)

@@ -21,7 +21,10 @@ func appendPatch(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Re
 	if strings.HasSuffix(string(body), "3") {
 		return deadletter.Revision{}, errors.New("line 1: there is nothing at /template")
 	}
-	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...), Changes: "template"}, nil
+	return deadletter.Revision{
+		Letter: l.ID, Number: l.Revision + 1, Properties: p, Body: append(append([]byte{}, body...), patch...),
+		Changes: "template",
+	}, nil
 }
 
 // TestAnEditIsSent checks that an operation sends edited letters like requeued ones. It must first
@@ -32,7 +35,11 @@ func TestAnEditIsSent(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 30)
 	id := o.start(operation.Request{
-		Action: deadletter.VerbEdit, Selection: selection(t, "queue:sms state:dead"), Patch: []byte("+x"), Reason: "the template is gone", Pace: operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(5.0), StopAt: ptr(0.0)},
+		Action:    deadletter.VerbEdit,
+		Selection: selection(t, "queue:sms state:dead"),
+		Patch:     []byte("+x"),
+		Reason:    "the template is gone",
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Rate: ptr(5.0), StopAt: ptr(0.0)},
 	})
 	o.advance(time.Second)
 	o.restart()
@@ -41,7 +48,8 @@ func TestAnEditIsSent(t *testing.T) {
 	o.restart()
 	o.advance(20 * time.Minute)
 	op := o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 3)
-	if back, quiet := op.Counts[deadletter.ResultCameBack], op.Counts[deadletter.ResultQuiet]; back == 0 || quiet == 0 || back+quiet != 27 {
+	if back, quiet := op.Counts[deadletter.ResultCameBack], op.Counts[deadletter.ResultQuiet]; back == 0 ||
+		quiet == 0 || back+quiet != 27 {
 		t.Errorf("%v", op.Counts)
 	}
 	if len(o.sent) != 27 {
@@ -58,7 +66,11 @@ func TestAnEditIsSent(t *testing.T) {
 	}
 	// Now the letters that came back are requeued. They must be sent as edited.
 	o.broken, o.sent = false, nil
-	o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms state:dead attempts:>=1"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)}})
+	o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms state:dead attempts:>=1"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0)},
+	})
 	o.advance(time.Minute)
 	for _, d := range o.sent {
 		if text := string(d.Letter.Body); strings.Count(text, "+x") != 1 || d.Attempt.Revision != 1 {
@@ -81,10 +93,15 @@ func TestAnEditThatCannotBegin(t *testing.T) {
 		{"an edit needs patch", operation.Request{Action: deadletter.VerbEdit, Reason: "r"}},
 		{"an edit needs patch", operation.Request{Action: deadletter.VerbRequeue, Patch: []byte("[]")}},
 		{"needs a reason", operation.Request{Action: deadletter.VerbEdit, Patch: []byte("[]"), Reason: " "}},
-		{"at most 65536 bytes", operation.Request{Action: deadletter.VerbEdit, Patch: make([]byte, 1<<16+1), Reason: "r"}},
+		{
+			"at most 65536 bytes",
+			operation.Request{Action: deadletter.VerbEdit, Patch: make([]byte, 1<<16+1), Reason: "r"},
+		},
 	} {
 		c.r.Selection = selection(t, "queue:sms")
-		if _, err := o.desk.Start(t.Context(), deadletter.Local, c.r); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		if _, err := o.desk.Start(
+			t.Context(), deadletter.Local, c.r,
+		); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
@@ -96,7 +113,13 @@ func TestAnEditHasTheRightsOfItsPerson(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	ids := o.arrive("sms", 2)
-	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "r", Patch: []byte("+x"), Pace: deadletter.Pace{Rate: 10}}
+	op := deadletter.Operation{
+		Action: deadletter.VerbEdit,
+		By:     "ann",
+		Reason: "r",
+		Patch:  []byte("+x"),
+		Pace:   deadletter.Pace{Rate: 10},
+	}
 	o.must(o.store.Freeze(t.Context(), &op, query.Selection{IDs: ids}, 0, anyPlace))
 	o.advance(time.Minute)
 	o.wantState(op.ID, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultSkipped, 2)
@@ -114,7 +137,10 @@ func TestOneLetterIsEdited(t *testing.T) {
 	l, err := o.store.Letter(t.Context(), id)
 	o.must(err)
 	edit := func(change func(*deadletter.Revision)) (deadletter.Revision, deadletter.OperationID, error) {
-		r := deadletter.Revision{Number: 1, Properties: l.Properties, Body: []byte("shorter"), Changes: "text", Reason: " too long ", Key: "k"}
+		r := deadletter.Revision{
+			Number: 1, Properties: l.Properties, Body: []byte("shorter"), Changes: "text", Reason: " too long ",
+			Key: "k",
+		}
 		change(&r)
 		return o.desk.Edit(t.Context(), deadletter.Local, &l, r, true)
 	}
@@ -123,7 +149,8 @@ func TestOneLetterIsEdited(t *testing.T) {
 		"at most 500 bytes": func(r *deadletter.Revision) { r.Reason = strings.Repeat("x", 501) },
 		"requeue.max_body":  func(r *deadletter.Revision) { r.Body = make([]byte, 1001) },
 	} {
-		if _, op, err := edit(change); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want) || op != 0 {
+		if _, op, err := edit(change); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), want) ||
+			op != 0 {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

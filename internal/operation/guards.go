@@ -13,13 +13,18 @@ type Guards interface {
 	// Pause stores a pause and returns it with the known facts about its queue or group. It returns
 	// ErrNotFound if the queue or group does not exist, and ErrConflict if it is already paused.
 	Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard, error)
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error) // returns all queues in which letters of the groups died, even those outside the caller's scope
-	Resume(ctx context.Context, g deadletter.Guard) error                                       // returns ErrNotFound if the queue or group does not exist, and ErrConflict if nothing holds its retries back
+	// returns all queues in which letters of the groups died, even those outside the caller's scope
+	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error)
+	// returns ErrNotFound if the queue or group does not exist, and ErrConflict if nothing holds
+	// its retries back
+	Resume(ctx context.Context, g deadletter.Guard) error
 }
 
 // PauseRetries pauses the automatic retries of a queue, or only of a group if g names one. People
 // can still requeue letters. Errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
-func (d *Desk) PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error) {
+func (d *Desk) PauseRetries(
+	ctx context.Context, by deadletter.Principal, g deadletter.Guard,
+) (deadletter.Guard, error) {
 	if err := d.checkGuardable(ctx, by, g); err != nil {
 		return g, err
 	}

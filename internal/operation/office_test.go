@@ -37,9 +37,17 @@ type office struct {
 
 func open(t *testing.T) *office {
 	t.Helper()
-	o := &office{t: t, at: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), depth: map[string]int{}, gone: map[string]bool{}, error: func(deadletter.ID) string { return "g" }}
+	o := &office{
+		t:     t,
+		at:    time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC),
+		depth: map[string]int{},
+		gone:  map[string]bool{},
+		error: func(deadletter.ID) string { return "g" },
+	}
 	var err error
-	if o.store, err = store.Open(t.Context(), storetest.File(t), store.Options{Now: func() time.Time { return o.at }}); err != nil {
+	if o.store, err = store.Open(t.Context(), storetest.File(t), store.Options{
+		Now: func() time.Time { return o.at },
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.store.Close() })
@@ -52,7 +60,8 @@ func (o *office) restart() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email", "spare"}, []string{"dlo.letters"})
 	o.desk = operation.New(o.store, operation.Options{
-		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000, Edit: appendPatch,
+		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), MaxBody: 1000,
+		Edit: appendPatch,
 		Away: func(deadletter.Origin) string { return o.away },
 		Facts: func(_ context.Context, at deadletter.Origin) deadletter.QueueFacts {
 			if o.facts != nil {
@@ -76,9 +85,24 @@ func (o *office) arrive(queue string, n int) []deadletter.ID {
 	o.at = o.at.Add(time.Second)
 	var arrivals []deadletter.Arrival
 	for i := range n {
-		arrivals = append(arrivals, deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprint(queue, i)), Properties: deadletter.Properties{Headers: deadletter.Table{
-			"x-death": []any{deadletter.Table{"queue": queue, "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{queue}, "time": o.at}},
-		}}})
+		arrivals = append(arrivals, deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: queue,
+			Tag:        uint64(i + 1),
+			Body:       []byte(fmt.Sprint(queue, i)),
+			Properties: deadletter.Properties{Headers: deadletter.Table{
+				"x-death": []any{
+					deadletter.Table{
+						"queue":        queue,
+						"exchange":     "",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{queue},
+						"time":         o.at,
+					},
+				},
+			}},
+		})
 	}
 	return o.receive(arrivals...)
 }
@@ -92,7 +116,8 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 		arrivals[i].Fingerprint = print
 	}
 	r, err := o.store.Receive(o.t.Context(), deadletter.Window{
-		Session: 1, Number: o.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Arrivals: arrivals, Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
+		Session: 1, Number: o.window, Broker: "main", VHost: "/", Inbox: "dlo.letters", Arrivals: arrivals,
+		Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
 	})
 	o.must(err)
 	o.must(o.store.SettleWindow(o.t.Context(), r.Window))
@@ -112,7 +137,15 @@ func (o *office) receive(arrivals ...deadletter.Arrival) []deadletter.ID {
 				to = deadletter.ClassifiedRetry
 			}
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: l.ID, To: to, DueAt: o.at, Origin: origin, Reason: "rejected", GroupKey: [32]byte{byte(len(origin.Queue)), why[0]}, GroupTitle: why, GroupVersion: 1, Severity: deadletter.SeverityDigest,
+				Letter:       l.ID,
+				To:           to,
+				DueAt:        o.at,
+				Origin:       origin,
+				Reason:       "rejected",
+				GroupKey:     [32]byte{byte(len(origin.Queue)), why[0]},
+				GroupTitle:   why,
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
 			})
 		}
 		o.must(o.store.Classify(o.t.Context(), verdicts))
@@ -141,13 +174,20 @@ func (o *office) advance(d time.Duration) {
 // dispatch claims the due letters and sends them, in place of the dispatcher.
 func (o *office) dispatch() {
 	o.t.Helper()
-	due, err := o.store.ClaimDue(o.t.Context(), "main", o.at, 10_000, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10_000, false }})
+	due, err := o.store.ClaimDue(o.t.Context(), "main", o.at, 10_000, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 10_000, false },
+	})
 	o.must(err)
 	var marks []deadletter.Mark
 	for _, d := range due {
-		m := deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: o.at.Add(10 * time.Minute)}
+		m := deadletter.Mark{
+			Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			DueAt: o.at.Add(10 * time.Minute),
+		}
 		if o.gone[d.Attempt.Queue] {
-			m = deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"}
+			m = deadletter.Mark{
+				Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target",
+			}
 		} else {
 			o.sent = append(o.sent, d)
 			if o.broken {
@@ -164,10 +204,25 @@ func (o *office) bringBack() {
 	o.t.Helper()
 	var arrivals []deadletter.Arrival
 	for i, d := range o.back {
-		arrivals = append(arrivals, deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "k", Tag: uint64(i + 1), Body: d.Letter.Body, Properties: deadletter.Properties{Headers: deadletter.Table{
-			deadletter.HeaderID: string(d.Letter.ID), deadletter.HeaderToken: string(d.Attempt.Token),
-			"x-death": []any{deadletter.Table{"queue": d.Attempt.Queue, "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": o.at}},
-		}}})
+		arrivals = append(arrivals, deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: "k",
+			Tag:        uint64(i + 1),
+			Body:       d.Letter.Body,
+			Properties: deadletter.Properties{Headers: deadletter.Table{
+				deadletter.HeaderID: string(d.Letter.ID), deadletter.HeaderToken: string(d.Attempt.Token),
+				"x-death": []any{
+					deadletter.Table{
+						"queue":        d.Attempt.Queue,
+						"exchange":     "",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{"k"},
+						"time":         o.at,
+					},
+				},
+			}},
+		})
 	}
 	o.back = nil
 	if len(arrivals) > 0 {
@@ -180,7 +235,9 @@ func (o *office) settle() {
 	origins, err := o.store.Watched(o.t.Context(), "main", o.at)
 	o.must(err)
 	for _, at := range origins {
-		_, err := o.store.SettleQuiet(o.t.Context(), at, o.at, 10_000, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1})
+		_, err := o.store.SettleQuiet(o.t.Context(), at, o.at, 10_000, deadletter.QueueFacts{
+			Known: true, Exists: true, Consumers: 1,
+		})
 		o.must(err)
 	}
 }
@@ -210,7 +267,9 @@ func (o *office) operation(id deadletter.OperationID) deadletter.Operation {
 
 // wantState fails the test unless an operation has the given state, phase and counts. The counts
 // are pairs of a result and a number.
-func (o *office) wantState(id deadletter.OperationID, state deadletter.OperationState, phase deadletter.OperationPhase, counts ...any) deadletter.Operation {
+func (o *office) wantState(
+	id deadletter.OperationID, state deadletter.OperationState, phase deadletter.OperationPhase, counts ...any,
+) deadletter.Operation {
 	o.t.Helper()
 	op := o.operation(id)
 	if op.State != state || op.Phase != phase {

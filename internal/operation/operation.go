@@ -43,7 +43,10 @@ type Selections interface {
 	// Freeze stores an operation together with the letters that it selects. Before that, it calls the
 	// function "allow" with the place of each of these letters. If "allow" returns an error, Freeze
 	// stores nothing.
-	Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error
+	Freeze(
+		ctx context.Context, op *deadletter.Operation, sel query.Selection, first int,
+		allow func(deadletter.Origin) error,
+	) error
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
 	Unindexed(ctx context.Context) (int, error)
@@ -72,10 +75,14 @@ type Desk struct {
 // Options are the settings of a Desk.
 type Options struct {
 	Targets *rules.Targets
-	Facts   func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts // returns the facts about a queue of a broker
-	Away    func(o deadletter.Origin) string                                     // returns why nothing can be sent to the broker of o now; "" = letters can be sent; nil = this is not known, so letters count as sendable
-	MaxBody int                                                                  // maximum size of a body in bytes; 0 = no limit
-	Now     func() time.Time                                                     // returns the time; nil = time.Now
+	// returns the facts about a queue of a broker
+	Facts func(ctx context.Context, o deadletter.Origin) deadletter.QueueFacts
+	// returns why nothing can be sent to the broker of o now; "" = letters can be sent; nil = this
+	// is not known, so letters count as sendable
+	Away func(o deadletter.Origin) string
+	// maximum size of a body in bytes; 0 = no limit
+	MaxBody int
+	Now     func() time.Time // returns the time; nil = time.Now
 	Log     *slog.Logger
 	Crash   func(point string) // called at the named crash points; nil in production
 	Moved   func()             // called after letters are released, to wake the dispatcher
@@ -105,8 +112,20 @@ func New(store Store, o Options) *Desk {
 		o.MaxBody = math.MaxInt64
 	}
 	return &Desk{
-		store: store, targets: o.Targets, facts: o.Facts, away: o.Away, maxBody: o.MaxBody, now: o.Now, log: o.Log, crash: o.Crash, moved: o.Moved, wake: make(chan struct{}, 1),
-		pacers: map[deadletter.OperationID]*pacer{}, decider: o.Decider, edit: o.Edit, applying: make(chan struct{}, 1),
+		store:    store,
+		targets:  o.Targets,
+		facts:    o.Facts,
+		away:     o.Away,
+		maxBody:  o.MaxBody,
+		now:      o.Now,
+		log:      o.Log,
+		crash:    o.Crash,
+		moved:    o.Moved,
+		wake:     make(chan struct{}, 1),
+		pacers:   map[deadletter.OperationID]*pacer{},
+		decider:  o.Decider,
+		edit:     o.Edit,
+		applying: make(chan struct{}, 1),
 	}
 }
 
@@ -114,13 +133,18 @@ func New(store Store, o Options) *Desk {
 type Request struct {
 	Action    deadletter.Verb
 	Selection query.Selection
-	Expect    int                      // number of letters that the person was shown; the operation acts on no more than this; 0 = not given
-	First     int                      // maximum number of letters, in the order of sending; 0 = all
-	To        string                   // queue to which letters are requeued, instead of their origin
-	DueAt     time.Time                // time at which rescheduled letters are due
-	DueIn     time.Duration            // delay, if the person chose a delay and not a time; two clicks then make one request
-	Reset     bool                     // for a requeue: letters that come back get all their retries again
-	Restored  bool                     // includes letters that may have been sent after the restored copy was made; a query for doubt:restored implies it
+	// number of letters that the person was shown; the operation acts on no more than this; 0 = not
+	// given
+	Expect int
+	First  int       // maximum number of letters, in the order of sending; 0 = all
+	To     string    // queue to which letters are requeued, instead of their origin
+	DueAt  time.Time // time at which rescheduled letters are due
+	// delay, if the person chose a delay and not a time; two clicks then make one request
+	DueIn time.Duration
+	Reset bool // for a requeue: letters that come back get all their retries again
+	// includes letters that may have been sent after the restored copy was made; a query for
+	// doubt:restored implies it
+	Restored  bool
 	TakesOver []deadletter.OperationID // halted operations to cancel, so that their remaining letters are free
 	Patch     []byte                   // for an edit: an RFC 6902 patch of each decoded body
 	Pace      Pace                     // pace of a requeue
@@ -198,7 +222,8 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	case r.DueAt.After(d.now().Add(rules.MaxDelay)):
 		return invalid("a letter can be due in %d days at most", rules.MaxDelay/(24*time.Hour))
 	}
-	r.Restored = r.Restored || sel.Query != nil && slices.Contains(sel.Query.Values(query.Doubt), string(deadletter.DoubtRestored))
+	r.Restored = r.Restored || sel.Query != nil &&
+		slices.Contains(sel.Query.Values(query.Doubt), string(deadletter.DoubtRestored))
 	hold := DefaultHold
 	if r.Pace.Hold != nil {
 		hold = *r.Pace.Hold
@@ -221,7 +246,10 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	set(&pace.MaxDepth, r.Pace.MaxDepth)
 	switch {
 	case !(pace.Rate > 0 && pace.Rate <= maxRate):
-		return invalid("rate is above 0 and at most %g letters per second, not %g; an operation that is to send nothing can be paused", maxRate, pace.Rate)
+		return invalid(
+			"rate is above 0 and at most %g letters per second, not %g; an operation that is to send nothing can be paused",
+			maxRate, pace.Rate,
+		)
 	case pace.Canary < 0:
 		return invalid("canary is a number of letters, 0 for none, not %d", pace.Canary)
 	case pace.CanaryWait < 0 || pace.CanaryWait > maxWait:
@@ -250,7 +278,9 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 		return 0, err
 	}
 	if r.Action == deadletter.VerbEdit && strings.TrimSpace(r.Reason) == "" {
-		return 0, fmt.Errorf("%w: an edit needs a reason, so that the next person understands the change", deadletter.ErrInvalid)
+		return 0, fmt.Errorf(
+			"%w: an edit needs a reason, so that the next person understands the change", deadletter.ErrInvalid,
+		)
 	}
 	if err := d.checkPermission(ctx, by, &r); err != nil {
 		return 0, err
@@ -259,7 +289,21 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 		return 0, err
 	}
 	op := deadletter.Operation{
-		Action: r.Action, By: by.Name, Through: deadletter.WayOf(ctx), Reason: r.Reason, Key: r.Key, Request: r.hash(pace), Except: len(r.Selection.Except), Expect: r.Expect, Pace: pace, To: r.To, DueAt: r.DueAt, Reset: r.Reset, Restored: r.Restored, TakesOver: r.TakesOver, Patch: r.Patch,
+		Action:    r.Action,
+		By:        by.Name,
+		Through:   deadletter.WayOf(ctx),
+		Reason:    r.Reason,
+		Key:       r.Key,
+		Request:   r.hash(pace),
+		Except:    len(r.Selection.Except),
+		Expect:    r.Expect,
+		Pace:      pace,
+		To:        r.To,
+		DueAt:     r.DueAt,
+		Reset:     r.Reset,
+		Restored:  r.Restored,
+		TakesOver: r.TakesOver,
+		Patch:     r.Patch,
 	}
 	if r.Action == deadletter.VerbEdit {
 		if op.Reveal, err = d.mayReveal(ctx, by, r.Selection); err != nil {
@@ -269,7 +313,8 @@ func (d *Desk) Start(ctx context.Context, by deadletter.Principal, r Request) (d
 	if q := r.Selection.Query; q != nil {
 		op.Query = q.Fixed().String()
 	}
-	allow := func(o deadletter.Origin) error { // checks the rights again, because the letters may have changed since gate
+	// checks the rights again, because the letters may have changed since gate
+	allow := func(o deadletter.Origin) error {
 		if err := d.allowedAt(by, &r, o); err != nil || !op.Reveal {
 			return err
 		}
@@ -297,7 +342,10 @@ func (r *Request) hash(pace deadletter.Pace) [32]byte {
 		at = time.Time{}
 	}
 	// The error is ignored, because text and numbers can always be encoded.
-	text, _ := json.Marshal([]any{r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, r.TakesOver, string(r.Patch), pace})
+	text, _ := json.Marshal([]any{
+		r.Action, q, r.Selection.IDs, r.Selection.Except, r.First, r.To, at, r.DueIn, r.Reset, r.Restored, r.TakesOver,
+		string(r.Patch), pace,
+	})
 	return sha256.Sum256(text)
 }
 
@@ -409,14 +457,19 @@ func (d *Desk) Resume(ctx context.Context, by deadletter.Principal, id deadlette
 // Rate changes how many letters per second an operation sends.
 func (d *Desk) Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error {
 	if !(rate > 0 && rate <= maxRate) {
-		return fmt.Errorf("%w: rate is above 0 and at most %g letters per second, not %g; pause the operation to send nothing", deadletter.ErrInvalid, maxRate, rate)
+		return fmt.Errorf(
+			"%w: rate is above 0 and at most %g letters per second, not %g; pause the operation to send nothing",
+			deadletter.ErrInvalid, maxRate, rate,
+		)
 	}
 	return d.control(ctx, by, id, func() error { return d.store.RateOperation(ctx, id, by.Name, rate) })
 }
 
 // control checks that the caller may act on each queue of an operation. It then calls the function
 // "change", which changes the operation. After that, it wakes the desk.
-func (d *Desk) control(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, change func() error) error {
+func (d *Desk) control(
+	ctx context.Context, by deadletter.Principal, id deadletter.OperationID, change func() error,
+) error {
 	if err := d.allowedAll(ctx, by, id); err != nil {
 		return err
 	}

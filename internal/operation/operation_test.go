@@ -23,11 +23,18 @@ func TestTheWayOfARequeue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	o.arrive("sms", 60)
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(10.0)}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms"),
+		Pace:      operation.Pace{Rate: ptr(10.0)},
+	})
 	o.advance(9 * time.Second)
 	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseHolding, deadletter.ResultPending, 60)
 	o.advance(3 * time.Second)
-	op := o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultPending, 50, deadletter.ResultConfirmed, 10)
+	op := o.wantState(
+		id, deadletter.OperationRunning, deadletter.PhaseWaiting, deadletter.ResultPending, 50,
+		deadletter.ResultConfirmed, 10,
+	)
 	if wait := op.PhaseUntil.Sub(o.at); wait <= time.Minute || wait > 2*time.Minute {
 		t.Errorf("the canary is watched for another %s", wait)
 	}
@@ -48,7 +55,9 @@ func TestTheWayOfARequeue(t *testing.T) {
 		}
 	}
 	o.advance(11 * time.Minute)
-	if op := o.wantState(id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 60); op.FinishedAt.IsZero() || op.SentAt.IsZero() {
+	if op := o.wantState(
+		id, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultQuiet, 60,
+	); op.FinishedAt.IsZero() || op.SentAt.IsZero() {
 		t.Errorf("sent %s, finished %s", op.SentAt, op.FinishedAt)
 	}
 }
@@ -73,7 +82,11 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 			o := open(t)
 			o.arrive("sms", 600) // more letters than one transaction can handle
 			dead := o.store
-			id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Rate: ptr(20.0)}})
+			id := o.start(operation.Request{
+				Action:    deadletter.VerbRequeue,
+				Selection: selection(t, "queue:sms"),
+				Pace:      operation.Pace{Rate: ptr(20.0)},
+			})
 			o.advance(c.after)
 			o.wantState(id, deadletter.OperationRunning, c.phase)
 			o.must(o.desk.Pause(t.Context(), deadletter.Local, id))
@@ -100,8 +113,13 @@ func TestPauseAndCancelInEveryPhase(t *testing.T) {
 				t.Errorf("%d letters are dead again, want %d (%v)", n, 600-sent, err)
 			}
 			o.advance(11 * time.Minute)
-			o.wantState(id, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCancelled, 600-sent, deadletter.ResultQuiet, sent)
-			for _, do := range []func(context.Context, deadletter.Principal, deadletter.OperationID) error{o.desk.Pause, o.desk.Resume, o.desk.Cancel} {
+			o.wantState(
+				id, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCancelled, 600-sent,
+				deadletter.ResultQuiet, sent,
+			)
+			for _, do := range []func(context.Context, deadletter.Principal, deadletter.OperationID) error{
+				o.desk.Pause, o.desk.Resume, o.desk.Cancel,
+			} {
 				if err := do(t.Context(), deadletter.Local, id); !errors.Is(err, deadletter.ErrConflict) {
 					t.Errorf("steered after its end: %v", err)
 				}
@@ -119,13 +137,19 @@ func TestItWaitsForADeepQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	o.arrive("sms", 100)
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), MaxDepth: ptr(50)}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), MaxDepth: ptr(50)},
+	})
 	o.advance(3 * time.Second)
 	o.depth["sms"] = 60
 	o.advance(2 * time.Second)
 	sent := len(o.sent)
 	o.advance(10 * time.Second)
-	if op := o.wantState(id, deadletter.OperationRunning, deadletter.PhaseSending); len(o.sent) != sent || op.Why != "waits: sms has 60 messages, and the limit is 50" {
+	if op := o.wantState(
+		id, deadletter.OperationRunning, deadletter.PhaseSending,
+	); len(o.sent) != sent || op.Why != "waits: sms has 60 messages, and the limit is 50" {
 		t.Errorf("%d letters left, %q", len(o.sent)-sent, op.Why)
 	}
 	o.depth["sms"] = 0
@@ -140,17 +164,29 @@ func TestATargetThatGoesAway(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 20)
 	o.arrive("email", 20)
-	id := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), Newest: true}})
+	id := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "state:dead"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(10.0), Newest: true},
+	})
 	o.advance(time.Second)
 	o.gone["sms"] = true
 	o.advance(20 * time.Second)
-	o.wantState(id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20, deadletter.ResultReturned, 20)
+	o.wantState(
+		id, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20,
+		deadletter.ResultReturned, 20,
+	)
 	for i := 1; i < len(o.sent); i++ {
 		if o.sent[i-1].Letter.ID < o.sent[i].Letter.ID {
 			t.Fatal("not the newest first")
 		}
 	}
-	elsewhere := operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "op:"+id.String()+"/returned"), To: "spare", Pace: operation.Pace{Hold: ptr(time.Duration(0))}}
+	elsewhere := operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "op:"+id.String()+"/returned"),
+		To:        "spare",
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0))},
+	}
 	plan, err := o.desk.Plan(t.Context(), deadletter.Local, elsewhere)
 	if err != nil || plan.Eligible != 20 || plan.Queues[0].Target != "spare" || plan.Queues[0].Warning != "" {
 		t.Errorf("%+v, %v", plan, err)
@@ -165,7 +201,9 @@ func TestATargetThatGoesAway(t *testing.T) {
 		}
 	}
 	elsewhere.To = "nowhere"
-	if _, err := o.desk.Start(t.Context(), deadletter.Local, elsewhere); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), "not in requeue_to") {
+	if _, err := o.desk.Start(
+		t.Context(), deadletter.Local, elsewhere,
+	); !errors.Is(err, deadletter.ErrInvalid) || !strings.Contains(err.Error(), "not in requeue_to") {
 		t.Error(err)
 	}
 }
@@ -177,8 +215,16 @@ func TestOperationsShareFairly(t *testing.T) {
 	o := open(t)
 	o.arrive("sms", 2000)
 	o.arrive("email", 100)
-	large := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:sms"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)}})
-	small := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "queue:email"), Pace: operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)}})
+	large := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:sms"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)},
+	})
+	small := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "queue:email"),
+		Pace:      operation.Pace{Hold: ptr(time.Duration(0)), Canary: ptr(0), Rate: ptr(500.0)},
+	})
 	o.advance(time.Second)
 	o.wantState(small, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 100)
 	o.wantState(large, deadletter.OperationRunning, deadletter.PhaseSending)
@@ -201,7 +247,16 @@ func TestIngestGoesOnBetweenChunks(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := o.store.Receive(context.Background(), deadletter.Window{Session: 2, Number: int64(stored), Broker: "main", VHost: "/", Inbox: "other", Arrivals: []deadletter.Arrival{{Tag: 1, Body: []byte("x")}}, Horizon: time.Minute, HorizonRows: 10}); err != nil {
+			if _, err := o.store.Receive(context.Background(), deadletter.Window{
+				Session:     2,
+				Number:      int64(stored),
+				Broker:      "main",
+				VHost:       "/",
+				Inbox:       "other",
+				Arrivals:    []deadletter.Arrival{{Tag: 1, Body: []byte("x")}},
+				Horizon:     time.Minute,
+				HorizonRows: 10,
+			}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -227,7 +282,9 @@ type damaged struct {
 	id deadletter.OperationID
 }
 
-func (d *damaged) Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (int, error) {
+func (d *damaged) Advance(
+	ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error,
+) (int, error) {
 	if id == d.id {
 		return 0, errors.New("damaged")
 	}
@@ -243,7 +300,9 @@ func TestAnOperationThatFailsHindersNoOther(t *testing.T) {
 	first := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "queue:sms")})
 	o.arrive("email", 1)
 	second := o.start(operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "queue:email")})
-	desk := operation.New(&damaged{o.store, first}, operation.Options{Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: &rules.Targets{}})
+	desk := operation.New(&damaged{o.store, first}, operation.Options{
+		Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: &rules.Targets{},
+	})
 	if _, _, err := desk.Step(t.Context()); err == nil {
 		t.Error("the mistake was not said")
 	}
@@ -317,17 +376,40 @@ func TestRightsOnLettersThatArriveDuringTheCheck(t *testing.T) {
 		then    func(o *office)
 	}{
 		{"another queue", []deadletter.Grant{viewer, sms}, operation.Request{Action: deadletter.VerbDiscard}, 1, email},
-		{"a redirect", []deadletter.Grant{viewer, sms}, operation.Request{Action: deadletter.VerbRequeue, To: "sms"}, 1, email},
-		{"an unknown origin", []deadletter.Grant{viewer, sms}, operation.Request{Action: deadletter.VerbDiscard}, 1, unknown},
-		{"masked values", []deadletter.Grant{of("email"), reveal}, operation.Request{Action: deadletter.VerbEdit, Reason: "r", Patch: []byte("+x")}, 2, email},
+		{
+			"a redirect",
+			[]deadletter.Grant{viewer, sms},
+			operation.Request{Action: deadletter.VerbRequeue, To: "sms"},
+			1,
+			email,
+		},
+		{
+			"an unknown origin",
+			[]deadletter.Grant{viewer, sms},
+			operation.Request{Action: deadletter.VerbDiscard},
+			1,
+			unknown,
+		},
+		{
+			"masked values",
+			[]deadletter.Grant{of("email"), reveal},
+			operation.Request{Action: deadletter.VerbEdit, Reason: "r", Patch: []byte("+x")},
+			2,
+			email,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := open(t)
 			o.arrive("sms", 1)
-			desk := operation.New(&surveyed{o.store, c.surveys, func() { c.then(o) }}, operation.Options{Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: targets, MaxBody: 1000, Edit: appendPatch})
+			desk := operation.New(&surveyed{o.store, c.surveys, func() { c.then(o) }}, operation.Options{
+				Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Targets: targets,
+				MaxBody: 1000, Edit: appendPatch,
+			})
 			c.r.Selection = selection(t, "state:dead,held")
-			if _, err := desk.Start(t.Context(), deadletter.Principal{Name: "ann", Grants: c.grants}, c.r); !errors.Is(err, deadletter.ErrForbidden) {
+			if _, err := desk.Start(t.Context(), deadletter.Principal{
+				Name: "ann", Grants: c.grants,
+			}, c.r); !errors.Is(err, deadletter.ErrForbidden) {
 				t.Errorf("started: %v", err)
 			}
 			if list, err := o.store.Operations(t.Context(), 0, 10); err != nil || len(list) != 0 {

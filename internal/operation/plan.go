@@ -44,10 +44,12 @@ type PlanQueue struct {
 type PlanSkip struct {
 	Reason    string
 	Letters   int
-	Examples  []deadletter.ID           // up to 5 of the letters
-	Operation deadletter.OperationID    // operation that has the letters; 0 = none
-	Halted    deadletter.OperationState // state of that operation if its remaining letters can be taken over: paused or stopped; "" = they cannot
-	HaltedAt  time.Time
+	Examples  []deadletter.ID        // up to 5 of the letters
+	Operation deadletter.OperationID // operation that has the letters; 0 = none
+	// state of that operation if its remaining letters can be taken over: paused or stopped; "" =
+	// they cannot
+	Halted   deadletter.OperationState
+	HaltedAt time.Time
 }
 
 const examples = 5
@@ -111,7 +113,13 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		}
 		q := queues[o]
 		if q == nil {
-			q = &PlanQueue{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, Target: target, Facts: deadletter.UnknownQueue}
+			q = &PlanQueue{
+				Broker: o.Broker,
+				VHost:  o.VHost,
+				Queue:  o.Queue,
+				Target: target,
+				Facts:  deadletter.UnknownQueue,
+			}
 			queues[o] = q
 		}
 		q.Letters += s.Letters
@@ -144,17 +152,30 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	}
 	slices.Sort(p.Warnings)
 	slices.SortFunc(p.Queues, func(a, b PlanQueue) int {
-		return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost))
+		return cmp.Or(
+			b.Letters-a.Letters, cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker),
+			cmp.Compare(a.VHost, b.VHost),
+		)
 	})
 	for _, k := range skipped {
 		p.Skipped = append(p.Skipped, *k)
 	}
-	slices.SortFunc(p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) })
+	slices.SortFunc(
+		p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) },
+	)
 	if doubtful > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d of them may already be in their queue, because the answer to their last attempt was lost; they may arrive twice", doubtful))
+		p.Warnings = append(
+			p.Warnings,
+			fmt.Sprintf(
+				"%d of them may already be in their queue, because the answer to their last attempt was lost; they may arrive twice",
+				doubtful,
+			),
+		)
 	}
 	if changed > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters have changed since they were shown, and are left out", changed))
+		p.Warnings = append(
+			p.Warnings, fmt.Sprintf("%d letters have changed since they were shown, and are left out", changed),
+		)
 	}
 	if r.Selection.Query != nil {
 		n, err := d.store.Unindexed(ctx)
@@ -162,7 +183,10 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 			return Plan{}, err
 		}
 		if n > 0 && needsTextIndex(*r.Selection.Query) {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters are not in the text index yet, so they are not in the selection", n))
+			p.Warnings = append(
+				p.Warnings,
+				fmt.Sprintf("%d letters are not in the text index yet, so they are not in the selection", n),
+			)
 		}
 	}
 	return p, nil
@@ -183,7 +207,10 @@ func (d *Desk) haltedOperations(ctx context.Context) (map[deadletter.OperationID
 func checkTakeover(r *Request, halted map[deadletter.OperationID]*deadletter.Operation) error {
 	for _, id := range r.TakesOver {
 		if halted[id] == nil {
-			return fmt.Errorf("%w: operation %s is neither paused nor stopped, so its rest cannot be taken over", deadletter.ErrConflict, id)
+			return fmt.Errorf(
+				"%w: operation %s is neither paused nor stopped, so its rest cannot be taken over",
+				deadletter.ErrConflict, id,
+			)
 		}
 	}
 	return nil
@@ -252,22 +279,49 @@ func warnings(q *PlanQueue, pace deadletter.Pace) []string {
 		list = append(list, "nobody consumes it: its letters will wait there")
 	}
 	if pace.MaxDepth > 0 && f.Ready >= pace.MaxDepth {
-		list = append(list, fmt.Sprintf("it has %d messages now, so the operation will wait until it has fewer than %d", f.Ready, pace.MaxDepth))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"it has %d messages now, so the operation will wait until it has fewer than %d", f.Ready, pace.MaxDepth,
+			),
+		)
 	}
 	if pace.MaxDepth > 0 && f.Ready < 0 && (f.Exists || !f.Known && q.Away == "") {
-		list = append(list, fmt.Sprintf("its depth is unknown, so the limit of %d cannot be kept; the management API would tell", pace.MaxDepth))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"its depth is unknown, so the limit of %d cannot be kept; the management API would tell", pace.MaxDepth,
+			),
+		)
 	}
 	if f.MaxLength > 0 && f.Ready >= 0 && f.Ready+q.Letters > f.MaxLength {
-		list = append(list, fmt.Sprintf("it holds at most %d messages and has %d: it will refuse or drop the excess, unless it is consumed meanwhile", f.MaxLength, f.Ready))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"it holds at most %d messages and has %d: it will refuse or drop the excess, unless it is consumed meanwhile",
+				f.MaxLength, f.Ready,
+			),
+		)
 	}
 	if f.DeadLetters == deadletter.DeadLettersNowhere {
-		list = append(list, "messages that die in it are not dead-lettered: a letter that fails there again would be lost")
+		list = append(
+			list, "messages that die in it are not dead-lettered: a letter that fails there again would be lost",
+		)
 	}
 	if f.SingleActive {
-		list = append(list, "it has a single active consumer, for which order matters: these letters come after all that are in it")
+		list = append(
+			list,
+			"it has a single active consumer, for which order matters: these letters come after all that are in it",
+		)
 	}
 	if q.CameBack > 0 {
-		list = append(list, fmt.Sprintf("%d of them came back after people requeued them, the last time in %s at %s", q.CameBack, q.Last, q.LastAt.UTC().Format("2006-01-02 15:04 UTC")))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"%d of them came back after people requeued them, the last time in %s at %s", q.CameBack, q.Last,
+				q.LastAt.UTC().Format("2006-01-02 15:04 UTC"),
+			),
+		)
 	}
 	return list
 }

@@ -21,8 +21,14 @@ type Redirects interface {
 // and vhost. It returns the redirect with its id. Errors wrap ErrInvalid, ErrForbidden or
 // ErrConflict. ErrInvalid means, for example, that the target may not receive letters or is the
 // queue itself.
-func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error) {
-	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
+func (d *Desk) Redirect(
+	ctx context.Context, by deadletter.Principal, o deadletter.Override,
+) (deadletter.Override, error) {
+	if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{
+		Broker: o.Broker,
+		VHost:  o.VHost,
+		Queue:  o.Queue,
+	}); err != nil {
 		return o, err
 	}
 	switch {
@@ -31,9 +37,14 @@ func (d *Desk) Redirect(ctx context.Context, by deadletter.Principal, o deadlett
 	case o.To == "":
 		return o, fmt.Errorf("%w: name the queue that the letters go to", deadletter.ErrInvalid)
 	case o.To == o.Queue:
-		return o, fmt.Errorf("%w: letters of %s already go to this queue; name another one", deadletter.ErrInvalid, deadletter.Visible(deadletter.Cut(o.Queue, 80)))
+		return o, fmt.Errorf(
+			"%w: letters of %s already go to this queue; name another one", deadletter.ErrInvalid,
+			deadletter.Visible(deadletter.Cut(o.Queue, 80)),
+		)
 	case len(o.Queue) > deadletter.MaxQueueName:
-		return o, fmt.Errorf("%w: a queue has a name of at most %d bytes", deadletter.ErrInvalid, deadletter.MaxQueueName)
+		return o, fmt.Errorf(
+			"%w: a queue has a name of at most %d bytes", deadletter.ErrInvalid, deadletter.MaxQueueName,
+		)
 	case len(o.Reason) > maxReason:
 		return o, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
 	}
@@ -73,7 +84,11 @@ func (d *Desk) Unredirect(ctx context.Context, by deadletter.Principal, id int64
 		if o.ID != id {
 			continue
 		}
-		if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}); err != nil {
+		if err := deadletter.Allow(by, deadletter.VerbRedirect, deadletter.Origin{
+			Broker: o.Broker,
+			VHost:  o.VHost,
+			Queue:  o.Queue,
+		}); err != nil {
 			return err
 		}
 		return d.store.RemoveOverride(ctx, id, by.Name)

@@ -101,7 +101,10 @@ func (k *Keeper) warn(ctx context.Context, now time.Time) error {
 			count = fmt.Sprintf("more than %d", warnUpTo)
 		}
 		if n > 0 {
-			text = fmt.Sprintf("%s dead letters will be purged within %s, as retention.dead is %s. Decide on them, hold them, or raise retention.dead.", count, ahead, k.keep.Dead)
+			text = fmt.Sprintf(
+				"%s dead letters will be purged within %s, as retention.dead is %s. Decide on them, hold them, or raise retention.dead.",
+				count, ahead, k.keep.Dead,
+			)
 		}
 	}
 	if text != "" && k.Warning() == "" {

@@ -17,7 +17,10 @@ func TestDeadLettersThatAreAboutToAgeOut(t *testing.T) {
 	o := open(t)
 	var log bytes.Buffer
 	const day = 24 * time.Hour
-	k := operation.NewKeeper(o.store, operation.Retention{Dead: 10 * day}, func() time.Time { return o.at }, slog.New(slog.NewTextHandler(&log, nil)))
+	k := operation.NewKeeper(
+		o.store, operation.Retention{Dead: 10 * day}, func() time.Time { return o.at },
+		slog.New(slog.NewTextHandler(&log, nil)),
+	)
 	after := func(d time.Duration, want string, logged int) {
 		t.Helper()
 		o.at = o.at.Add(d)

@@ -24,7 +24,11 @@ func TestWhatCameBackSaysOfWhat(t *testing.T) {
 		return "no such template"
 	}
 	o.broken = true
-	op := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead"), Pace: operation.Pace{Canary: ptr(0), StopAt: ptr(0.0)}})
+	op := o.start(operation.Request{
+		Action:    deadletter.VerbRequeue,
+		Selection: selection(t, "state:dead"),
+		Pace:      operation.Pace{Canary: ptr(0), StopAt: ptr(0.0)},
+	})
 	o.advance(20 * time.Second)
 	o.wantState(op, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultCameBack, 5)
 

@@ -22,14 +22,21 @@ type Runs interface {
 	// Advance acts on the next n letters and returns how many it took. Before it releases a letter
 	// to a queue, it calls the function "allow" with this queue. If "allow" returns an error,
 	// Advance skips the letter, and the text of the error is the reason.
-	Advance(ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error)
+	Advance(
+		ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error,
+	) (taken int, err error)
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
 	// bodies. The caller then makes revisions of these letters, and Revised acts on each letter
 	// that has a revision, as Advance would. Revised skips a letter without a revision.
 	PendingLetters(ctx context.Context, id deadletter.OperationID, n int) ([]deadletter.Letter, error)
-	Revised(ctx context.Context, id deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error)
+	Revised(
+		ctx context.Context, id deadletter.OperationID, list []deadletter.Edited,
+		allow func(to deadletter.Origin) error,
+	) (taken int, err error)
 	Sweep(ctx context.Context, id deadletter.OperationID, n int) error
-	EnterPhase(ctx context.Context, id deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string) error
+	EnterPhase(
+		ctx context.Context, id deadletter.OperationID, from, to deadletter.OperationPhase, until time.Time, why string,
+	) error
 	StopOperation(ctx context.Context, id deadletter.OperationID, why string) error
 	PauseOperation(ctx context.Context, id deadletter.OperationID, by string) error
 	ResumeOperation(ctx context.Context, id deadletter.OperationID, by string) error
@@ -98,7 +105,8 @@ func (d *Desk) Step(ctx context.Context) (busy, active bool, err error) {
 // step advances one operation by one chunk.
 func (d *Desk) step(ctx context.Context, op *deadletter.Operation) (busy bool, err error) {
 	switch {
-	case op.Phase == deadletter.PhaseSelecting || op.State == deadletter.OperationCancelled && op.Counts[deadletter.ResultPending] > 0:
+	case op.Phase == deadletter.PhaseSelecting ||
+		op.State == deadletter.OperationCancelled && op.Counts[deadletter.ResultPending] > 0:
 		more, err := d.store.LayOut(ctx, op.ID)
 		d.crash("operation: laid out")
 		if err == nil && !more && op.State == deadletter.OperationCancelled {
@@ -230,7 +238,10 @@ func (d *Desk) deepQueue(ctx context.Context, op *deadletter.Operation, p *pacer
 		at.Queue = cmp.Or(op.To, redirected[at], q.Queue)
 		f := d.facts(ctx, at)
 		if f.Ready >= op.Pace.MaxDepth {
-			return fmt.Sprintf("waits: %s has %d messages, and the limit is %d", deadletter.Visible(at.Queue), f.Ready, op.Pace.MaxDepth)
+			return fmt.Sprintf(
+				"waits: %s has %d messages, and the limit is %d", deadletter.Visible(at.Queue), f.Ready,
+				op.Pace.MaxDepth,
+			)
 		}
 	}
 	return ""

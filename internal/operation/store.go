@@ -10,7 +10,8 @@ import (
 // Copies is the part of the store that records what a person has decided: the store is current, or
 // it is an older copy.
 type Copies interface {
-	AnyUnproved(ctx context.Context) (bool, error) // reports whether people still have to say if the store is current or a copy
+	// reports whether people still have to say if the store is current or a copy
+	AnyUnproved(ctx context.Context) (bool, error)
 	Accept(ctx context.Context, by string) error
 	HoldCopy(ctx context.Context, by string) error
 }

@@ -21,8 +21,14 @@ import (
 func (o *ruled) configured(broker, vhost string) {
 	targets := &rules.Targets{}
 	targets.Add(broker, vhost, []string{"*"}, []string{"dlo.letters"})
-	o.classifier = classify.New(o.store, classify.Options{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: o.book, Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler)})
-	o.desk = operation.New(o.store, operation.Options{Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler), Decider: o.classifier})
+	o.classifier = classify.New(o.store, classify.Options{
+		Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Rules: o.book, Targets: targets,
+		Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler),
+	})
+	o.desk = operation.New(o.store, operation.Options{
+		Targets: targets, Now: func() time.Time { return o.at }, Log: slog.New(slog.DiscardHandler),
+		Decider: o.classifier,
+	})
 }
 
 func (o *ruled) steps() {
@@ -77,14 +83,18 @@ func TestNobodyPromisesWhatNobodyCanSend(t *testing.T) {
 				if len(plan.Skipped) > 0 {
 					skipped = fmt.Sprint(plan.Skipped[0].Letters, " ", plan.Skipped[0].Reason)
 				}
-				if want := "10 " + where.reason; c.refused && (skipped != want || plan.Eligible != 0) || !c.refused && plan.Eligible != 10 {
+				if want := "10 " + where.reason; c.refused && (skipped != want || plan.Eligible != 0) ||
+					!c.refused && plan.Eligible != 10 {
 					t.Errorf("the plan has %d letters, and leaves out %q", plan.Eligible, skipped)
 				}
 				op := o.operation(o.start(r))
 				o.steps()
 				op = o.operation(op.ID)
 				after := o.letter(ids[0])
-				if c.refused && (op.Counts[deadletter.ResultSkipped] != 10 || op.Counts[deadletter.ResultChanged] != 0 || after.State != before.State || !after.DueAt.Equal(before.DueAt)) {
+				if c.refused && (op.Counts[deadletter.ResultSkipped] != 10 ||
+					op.Counts[deadletter.ResultChanged] != 0 || after.State != before.State || !after.DueAt.Equal(
+					before.DueAt,
+				)) {
 					t.Errorf("the operation did %v, and the letter is %s, due %s", op.Counts, after.State, after.DueAt)
 				}
 				if !c.refused && op.Counts[deadletter.ResultChanged] != 10 {
@@ -104,7 +114,10 @@ func TestWhatIsReleasedToDeadNeedsNoBroker(t *testing.T) {
 	o.start(operation.Request{Action: deadletter.VerbHold, Selection: query.Selection{IDs: ids}})
 	o.steps()
 	o.configured("prod", "/")
-	plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbRelease, Selection: query.Selection{IDs: ids}})
+	plan, err := o.desk.Plan(t.Context(), deadletter.Local, operation.Request{
+		Action:    deadletter.VerbRelease,
+		Selection: query.Selection{IDs: ids},
+	})
 	o.must(err)
 	o.start(operation.Request{Action: deadletter.VerbRelease, Selection: query.Selection{IDs: ids}})
 	o.steps()
@@ -121,9 +134,12 @@ func TestNewRulesLeaveWhatNobodyCanSend(t *testing.T) {
 	o.wait("sms", 4)
 	noise := o.wait("noise", 2)
 	o.configured("prod", "/")
-	o.book.Replace(set(rules.Rule{Name: "noise", Match: queues("noise"), Discard: true}, rules.Rule{Name: "short", Match: queues("sms"), Retry: &rules.Retry{Delays: []time.Duration{time.Minute}}}))
+	o.book.Replace(set(rules.Rule{Name: "noise", Match: queues("noise"), Discard: true}, rules.Rule{
+		Name: "short", Match: queues("sms"), Retry: &rules.Retry{Delays: []time.Duration{time.Minute}},
+	}))
 	got := o.apply("", false)
-	if n := got.Left[`there is no broker "main" in the configuration`]; n != 4 || len(got.Changes) != 1 || !strings.Contains(string(o.letter(noise[0]).State), "discarded") {
+	if n := got.Left[`there is no broker "main" in the configuration`]; n != 4 || len(got.Changes) != 1 ||
+		!strings.Contains(string(o.letter(noise[0]).State), "discarded") {
 		t.Errorf("%+v", got)
 	}
 }

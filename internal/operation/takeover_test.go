@@ -26,7 +26,10 @@ func TestAHaltedOperationLetsGo(t *testing.T) {
 			o.broken = true
 			first := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: selection(t, "state:dead")})
 			o.advance(20 * time.Second)
-			stopped := o.wantState(first, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, 10, deadletter.ResultPending, letters-10)
+			stopped := o.wantState(
+				first, deadletter.OperationStopped, deadletter.PhaseWaiting, deadletter.ResultCameBack, 10,
+				deadletter.ResultPending, letters-10,
+			)
 			if stopped.HaltedAt.IsZero() {
 				t.Error("nobody knows since when it waits")
 			}
@@ -35,7 +38,10 @@ func TestAHaltedOperationLetsGo(t *testing.T) {
 			again := operation.Request{Action: deadletter.VerbDiscard, Selection: selection(t, "state:dead,scheduled")}
 			plan, err := o.desk.Plan(t.Context(), deadletter.Local, again)
 			o.must(err)
-			if len(plan.Skipped) != 1 || plan.Skipped[0].Letters != letters-10 || plan.Skipped[0].Operation != first || plan.Skipped[0].Halted != deadletter.OperationStopped || !plan.Skipped[0].HaltedAt.Equal(stopped.HaltedAt) {
+			if len(plan.Skipped) != 1 || plan.Skipped[0].Letters != letters-10 || plan.Skipped[0].Operation != first ||
+				plan.Skipped[0].Halted != deadletter.OperationStopped || !plan.Skipped[0].HaltedAt.Equal(
+				stopped.HaltedAt,
+			) {
 				t.Errorf("%+v", plan.Skipped)
 			}
 			again.TakesOver = []deadletter.OperationID{first}
@@ -47,7 +53,10 @@ func TestAHaltedOperationLetsGo(t *testing.T) {
 			second := o.start(again)
 			o.restart()
 			o.advance(time.Second)
-			o.wantState(first, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCameBack, 10, deadletter.ResultCancelled, letters-10)
+			o.wantState(
+				first, deadletter.OperationCancelled, deadletter.PhaseOver, deadletter.ResultCameBack, 10,
+				deadletter.ResultCancelled, letters-10,
+			)
 			o.wantState(second, deadletter.OperationDone, deadletter.PhaseOver, deadletter.ResultChanged, letters)
 			if _, err := o.desk.Plan(t.Context(), deadletter.Local, again); !errors.Is(err, deadletter.ErrConflict) {
 				t.Errorf("an operation that is over was taken over: %v", err)
@@ -63,7 +72,11 @@ func TestWhatRunsIsNotTakenOver(t *testing.T) {
 	o := open(t)
 	ids := o.arrive("sms", 20)
 	running := o.start(operation.Request{Action: deadletter.VerbRequeue, Selection: query.Selection{IDs: ids}})
-	_, err := o.desk.Start(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbDiscard, Selection: query.Selection{IDs: ids}, TakesOver: []deadletter.OperationID{running}})
+	_, err := o.desk.Start(t.Context(), deadletter.Local, operation.Request{
+		Action:    deadletter.VerbDiscard,
+		Selection: query.Selection{IDs: ids},
+		TakesOver: []deadletter.OperationID{running},
+	})
 	if !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("%v", err)
 	}

@@ -62,7 +62,9 @@ func TestBenchDecode(t *testing.T) {
 	}
 	read := func(h Hints) func([]byte) {
 		return func(body []byte) {
-			if doc := d.Decode(body, h, nil); doc.Type != payloadtest.OrderType || len(doc.Fields) == 0 || doc.JSON == "" {
+			if doc := d.Decode(
+				body, h, nil,
+			); doc.Type != payloadtest.OrderType || len(doc.Fields) == 0 || doc.JSON == "" {
 				t.Fatal(doc.Problem)
 			}
 		}
@@ -116,6 +118,9 @@ func TestBenchDecode(t *testing.T) {
 		us, least, most := middle(took[i])
 		a, _, _ := middle(overPlain)
 		b, _, _ := middle(overJSON)
-		t.Logf("%-32s %6.2f us (%.2f to %.2f), %7.0f /s; %.2f of dynamicpb, %.2f of dynamicpb and protojson", l.name, us, least, most, 1e6/us, a, b)
+		t.Logf(
+			"%-32s %6.2f us (%.2f to %.2f), %7.0f /s; %.2f of dynamicpb, %.2f of dynamicpb and protojson", l.name, us,
+			least, most, 1e6/us, a, b,
+		)
 	}
 }

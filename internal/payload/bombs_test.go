@@ -19,7 +19,13 @@ func TestBombs(t *testing.T) {
 	payloadtest.Unraced(t)
 	const size = 16_000_000
 	anyOf := func(content []byte) []byte {
-		return payloadtest.LengthPrefixed(14, append(payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, content)...))
+		return payloadtest.LengthPrefixed(
+			14,
+			append(
+				payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")),
+				payloadtest.LengthPrefixed(2, content)...,
+			),
+		)
 	}
 	children := bytes.Repeat([]byte{0xba, 0x01, 0x00}, size/3)
 	half := bytes.Repeat([]byte{0xba, 0x01, 0x00}, 20_000)
@@ -32,7 +38,9 @@ func TestBombs(t *testing.T) {
 	structs := func(depth int) []byte { // Value{struct_value: Struct{fields: {"": Value ...}}}
 		b := []byte{0x20, 0x01}
 		for range depth {
-			b = payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, append([]byte{0x0a, 0x00}, payloadtest.LengthPrefixed(2, b)...)))
+			b = payloadtest.LengthPrefixed(
+				5, payloadtest.LengthPrefixed(1, append([]byte{0x0a, 0x00}, payloadtest.LengthPrefixed(2, b)...)),
+			)
 		}
 		return payloadtest.LengthPrefixed(25, b)
 	}
@@ -44,59 +52,127 @@ func TestBombs(t *testing.T) {
 		problem  string
 	}{
 		{"16 MB of empty sub-messages", children, "Kinds", "more than 1,000,000 fields", ""},
-		{"16 MB of 12 00, known as strings", bytes.Repeat([]byte{0x12, 0x00}, size/2), "acme.notify.v1.EmailAddress", "more than 1,000,000 fields", ""},
-		{"empty sub-messages just below the fields", bytes.Repeat([]byte{0xba, 0x01, 0x00}, 900_000), "Kinds", "it would take more than 64 MiB of memory", ""},
-		{"16 MB of packed varints", payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, size)), "Kinds", "more than 1,000,000 fields", ""},
-		{"packed enums", payloadtest.LengthPrefixed(24, bytes.Repeat([]byte{1}, 900_000)), "Kinds", "it would take more than 64 MiB of memory", ""},
+		{
+			"16 MB of 12 00, known as strings", bytes.Repeat([]byte{0x12, 0x00}, size/2), "acme.notify.v1.EmailAddress",
+			"more than 1,000,000 fields", "",
+		},
+		{
+			"empty sub-messages just below the fields", bytes.Repeat([]byte{0xba, 0x01, 0x00}, 900_000), "Kinds",
+			"it would take more than 64 MiB of memory", "",
+		},
+		{
+			"16 MB of packed varints", payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, size)), "Kinds",
+			"more than 1,000,000 fields", "",
+		},
+		{
+			"packed enums", payloadtest.LengthPrefixed(24, bytes.Repeat([]byte{1}, 900_000)), "Kinds",
+			"it would take more than 64 MiB of memory", "",
+		},
 		{"unpacked numbers", bytes.Repeat([]byte{0x48, 1}, size/2), "Kinds", "more than 1,000,000 fields", ""},
-		{"unknown fields behind a known one", append([]byte{0x18, 1}, bytes.Repeat([]byte{0xa0, 0x06, 0x01}, size/3)...), "Kinds", "more than 1,000,000 fields", ""},
+		{
+			"unknown fields behind a known one",
+			append([]byte{0x18, 1}, bytes.Repeat([]byte{0xa0, 0x06, 0x01}, size/3)...), "Kinds",
+			"more than 1,000,000 fields", "",
+		},
 		{"map entries", bytes.Repeat([]byte{0x9a, 0x01, 0x00}, size/3), "Kinds", "more than 1,000,000 fields", ""},
-		{"map entries of messages", bytes.Repeat([]byte{0x9a, 0x01, 0x02, 0x12, 0x00}, 100_000), "Kinds", "it would take more than 64 MiB of memory", ""},
-		{"depth 10,000", payloadtest.Nested([]byte{0x18, 1}, 0xa2, 10_000), "Kinds", "messages nested deeper than 100 levels", ""},
-		{"depth 10,000 of groups that nobody knows", append(bytes.Repeat([]byte{0xa3, 0x06}, 10_000), bytes.Repeat([]byte{0xa4, 0x06}, 10_000)...), "Kinds", "", "none of which it knows"},
+		{
+			"map entries of messages", bytes.Repeat([]byte{0x9a, 0x01, 0x02, 0x12, 0x00}, 100_000), "Kinds",
+			"it would take more than 64 MiB of memory", "",
+		},
+		{
+			"depth 10,000", payloadtest.Nested([]byte{0x18, 1}, 0xa2, 10_000), "Kinds",
+			"messages nested deeper than 100 levels", "",
+		},
+		{
+			"depth 10,000 of groups that nobody knows",
+			append(bytes.Repeat([]byte{0xa3, 0x06}, 10_000), bytes.Repeat([]byte{0xa4, 0x06}, 10_000)...), "Kinds", "",
+			"none of which it knows",
+		},
 		{"depth 12,000 of groups", bytes.Repeat([]byte{0xa3, 0x06}, 12_000), "Kinds", "", "could not decode as"},
 		{"8 M groups that begin", bytes.Repeat([]byte{0xa3, 0x06}, size/2), "Kinds", "", "could not decode as"},
 		{"Any in Any in Any", wrap([]byte{0x18, 1}, 200), "Kinds", "messages nested deeper than 100 levels", ""},
 		{"empty sub-messages in Any in Any", wrap(half, 3), "Kinds", "it would take more than 64 MiB of memory", ""},
 		{"Struct in Struct", structs(60), "Kinds", "messages nested deeper than 100 levels", ""},
 		{"length lies", []byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, "Kinds", "", ": truncated at byte 1"},
-		{"length of 2^63", []byte{0x52, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 'x'}, "Kinds", "", "could not decode as"},
-		{"varint of 11 bytes", append([]byte{0x18}, bytes.Repeat([]byte{0xff}, 11)...), "Kinds", "", ": it breaks the wire format at byte 1"},
-		{"1 M varints of 10 bytes", bytes.Repeat(append([]byte{0x18}, append(bytes.Repeat([]byte{0xff}, 9), 1)...), 1_400_000), "Kinds", "more than 1,000,000 fields", ""},
+		{
+			"length of 2^63",
+			[]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 'x'},
+			"Kinds",
+			"",
+			"could not decode as",
+		},
+		{
+			"varint of 11 bytes", append([]byte{0x18}, bytes.Repeat([]byte{0xff}, 11)...), "Kinds", "",
+			": it breaks the wire format at byte 1",
+		},
+		{
+			"1 M varints of 10 bytes",
+			bytes.Repeat(append([]byte{0x18}, append(bytes.Repeat([]byte{0xff}, 9), 1)...), 1_400_000), "Kinds",
+			"more than 1,000,000 fields", "",
+		},
 		{"field number 0", []byte{0x00, 0x00}, "Kinds", "", "could not decode as"},
 		{"wire type 7", []byte{0x0f}, "Kinds", "", "could not decode as"},
-		{"packed varints that break off", payloadtest.LengthPrefixed(9, []byte{1, 2, 0x80}), "Kinds", "", "could not decode as"},
+		{
+			"packed varints that break off", payloadtest.LengthPrefixed(9, []byte{1, 2, 0x80}), "Kinds", "",
+			"could not decode as",
+		},
 		{"one string of 15 MB", payloadtest.LengthPrefixed(10, bytes.Repeat([]byte{'x'}, 15_000_000)), "Kinds", "", ""},
-		{"one string of 15 MB of control characters", payloadtest.LengthPrefixed(10, bytes.Repeat([]byte{1}, 15_000_000)), "Kinds", "", ""},
-		{"one unknown field of 15 MB", append([]byte{0x18, 1}, payloadtest.LengthPrefixed(100, bytes.Repeat([]byte{'x'}, 15_000_000))...), "Kinds", "", ""},
-		{"15 MB in unknown fields of 1 kB", append([]byte{0x18, 1}, bytes.Repeat(payloadtest.LengthPrefixed(100, bytes.Repeat([]byte{'x'}, 1_000)), 15_000)...), "Kinds", "it would take more than 64 MiB of memory", ""},
+		{
+			"one string of 15 MB of control characters",
+			payloadtest.LengthPrefixed(10, bytes.Repeat([]byte{1}, 15_000_000)), "Kinds", "", "",
+		},
+		{
+			"one unknown field of 15 MB",
+			append([]byte{0x18, 1}, payloadtest.LengthPrefixed(100, bytes.Repeat([]byte{'x'}, 15_000_000))...), "Kinds",
+			"", "",
+		},
+		{
+			"15 MB in unknown fields of 1 kB",
+			append(
+				[]byte{0x18, 1},
+				bytes.Repeat(payloadtest.LengthPrefixed(100, bytes.Repeat([]byte{'x'}, 1_000)), 15_000)...,
+			),
+			"Kinds", "it would take more than 64 MiB of memory", "",
+		},
 		{"JSON 10,000 deep", []byte(strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999)), "", "", ""},
-		{"much JSON 5,000 deep", []byte("[" + strings.Repeat(strings.Repeat(`{"k":`, 5_000)+"1"+strings.Repeat("}", 5_000)+",", 400) + "1]"), "", "", ""},
+		{
+			"much JSON 5,000 deep",
+			[]byte("[" + strings.Repeat(strings.Repeat(`{"k":`, 5_000)+"1"+strings.Repeat("}", 5_000)+",", 400) + "1]"),
+			"", "", "",
+		},
 		{"16 MB of JSON brackets", bytes.Repeat([]byte{'['}, size), "", "", ""},
 		{"16 MB of JSON elements", []byte("[" + strings.Repeat("1,", size/2-2) + "1]"), "", "", ""},
 		{"16 MB of base64 letters", bytes.Repeat([]byte{'A'}, size), "Kinds", "", ""},
 		{"too long", make([]byte, 16<<20+1), "Kinds", "the body has 16 MiB, above 16 MiB", ""},
 	}
 	for _, tt := range tests {
-		decodeBomb(t, tt.name, tt.body, Hints{Type: tt.typ}, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
-			if tt.tooLarge == "" && doc.TooLarge && !masked {
-				t.Errorf("too large: %q", doc.Problem)
-			}
-			if !strings.Contains(doc.Problem, tt.problem) {
-				t.Errorf("problem %q", doc.Problem)
-			}
-			if len(doc.Hexdump(4096).Rows) == 0 || Summary(doc, "") == "" {
-				t.Error("nothing to show")
-			}
-		})
+		decodeBomb(
+			t, tt.name, tt.body, Hints{Type: tt.typ}, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
+				if tt.tooLarge == "" && doc.TooLarge && !masked {
+					t.Errorf("too large: %q", doc.Problem)
+				}
+				if !strings.Contains(doc.Problem, tt.problem) {
+					t.Errorf("problem %q", doc.Problem)
+				}
+				if len(doc.Hexdump(4096).Rows) == 0 || Summary(doc, "") == "" {
+					t.Error("nothing to show")
+				}
+			},
+		)
 	}
 }
 
 // decodeBomb decodes a bomb, which is a body that needs much more memory than its size suggests. It
 // decodes the bomb with and without a mask, and checks that the memory use stays within the budget.
 // It then calls the function "check" with the document.
-func decodeBomb(t *testing.T, name string, body []byte, h Hints, tooLarge string, check func(t *testing.T, doc *Document, masked bool)) {
-	masks := map[string]*Mask{"": nil, ", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }}}
+func decodeBomb(
+	t *testing.T, name string, body []byte, h Hints, tooLarge string,
+	check func(t *testing.T, doc *Document, masked bool),
+) {
+	masks := map[string]*Mask{
+		"":         nil,
+		", masked": {Text: func(v string) (string, bool) { return "•", strings.HasPrefix(v, "secret") }},
+	}
 	for with, mask := range masks {
 		t.Run(name+with, func(t *testing.T) {
 			if testing.Short() && len(body) > 4<<20 {
@@ -108,9 +184,12 @@ func decodeBomb(t *testing.T, name string, body []byte, h Hints, tooLarge string
 			used := payloadtest.Allocated(func() { doc = d.Decode(body, h, b) })
 			checkWithin(t, b)
 			if limit := b.Memory + 8<<20; used > limit {
-				t.Errorf("allocated %s, counted %s", deadletter.Bytes(int(used)), deadletter.Bytes(int(b.Used().Memory)))
+				t.Errorf(
+					"allocated %s, counted %s", deadletter.Bytes(int(used)), deadletter.Bytes(int(b.Used().Memory)),
+				)
 			}
-			if tooLarge != "" && (!doc.TooLarge || doc.Kind != Binary || doc.Problem != "too large to decode safely: "+tooLarge) {
+			if tooLarge != "" && (!doc.TooLarge || doc.Kind != Binary ||
+				doc.Problem != "too large to decode safely: "+tooLarge) {
 				t.Errorf("got %s, problem %q", doc.Kind, doc.Problem)
 			}
 			check(t, doc, mask != nil)
@@ -123,7 +202,9 @@ func decodeBomb(t *testing.T, name string, body []byte, h Hints, tooLarge string
 func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
 	payloadtest.Unraced(t)
 	one := func(b []byte, n int) []byte { return bytes.Repeat(b, n) }
-	nine := []byte{0x18, 1, 0x20, 1, 0x2d, 1, 0, 0, 0, 0x38, 1, 0x40, 1, 0xb0, 0x01, 1, 0x5a, 0x01, 'x', 0xa2, 0x01, 0x00}
+	nine := []byte{
+		0x18, 1, 0x20, 1, 0x2d, 1, 0, 0, 0, 0x38, 1, 0x40, 1, 0xb0, 0x01, 1, 0x5a, 0x01, 'x', 0xa2, 0x01, 0x00,
+	}
 	tests := map[string][]byte{
 		"empty children":      one([]byte{0xba, 0x01, 0x00}, 20_000),
 		"children with field": one([]byte{0xba, 0x01, 0x02, 0x18, 0x01}, 20_000),
@@ -131,10 +212,30 @@ func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
 		"numbers":             payloadtest.LengthPrefixed(9, one([]byte{1}, 100_000)),
 		"strings":             one([]byte{0x52, 0x01, 'x'}, 100_000),
 		"unknown":             append([]byte{0x18, 1}, one([]byte{0xa0, 0x06, 0x01}, 100_000)...),
-		"unknown, longer":     append([]byte{0x18, 1}, one(payloadtest.LengthPrefixed(100, make([]byte, 1_000)), 9_000)...),
-		"any":                 one(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(14, append(payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, nine)...))), 1_000),
-		"struct":              one(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(25, payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))), 5_000),
-		"timestamps":          one(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(21, []byte{0x08, 1, 0x10, 2})), 10_000),
+		"unknown, longer": append(
+			[]byte{0x18, 1}, one(payloadtest.LengthPrefixed(100, make([]byte, 1_000)), 9_000)...,
+		),
+		"any": one(
+			payloadtest.LengthPrefixed(
+				23,
+				payloadtest.LengthPrefixed(
+					14,
+					append(
+						payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")),
+						payloadtest.LengthPrefixed(2, nine)...,
+					),
+				),
+			),
+			1_000,
+		),
+		"struct": one(payloadtest.LengthPrefixed(
+			23, payloadtest.LengthPrefixed(25, payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, []byte{
+				0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01,
+			}))),
+		), 5_000),
+		"timestamps": one(
+			payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(21, []byte{0x08, 1, 0x10, 2})), 10_000,
+		),
 	}
 	for name, body := range tests {
 		b := &budget.Budget{Bytes: 1 << 30, Fields: 1 << 30, Depth: 100, Memory: 1 << 40}
@@ -144,14 +245,19 @@ func TestEstimateIsAboveWhatDecodingTakes(t *testing.T) {
 			t.Errorf("%s: %s", name, doc.Problem)
 		}
 		if used > b.Used().Memory {
-			t.Errorf("%s: allocated %s, estimated %s", name, deadletter.Bytes(int(used)), deadletter.Bytes(int(b.Used().Memory)))
+			t.Errorf(
+				"%s: allocated %s, estimated %s", name, deadletter.Bytes(int(used)),
+				deadletter.Bytes(int(b.Used().Memory)),
+			)
 		}
 	}
 }
 
 func TestScanDoesNotAllocate(t *testing.T) {
 	defs, _ := schemas().Lookup("Kinds")
-	body := bytes.Repeat([]byte{0xba, 0x01, 0x02, 0x18, 0x01, 0x52, 0x01, 'x', 0xa0, 0x06, 0x01, 0x4a, 0x02, 1, 2}, 1000)
+	body := bytes.Repeat([]byte{
+		0xba, 0x01, 0x02, 0x18, 0x01, 0x52, 0x01, 'x', 0xa0, 0x06, 0x01, 0x4a, 0x02, 1, 2,
+	}, 1000)
 	s := &descriptor.Scan{Budget: &budget.Budget{Fields: 1 << 40, Depth: 100}, Types: defs[0].Types}
 	if n := testing.AllocsPerRun(10, func() {
 		if err := s.Run(body, defs[0].Desc); err != nil {
@@ -206,53 +312,283 @@ func TestEnvelopeBombs(t *testing.T) {
 	}{
 		{"zstd, 16,000:1", zstded(t, make([]byte, 64<<20)), Hints{}, 0, "more than 16 MiB when unpacked", ""},
 		{"zstd, 32,000:1", rleFrame(13<<3, 100_000), Hints{}, 0, "more than 16 MiB when unpacked", ""},
-		{"zstd, named", rleFrame(13<<3, 100_000), Hints{ContentEncoding: "zstd"}, 0, "more than 16 MiB when unpacked", ""},
+		{
+			"zstd, named",
+			rleFrame(13<<3, 100_000),
+			Hints{ContentEncoding: "zstd"},
+			0,
+			"more than 16 MiB when unpacked",
+			"",
+		},
 		{"zstd in base64", encodeStd(rleFrame(13<<3, 1_000)), Hints{}, 1, "more than 16 MiB when unpacked", ""},
 		{"zstd in zstd", zstded(t, rleFrame(13<<3, 1_000_000)), Hints{}, 1, "more than 16 MiB when unpacked", ""},
-		{"zstd that declares 15 MiB", []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\xf0\x00\x11\x00\x00hi"), Hints{}, 0, "", "zstd: it does not unpack: damaged or incomplete"},
-		{"zstd that declares 17 MiB", []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\x10\x01\x11\x00\x00hi"), Hints{}, 0, "more than 16 MiB when unpacked", ""},
-		{"zstd that declares 2^63", []byte("\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x80\x11\x00\x00hi"), Hints{}, 0, "more than 16 MiB when unpacked", ""},
-		{"zstd with a window of 8 MiB for two bytes", []byte("\x28\xb5\x2f\xfd\x00\x68\x11\x00\x00hi"), Hints{}, 1, "", ""},
+		{
+			"zstd that declares 15 MiB",
+			[]byte("\x28\xb5\x2f\xfd\xa0\x00\x00\xf0\x00\x11\x00\x00hi"),
+			Hints{},
+			0,
+			"",
+			"zstd: it does not unpack: damaged or incomplete",
+		},
+		{
+			"zstd that declares 17 MiB",
+			[]byte("\x28\xb5\x2f\xfd\xa0\x00\x00\x10\x01\x11\x00\x00hi"),
+			Hints{},
+			0,
+			"more than 16 MiB when unpacked",
+			"",
+		},
+		{
+			"zstd that declares 2^63",
+			[]byte("\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x80\x11\x00\x00hi"),
+			Hints{},
+			0,
+			"more than 16 MiB when unpacked",
+			"",
+		},
+		{
+			"zstd with a window of 8 MiB for two bytes",
+			[]byte("\x28\xb5\x2f\xfd\x00\x68\x11\x00\x00hi"),
+			Hints{},
+			1,
+			"",
+			"",
+		},
 		{"zstd with windows that grow", windows(), Hints{}, 0, "", "zstd: it does not unpack: damaged or incomplete"},
 		{"zstd frames of nothing", bytes.Repeat(empty, size/len(empty)), Hints{}, 1, "", ""},
-		{"zstd blocks of nothing", append([]byte("\x28\xb5\x2f\xfd\x00\x00"), make([]byte, size-size%3)...), Hints{}, 0, "", "zstd: it does not unpack: damaged or incomplete"},
+		{
+			"zstd blocks of nothing",
+			append([]byte("\x28\xb5\x2f\xfd\x00\x00"), make([]byte, size-size%3)...),
+			Hints{},
+			0,
+			"",
+			"zstd: it does not unpack: damaged or incomplete",
+		},
 		{"snappy, 20:1", snappied(t, make([]byte, 64<<20)), Hints{}, 0, "more than 16 MiB when unpacked", ""},
-		{"snappy in zstd", zstded(t, snappied(t, make([]byte, 64<<20))), Hints{}, 1, "more than 16 MiB when unpacked", ""},
-		{"snappy padding", append(bytes.Clone(snappyMagic), bytes.Repeat([]byte{0xfe, 0, 0, 0}, size/4)...), Hints{}, 1, "", ""},
-		{"snappy chunks of nothing", append(bytes.Clone(snappyMagic), bytes.Repeat([]byte{1, 4, 0, 0, 0xd8, 0xea, 0x82, 0xa2}, size/8)...), Hints{}, 1, "", ""},
+		{
+			"snappy in zstd",
+			zstded(t, snappied(t, make([]byte, 64<<20))),
+			Hints{},
+			1,
+			"more than 16 MiB when unpacked",
+			"",
+		},
+		{
+			"snappy padding",
+			append(bytes.Clone(snappyMagic), bytes.Repeat([]byte{0xfe, 0, 0, 0}, size/4)...),
+			Hints{},
+			1,
+			"",
+			"",
+		},
+		{
+			"snappy chunks of nothing",
+			append(bytes.Clone(snappyMagic), bytes.Repeat([]byte{1, 4, 0, 0, 0xd8, 0xea, 0x82, 0xa2}, size/8)...),
+			Hints{},
+			1,
+			"",
+			"",
+		},
 		{"snappy identifiers", bytes.Repeat(snappyMagic, size/10), Hints{}, 1, "", ""},
-		{"snappy chunk that declares 4 GB", append(bytes.Clone(snappyMagic), 0, 9, 0, 0, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0x0f), Hints{}, 0, "", "snappy: it does not unpack: damaged or incomplete"},
-		{"snappy chunk of 16 MiB", append(bytes.Clone(snappyMagic), 0, 0xff, 0xff, 0xff), Hints{}, 0, "", "snappy: it does not unpack: damaged or incomplete"},
+		{
+			"snappy chunk that declares 4 GB",
+			append(bytes.Clone(snappyMagic), 0, 9, 0, 0, 1, 2, 3, 4, 0xff, 0xff, 0xff, 0xff, 0x0f),
+			Hints{},
+			0,
+			"",
+			"snappy: it does not unpack: damaged or incomplete",
+		},
+		{
+			"snappy chunk of 16 MiB",
+			append(bytes.Clone(snappyMagic), 0, 0xff, 0xff, 0xff),
+			Hints{},
+			0,
+			"",
+			"snappy: it does not unpack: damaged or incomplete",
+		},
 
-		{"four layers", payloadtest.Gzipped(t, encodeStd(zstded(t, snappied(t, []byte("text"))))), Hints{}, 3, "", "snappy: three layers are the most that are peeled"},
-		{"four CloudEvents", inside(3), Hints{ContentType: ce}, 3, "", "CloudEvents: three layers are the most that are peeled"},
-		{"1,000 CloudEvents", inside(1000), Hints{ContentType: ce}, 3, "", "CloudEvents: three layers are the most that are peeled"},
-		{"Confluent after three layers", encodeStd(encodeStd(encodeStd(confluent(7, nil, []byte("[1]"))))), Hints{ContentEncoding: "base64, base64, base64"}, 3, "", "Confluent: three layers are the most that are peeled"},
-		{"20,000 Confluent prefixes", bytes.Repeat(confluent(7, []byte{0}, nil), 20_000), Hints{ContentType: "application/protobuf"}, 0, "", "Confluent: the prefix fits, but what follows it does not decode"},
+		{
+			"four layers",
+			payloadtest.Gzipped(t, encodeStd(zstded(t, snappied(t, []byte("text"))))),
+			Hints{},
+			3,
+			"",
+			"snappy: three layers are the most that are peeled",
+		},
+		{
+			"four CloudEvents",
+			inside(3),
+			Hints{ContentType: ce},
+			3,
+			"",
+			"CloudEvents: three layers are the most that are peeled",
+		},
+		{
+			"1,000 CloudEvents",
+			inside(1000),
+			Hints{ContentType: ce},
+			3,
+			"",
+			"CloudEvents: three layers are the most that are peeled",
+		},
+		{
+			"Confluent after three layers",
+			encodeStd(encodeStd(encodeStd(confluent(7, nil, []byte("[1]"))))),
+			Hints{ContentEncoding: "base64, base64, base64"},
+			3,
+			"",
+			"Confluent: three layers are the most that are peeled",
+		},
+		{
+			"20,000 Confluent prefixes",
+			bytes.Repeat(confluent(7, []byte{0}, nil), 20_000),
+			Hints{ContentType: "application/protobuf"},
+			0,
+			"",
+			"Confluent: the prefix fits, but what follows it does not decode",
+		},
 
-		{"CloudEvent of 16 MB in base64", event("application/octet-stream", `"data_base64": "`+strings.Repeat("AAAA", size/4-100)+`"`), Hints{ContentType: ce}, 1, "", ""},
-		{"CloudEvent of 16 MB in base64 that has escapes", event("", `"data_base64": "`+strings.Repeat(`\/`, size/2-200)+`"`), Hints{ContentType: ce}, 0, "it would take more than 64 MiB of memory", ""},
-		{"CloudEvent of a zstd bomb", event("", `"data_base64": "`+string(encodeStd(rleFrame(13<<3, 1_000)))+`"`), Hints{ContentType: ce}, 1, "more than 16 MiB when unpacked", ""},
-		{"CloudEvent of 16 MB of text", event("text/plain", `"data": "`+strings.Repeat("a", size-300)+`"`), Hints{ContentType: ce}, 1, "", ""},
-		{"CloudEvent of 16 MB of escapes", event("text/plain", `"data": "`+strings.Repeat(`\u0041`, size/6-100)+`"`), Hints{ContentType: ce}, 1, "", ""},
-		{"CloudEvent of 16 MB of elements", event("", `"data": [`+strings.Repeat("1,", size/2-200)+`1]`), Hints{ContentType: ce}, 1, "", ""},
-		{"CloudEvent 9,000 deep", event("", `"data": `+strings.Repeat("[", 9_000)+strings.Repeat("]", 9_000)), Hints{ContentType: ce}, 1, "", ""},
-		{"CloudEvent with a long type", event("application/protobuf", `"data_base64": "AAAA", "dataschema": "`+strings.Repeat(`\u0041`, size/6-100)+`"`), Hints{ContentType: ce}, 1, "", ""},
-		{"CloudEvent with two million members", []byte("{" + strings.Repeat(`"a\u":1,`, size/8-2) + `"b":1}`), Hints{ContentType: ce}, 0, "", ""},
-		{"CloudEvent with two million escaped members", []byte("{" + strings.Repeat(`"\n":1,`, size/7-2) + `"b":1}`), Hints{ContentType: ce}, 0, "", "CloudEvents, named by the content type: a member is in it twice"},
-		{"CloudEvent with a long name", []byte(`{"` + strings.Repeat(`\n`, size/2-10) + `":1}`), Hints{ContentType: ce}, 0, "", "CloudEvents, named by the content type: id is missing"},
-		{"MassTransit with many types", []byte(`{"message":{},"messageType":[` + strings.Repeat(`"urn:message:A",`, size/16-3) + `"urn:message:A"]}`), Hints{ContentType: mt}, 0, "", "MassTransit, named by the content type: messageType has more than 1,000 elements"},
-		{"EasyNetQ error with 16 MB of escapes as exception", fmt.Appendf(nil, large, strings.Repeat(`\n`, size/2-100), "m", ""), Hints{Type: easyNetQType}, 1, "", ""},
-		{"EasyNetQ error with 5 MB of escapes as exception", fmt.Appendf(nil, large, strings.Repeat(`\t`, 2_500_000), "m", ""), Hints{Type: easyNetQType}, 1, "", ""},
-		{"EasyNetQ error of 16 MB", fmt.Appendf(nil, large, "e", strings.Repeat("a b", size/3-100), ""), Hints{Type: easyNetQType}, 1, "", ""},
-		{"EasyNetQ error with two million properties", fmt.Appendf(nil, large, "e", "m", strings.Repeat(`"a":1,`, size/6-100)+`"b":1`), Hints{Type: easyNetQType}, 0, "", "EasyNetQ error, named by the type property: BasicProperties: a member is in it twice"},
+		{
+			"CloudEvent of 16 MB in base64",
+			event("application/octet-stream", `"data_base64": "`+strings.Repeat("AAAA", size/4-100)+`"`),
+			Hints{ContentType: ce},
+			1,
+			"",
+			"",
+		},
+		{
+			"CloudEvent of 16 MB in base64 that has escapes",
+			event("", `"data_base64": "`+strings.Repeat(`\/`, size/2-200)+`"`),
+			Hints{ContentType: ce},
+			0,
+			"it would take more than 64 MiB of memory",
+			"",
+		},
+		{
+			"CloudEvent of a zstd bomb",
+			event("", `"data_base64": "`+string(encodeStd(rleFrame(13<<3, 1_000)))+`"`),
+			Hints{ContentType: ce},
+			1,
+			"more than 16 MiB when unpacked",
+			"",
+		},
+		{
+			"CloudEvent of 16 MB of text",
+			event("text/plain", `"data": "`+strings.Repeat("a", size-300)+`"`),
+			Hints{ContentType: ce},
+			1,
+			"",
+			"",
+		},
+		{
+			"CloudEvent of 16 MB of escapes",
+			event("text/plain", `"data": "`+strings.Repeat(`\u0041`, size/6-100)+`"`),
+			Hints{ContentType: ce},
+			1,
+			"",
+			"",
+		},
+		{
+			"CloudEvent of 16 MB of elements",
+			event("", `"data": [`+strings.Repeat("1,", size/2-200)+`1]`),
+			Hints{ContentType: ce},
+			1,
+			"",
+			"",
+		},
+		{
+			"CloudEvent 9,000 deep",
+			event("", `"data": `+strings.Repeat("[", 9_000)+strings.Repeat("]", 9_000)),
+			Hints{ContentType: ce},
+			1,
+			"",
+			"",
+		},
+		{
+			"CloudEvent with a long type",
+			event(
+				"application/protobuf",
+				`"data_base64": "AAAA", "dataschema": "`+strings.Repeat(`\u0041`, size/6-100)+`"`,
+			),
+			Hints{ContentType: ce},
+			1,
+			"",
+			"",
+		},
+		{
+			"CloudEvent with two million members",
+			[]byte("{" + strings.Repeat(`"a\u":1,`, size/8-2) + `"b":1}`),
+			Hints{ContentType: ce},
+			0,
+			"",
+			"",
+		},
+		{
+			"CloudEvent with two million escaped members",
+			[]byte("{" + strings.Repeat(`"\n":1,`, size/7-2) + `"b":1}`),
+			Hints{ContentType: ce},
+			0,
+			"",
+			"CloudEvents, named by the content type: a member is in it twice",
+		},
+		{
+			"CloudEvent with a long name",
+			[]byte(`{"` + strings.Repeat(`\n`, size/2-10) + `":1}`),
+			Hints{ContentType: ce},
+			0,
+			"",
+			"CloudEvents, named by the content type: id is missing",
+		},
+		{
+			"MassTransit with many types",
+			[]byte(
+				`{"message":{},"messageType":[` + strings.Repeat(`"urn:message:A",`, size/16-3) + `"urn:message:A"]}`,
+			),
+			Hints{ContentType: mt},
+			0,
+			"",
+			"MassTransit, named by the content type: messageType has more than 1,000 elements",
+		},
+		{
+			"EasyNetQ error with 16 MB of escapes as exception",
+			fmt.Appendf(nil, large, strings.Repeat(`\n`, size/2-100), "m", ""),
+			Hints{Type: easyNetQType},
+			1,
+			"",
+			"",
+		},
+		{
+			"EasyNetQ error with 5 MB of escapes as exception",
+			fmt.Appendf(nil, large, strings.Repeat(`\t`, 2_500_000), "m", ""),
+			Hints{Type: easyNetQType},
+			1,
+			"",
+			"",
+		},
+		{
+			"EasyNetQ error of 16 MB",
+			fmt.Appendf(nil, large, "e", strings.Repeat("a b", size/3-100), ""),
+			Hints{Type: easyNetQType},
+			1,
+			"",
+			"",
+		},
+		{
+			"EasyNetQ error with two million properties",
+			fmt.Appendf(nil, large, "e", "m", strings.Repeat(`"a":1,`, size/6-100)+`"b":1`),
+			Hints{Type: easyNetQType},
+			0,
+			"",
+			"EasyNetQ error, named by the type property: BasicProperties: a member is in it twice",
+		},
 	}
 	for _, tt := range tests {
 		decodeBomb(t, tt.name, tt.body, tt.h, tt.tooLarge, func(t *testing.T, doc *Document, masked bool) {
 			if masked {
 				return
 			}
-			if doc.TooLarge != (tt.tooLarge != "") || len(doc.Layers) != tt.layers || !strings.Contains(stepsText(doc), tt.step) {
+			if doc.TooLarge != (tt.tooLarge != "") || len(doc.Layers) != tt.layers ||
+				!strings.Contains(stepsText(doc), tt.step) {
 				t.Errorf("%d layers, problem %q, steps\n%s", len(doc.Layers), doc.Problem, stepsText(doc))
 			}
 		})

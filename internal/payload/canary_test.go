@@ -160,8 +160,11 @@ func (f *forger) number(hidden bool) uint64 {
 		return f.Uint64N(100)
 	}
 	x := f.Uint64N(1<<40) + 1<<52
-	f.canaries = append(f.canaries, strconv.FormatUint(x, 10), strconv.FormatInt(int64(x), 10), strconv.FormatInt(protowire.DecodeZigZag(x), 10), string(protowire.AppendVarint(nil, x)),
-		string(binary.LittleEndian.AppendUint64(nil, x)))
+	f.canaries = append(
+		f.canaries, strconv.FormatUint(x, 10), strconv.FormatInt(int64(x), 10),
+		strconv.FormatInt(protowire.DecodeZigZag(x), 10), string(protowire.AppendVarint(nil, x)),
+		string(binary.LittleEndian.AppendUint64(nil, x)),
+	)
 	return x
 }
 
@@ -324,13 +327,46 @@ func TestCanariesOfFields(t *testing.T) {
 	t.Parallel()
 	rules := [][]deadletter.MaskedField{
 		nil, // debug_redact
-		{{Path: deadletter.FieldPath{"email"}}, {Path: deadletter.FieldPath{"ssn"}}, {Path: deadletter.FieldPath{"codes"}}, {Path: deadletter.FieldPath{"account"}}, {Path: deadletter.FieldPath{"token"}}},
+		{
+			{Path: deadletter.FieldPath{"email"}},
+			{Path: deadletter.FieldPath{"ssn"}},
+			{Path: deadletter.FieldPath{"codes"}},
+			{Path: deadletter.FieldPath{"account"}},
+			{Path: deadletter.FieldPath{"token"}},
+		},
 		{{Type: "acme.secret.Card"}},
-		{{Type: "acme.*", Path: deadletter.FieldPath{"card", "number"}}, {Type: "*.Person", Path: deadletter.FieldPath{"by_name", "holder"}}, {Type: "*.Person", Path: deadletter.FieldPath{"labels", "secret"}}},
-		{{Type: "acme.secret.Person", Path: deadletter.FieldPath{"child", "cards"}}, {Path: deadletter.FieldPath{"labels"}}, {Path: deadletter.FieldPath{"sums"}}, {Path: deadletter.FieldPath{"inner"}}},
-		{{Type: "google.protobuf.Any"}, {Type: "google.protobuf.StringValue"}, {Type: "google.protobuf.Struct"}, {Type: "google.protobuf.Timestamp"}},
-		{{Type: "acme.secret.Person", Path: deadletter.FieldPath{"900"}}, {Path: deadletter.FieldPath{"[acme.secret.badge]", "holder"}}, {Path: deadletter.FieldPath{"[acme.secret.remark]"}}, {Path: deadletter.FieldPath{"contact"}}, {Path: deadletter.FieldPath{"ticket"}}},
-		{{Path: deadletter.FieldPath{"detail", "number"}}, {Path: deadletter.FieldPath{"details", "email"}}, {Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"note"}}, {Path: deadletter.FieldPath{"friends", "child"}}, {Path: deadletter.FieldPath{"born"}}},
+		{
+			{Type: "acme.*", Path: deadletter.FieldPath{"card", "number"}},
+			{Type: "*.Person", Path: deadletter.FieldPath{"by_name", "holder"}},
+			{Type: "*.Person", Path: deadletter.FieldPath{"labels", "secret"}},
+		},
+		{
+			{Type: "acme.secret.Person", Path: deadletter.FieldPath{"child", "cards"}},
+			{Path: deadletter.FieldPath{"labels"}},
+			{Path: deadletter.FieldPath{"sums"}},
+			{Path: deadletter.FieldPath{"inner"}},
+		},
+		{
+			{Type: "google.protobuf.Any"},
+			{Type: "google.protobuf.StringValue"},
+			{Type: "google.protobuf.Struct"},
+			{Type: "google.protobuf.Timestamp"},
+		},
+		{
+			{Type: "acme.secret.Person", Path: deadletter.FieldPath{"900"}},
+			{Path: deadletter.FieldPath{"[acme.secret.badge]", "holder"}},
+			{Path: deadletter.FieldPath{"[acme.secret.remark]"}},
+			{Path: deadletter.FieldPath{"contact"}},
+			{Path: deadletter.FieldPath{"ticket"}},
+		},
+		{
+			{Path: deadletter.FieldPath{"detail", "number"}},
+			{Path: deadletter.FieldPath{"details", "email"}},
+			{Path: deadletter.FieldPath{"extra"}},
+			{Path: deadletter.FieldPath{"note"}},
+			{Path: deadletter.FieldPath{"friends", "child"}},
+			{Path: deadletter.FieldPath{"born"}},
+		},
 		{{Type: "*", Path: deadletter.FieldPath{"value"}}, {Path: deadletter.FieldPath{"proof"}}},
 		{{}},
 	}
@@ -339,7 +375,10 @@ func TestCanariesOfFields(t *testing.T) {
 		runs = 600
 	}
 	for seed := range runs {
-		f := &forger{Rand: rand.New(rand.NewPCG(uint64(seed), 7)), rules: rules[seed%len(rules)], left: 40, held: []protoreflect.FullName{"acme.secret.Card", "acme.secret.Person"}[seed/10%2]}
+		f := &forger{
+			Rand: rand.New(rand.NewPCG(uint64(seed), 7)), rules: rules[seed%len(rules)], left: 40,
+			held: []protoreflect.FullName{"acme.secret.Card", "acme.secret.Person"}[seed/10%2],
+		}
 		f.redacts = f.rules == nil
 		registry := secrets()[map[bool]int{true: 1}[f.redacts]]
 		defs, _ := registry.Lookup("acme.secret.Person")
@@ -357,7 +396,14 @@ func TestCanariesOfFields(t *testing.T) {
 		}{
 			{"named", body, named},
 			{"named, in base64", encodeStd(body), named},
-			{"in a CloudEvent", cloudEvent("application/protobuf; messageType=acme.secret.Person", `"data_base64": "`+string(encodeStd(body))+`"`), Hints{ContentType: ce}},
+			{
+				"in a CloudEvent",
+				cloudEvent(
+					"application/protobuf; messageType=acme.secret.Person",
+					`"data_base64": "`+string(encodeStd(body))+`"`,
+				),
+				Hints{ContentType: ce},
+			},
 			{"unnamed", body, Hints{ContentType: "application/protobuf"}},
 			{"named, and cut", body[:len(body)-f.IntN(min(len(body), 9))], named},
 			{"named as what it is not", body, Hints{Type: "acme.secret.Gone"}},
@@ -367,13 +413,19 @@ func TestCanariesOfFields(t *testing.T) {
 				continue // nothing shows that the type of the body has hidden fields
 			}
 			doc := (&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, nil)
-			if l.name == "unnamed" && (f.redacts && doc.Type == "" || doc.Type != "" && doc.Type != "acme.secret.Person") {
+			if l.name == "unnamed" && (f.redacts && doc.Type == "" ||
+				doc.Type != "" && doc.Type != "acme.secret.Person") {
 				continue // another type
 			}
 			if c := leakedCanary(everyText(doc), f.canaries); c != "" {
 				t.Fatalf("seed %d, %s: %q is shown in\n%s\nbody %x", seed, l.name, c, everyText(doc), body)
 			}
-			for _, again := range []*Document{(&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, &budget.Budget{Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12}), (&Decoder{Types: registry, Mask: mask}).Bytes(l.body, l.h, "gone")} {
+			for _, again := range []*Document{
+				(&Decoder{Types: registry, Mask: mask}).Decode(l.body, l.h, &budget.Budget{
+					Bytes: 64, Fields: 8, Depth: 3, Memory: 1 << 12,
+				}),
+				(&Decoder{Types: registry, Mask: mask}).Bytes(l.body, l.h, "gone"),
+			} {
 				if c := leakedCanary(everyText(again), f.canaries); c != "" && (!f.redacts || l.h.Type != "") {
 					t.Fatalf("seed %d, %s, not decoded: %q is shown", seed, l.name, c)
 				}
@@ -384,7 +436,8 @@ func TestCanariesOfFields(t *testing.T) {
 			if l.name == "named" && doc.Type != "" && len(f.canaries) > 0 && !doc.Masked {
 				t.Fatalf("seed %d: nothing is masked", seed)
 			}
-			if plain := (&Decoder{Types: registry, Mask: mask}).Revealed().Decode(l.body, l.h, nil); plain.Masked || strings.Contains(shownTexts(plain), Masked) {
+			if plain := (&Decoder{Types: registry, Mask: mask}).Revealed().Decode(l.body, l.h, nil); plain.Masked ||
+				strings.Contains(shownTexts(plain), Masked) {
 				t.Fatalf("seed %d, %s: masked for who may see all", seed, l.name)
 			}
 		}
@@ -396,7 +449,16 @@ func TestCanariesOfFields(t *testing.T) {
 func TestCanariesOfJSON(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"
-	mask := Masks{JSON: []deadletter.FieldPath{{"card", "number"}, {"secret"}, {"message", "pin"}, {"data", "cvc"}, {"account_no"}, {"holderName"}}}.Body()
+	mask := Masks{
+		JSON: []deadletter.FieldPath{
+			{"card", "number"},
+			{"secret"},
+			{"message", "pin"},
+			{"data", "cvc"},
+			{"account_no"},
+			{"holderName"},
+		},
+	}.Body()
 	inner := func(s string) string { return strings.ReplaceAll(s, "X", card) }
 	for _, tt := range []struct {
 		name string
@@ -418,9 +480,21 @@ func TestCanariesOfJSON(t *testing.T) {
 		{"several", []byte(inner(`{"secret":"X"}{"secret":"X"}`)), Hints{}},
 		{"data of a CloudEvent", cloudEvent("", inner(`"data": {"secret": "X"}`)), Hints{ContentType: ce}},
 		{"data by its path in the CloudEvent", cloudEvent("", inner(`"data": {"cvc": "X"}`)), Hints{ContentType: ce}},
-		{"beside the data of a CloudEvent", cloudEvent("", inner(`"data": {"a": 1}, "secret": "X"`)), Hints{ContentType: ce}},
-		{"data_base64 of JSON", cloudEvent("", `"data_base64": "`+string(encodeStd([]byte(inner(`{"secret":"X"}`))))+`"`), Hints{ContentType: ce}},
-		{"MassTransit", []byte(inner(`{"messageType":["urn:message:A:B"],"message":{"pin":"X"}}`)), Hints{ContentType: mt}},
+		{
+			"beside the data of a CloudEvent",
+			cloudEvent("", inner(`"data": {"a": 1}, "secret": "X"`)),
+			Hints{ContentType: ce},
+		},
+		{
+			"data_base64 of JSON",
+			cloudEvent("", `"data_base64": "`+string(encodeStd([]byte(inner(`{"secret":"X"}`))))+`"`),
+			Hints{ContentType: ce},
+		},
+		{
+			"MassTransit",
+			[]byte(inner(`{"messageType":["urn:message:A:B"],"message":{"pin":"X"}}`)),
+			Hints{ContentType: mt},
+		},
 		{"EasyNetQ", easyNetQOf(inner(`{"card":{"number":"X"}}`), "application/json", ""), Hints{Type: easyNetQType}},
 		{"gzip", payloadtest.Gzipped(t, []byte(inner(`{"secret":"X"}`))), Hints{}},
 		{"named as a type that it is JSON of", []byte(inner(`{"secret":"X","id":"1"}`)), Hints{Type: "acme.odd.Order"}},
@@ -447,14 +521,25 @@ func TestCanariesInTheJSONOfMessages(t *testing.T) {
 	t.Parallel()
 	const card = "canary4111"
 	for i, mask := range []*Mask{
-		Masks{Fields: []deadletter.MaskedField{{Type: "*.Card", Path: deadletter.FieldPath{"number"}}, {Path: deadletter.FieldPath{"[acme.secret.remark]"}}}}.Body(), nil,
+		Masks{
+			Fields: []deadletter.MaskedField{
+				{Type: "*.Card", Path: deadletter.FieldPath{"number"}},
+				{Path: deadletter.FieldPath{"[acme.secret.remark]"}},
+			},
+		}.Body(),
+		nil,
 	} {
 		for _, body := range []string{
-			`{"card":{"number":"X"}}`, `{"cards":[{"number":"X"}]}`, `{"byName":{"k":{"number":"X"}}}`, `{"by_name":{"k":{"number":"X"}}}`, `{"[acme.secret.remark]":"X"}`,
-			`{"detail":{"@type":"x/acme.secret.Card","number":"X"}}`, `{"detail":{"number":"X","@type":"x/acme.secret.Card"}}`, `{"child":{"friends":{"1":{"ticket":{"number":"X"}}}}}`,
+			`{"card":{"number":"X"}}`, `{"cards":[{"number":"X"}]}`, `{"byName":{"k":{"number":"X"}}}`,
+			`{"by_name":{"k":{"number":"X"}}}`, `{"[acme.secret.remark]":"X"}`,
+			`{"detail":{"@type":"x/acme.secret.Card","number":"X"}}`,
+			`{"detail":{"number":"X","@type":"x/acme.secret.Card"}}`,
+			`{"child":{"friends":{"1":{"ticket":{"number":"X"}}}}}`,
 			`{"detail":{"@type":"x/acme.secret.Person","details":[{"@type":"x/acme.secret.Card","number":"X"}]}}`,
 		} {
-			doc := (&Decoder{Types: secrets()[1], Mask: mask}).Decode([]byte(strings.ReplaceAll(body, "X", card)), Hints{Type: "acme.secret.Person"}, nil)
+			doc := (&Decoder{Types: secrets()[1], Mask: mask}).Decode(
+				[]byte(strings.ReplaceAll(body, "X", card)), Hints{Type: "acme.secret.Person"}, nil,
+			)
 			if c := leakedCanary(everyText(doc), []string{card}); c != "" || !doc.Masked || doc.Kind != JSON {
 				t.Errorf("mask %d: %s, masked %v:\n%s", i, doc.Kind, doc.Masked, everyText(doc))
 			}
@@ -465,12 +550,18 @@ func TestCanariesInTheJSONOfMessages(t *testing.T) {
 func TestMasksOfQueries(t *testing.T) {
 	t.Parallel()
 	m := Masks{
-		Fields: []deadletter.MaskedField{{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}}, {Type: "acme.Card"}, {Path: deadletter.FieldPath{"home_address"}}},
-		JSON:   []deadletter.FieldPath{{"card", "number"}, {"holderName"}}, Patterns: []*regexp.Regexp{digits16},
+		Fields: []deadletter.MaskedField{
+			{Type: "acme.*", Path: deadletter.FieldPath{"customer", "email"}},
+			{Type: "acme.Card"},
+			{Path: deadletter.FieldPath{"home_address"}},
+		},
+		JSON: []deadletter.FieldPath{{"card", "number"}, {"holderName"}}, Patterns: []*regexp.Regexp{digits16},
 	}
 	for path, want := range map[string]bool{
-		"customer.email": true, "order.customer.email": true, "customer.email.domain": true, "customer.[0].email": true, "card.number": true, "card.[3].number": true,
-		"home_address": true, "homeAddress": true, "to.homeAddress.street": true, "holderName": true, "holder_name": true, "holdername": false, "homeaddress": false,
+		"customer.email": true, "order.customer.email": true, "customer.email.domain": true, "customer.[0].email": true,
+		"card.number": true, "card.[3].number": true,
+		"home_address": true, "homeAddress": true, "to.homeAddress.street": true, "holderName": true,
+		"holder_name": true, "holdername": false, "homeaddress": false,
 		"customer": false, "email": false, "customer.name": false, "x.card.number": false, "": false,
 	} {
 		if m.Field(path) != want {
@@ -478,7 +569,12 @@ func TestMasksOfQueries(t *testing.T) {
 		}
 	}
 	names := fmt.Sprint(m.Names())
-	for _, change := range []Masks{{}, {Fields: m.Fields}, {Fields: m.Fields, JSON: m.JSON}, {Fields: m.Fields[:2], JSON: m.JSON, Patterns: m.Patterns}} {
+	for _, change := range []Masks{
+		{},
+		{Fields: m.Fields},
+		{Fields: m.Fields, JSON: m.JSON},
+		{Fields: m.Fields[:2], JSON: m.JSON, Patterns: m.Patterns},
+	} {
 		if fmt.Sprint(change.Names()) == names {
 			t.Errorf("%+v has the same names", change)
 		}

@@ -32,8 +32,11 @@ func (r *reading) cloudEvent(o object) (content, string) {
 		detail += ", " + r.safeText("datacontenttype", mediaOf)
 	}
 	in := content{
-		hints:  Hints{ContentType: mediaOf, Type: r.hints.Type},
-		inside: []namedType{{typ, "the type of the CloudEvent"}, {r.attribute("dataschema", o.text("dataschema")), "the data schema of the CloudEvent"}},
+		hints: Hints{ContentType: mediaOf, Type: r.hints.Type},
+		inside: []namedType{
+			{typ, "the type of the CloudEvent"},
+			{r.attribute("dataschema", o.text("dataschema")), "the data schema of the CloudEvent"},
+		},
 	}
 	data, encoded := o.value("data"), o.value("data_base64")
 	switch {

@@ -69,7 +69,12 @@ func Compare(a, b []Field, reveal bool) []Comparison {
 			continue
 		}
 		delete(there, p)
-		list = append(list, Comparison{Path: p.path, A: a[i].Shown, B: b[j].Shown, Sameness: sameness(&a[i], &b[j], reveal)})
+		list = append(list, Comparison{
+			Path:     p.path,
+			A:        a[i].Shown,
+			B:        b[j].Shown,
+			Sameness: sameness(&a[i], &b[j], reveal),
+		})
 	}
 	for j, p := range inB {
 		if _, left := there[p]; left {
@@ -143,7 +148,12 @@ func (n *Node) pathBelow(path string) string {
 }
 
 func (d *Document) leafField(n *Node, path string, element, hidden bool) Field {
-	f := Field{Path: path, Shown: n.Value, Masked: n.Masked, Cut: n.left > 0 || n.Kind == Wire && n.text == "" || n.Kind == More}
+	f := Field{
+		Path:   path,
+		Shown:  n.Value,
+		Masked: n.Masked,
+		Cut:    n.left > 0 || n.Kind == Wire && n.text == "" || n.Kind == More,
+	}
 	if f.Shown == "" {
 		f.Shown = n.Note // for example "0 items"
 		f.Cut = f.Cut || n.Kind == Message && len(n.Ranges) > 0 && n.Note != "" && n.Note != "empty"

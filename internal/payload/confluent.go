@@ -108,9 +108,12 @@ func frame(b []byte) string {
 func holdsLength(prefix []byte, n int) bool {
 	end := func(size int) []byte { return prefix[max(0, len(prefix)-size):] }
 	switch {
-	case len(prefix) >= 4 && (binary.BigEndian.Uint32(end(4)) == uint32(n) || binary.LittleEndian.Uint32(end(4)) == uint32(n)):
+	case len(
+		prefix,
+	) >= 4 && (binary.BigEndian.Uint32(end(4)) == uint32(n) || binary.LittleEndian.Uint32(end(4)) == uint32(n)):
 		return true
-	case len(prefix) >= 2 && (int(binary.BigEndian.Uint16(end(2))) == n || int(binary.LittleEndian.Uint16(end(2))) == n):
+	case len(prefix) >= 2 && (int(binary.BigEndian.Uint16(end(2))) == n ||
+		int(binary.LittleEndian.Uint16(end(2))) == n):
 		return true
 	}
 	return len(prefix) >= 1 && int(prefix[len(prefix)-1]) == n

@@ -28,11 +28,24 @@ func TestDecodeSample(t *testing.T) {
 	}
 	wrapped := []byte(base64.StdEncoding.EncodeToString(body))
 	d := &Decoder{Types: schemas(), Bindings: []Binding{{Queue: "email-*", Type: email}}}
-	doc := d.Decode(wrapped, Hints{Queue: "email-queue", ContentType: "application/x-protobuf", ContentEncoding: "base64"}, nil)
-	if doc.Kind != Protobuf || doc.Type != email || doc.Chosen != "the binding of email-*" || doc.Problem != "" || doc.Size != 212 {
+	doc := d.Decode(wrapped, Hints{
+		Queue: "email-queue", ContentType: "application/x-protobuf", ContentEncoding: "base64",
+	}, nil)
+	if doc.Kind != Protobuf || doc.Type != email || doc.Chosen != "the binding of email-*" || doc.Problem != "" ||
+		doc.Size != 212 {
 		t.Fatalf("got %s %s by %q, size %d, problem %q", doc.Kind, doc.Type, doc.Chosen, doc.Size, doc.Problem)
 	}
-	if want := []Layer{{Name: "base64", Detail: "standard alphabet, padded", Bytes: 157, Before: []byte{}, After: []byte{}, Base64: &Base64{}, outer: wrapped}}; !reflect.DeepEqual(doc.Layers, want) {
+	if want := []Layer{
+		{
+			Name:   "base64",
+			Detail: "standard alphabet, padded",
+			Bytes:  157,
+			Before: []byte{},
+			After:  []byte{},
+			Base64: &Base64{},
+			outer:  wrapped,
+		},
+	}; !reflect.DeepEqual(doc.Layers, want) {
 		t.Errorf("layers %+v", doc.Layers)
 	}
 	tests := []struct {
@@ -52,12 +65,35 @@ func TestDecodeSample(t *testing.T) {
 		{[]string{"variables", `"plan"`}, `"team"`, "", "", String, 0, 0, 0, false, false},
 		{[]string{"priority"}, `PRIORITY_HIGH`, "2", "Priority", Enum, 6, 111, 113, false, false},
 		{[]string{"created_at"}, `2026-11-20 06:52:14.208 UTC`, "", "Timestamp", Timestamp, 7, 113, 126, false, false},
-		{[]string{"idempotency_key"}, `5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413`, "16 B", "bytes", Bytes, 9, 126, 144, false, false},
-		{[]string{"unknown"}, `reads as message: 1: "batsh", 2: 2002`, "", "length-delimited", Wire, 21, 144, 157, false, true},
+		{
+			[]string{"idempotency_key"},
+			`5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413`,
+			"16 B",
+			"bytes",
+			Bytes,
+			9,
+			126,
+			144,
+			false,
+			false,
+		},
+		{
+			[]string{"unknown"},
+			`reads as message: 1: "batsh", 2: 2002`,
+			"",
+			"length-delimited",
+			Wire,
+			21,
+			144,
+			157,
+			false,
+			true,
+		},
 	}
 	for _, tt := range tests {
 		n := nodeAt(t, doc, tt.path...)
-		if n.Value != tt.value || n.Note != tt.note || n.Type != tt.typ || n.Kind != tt.kind || n.Number != tt.number || n.Default != tt.isDefault || n.Unknown != tt.unkown {
+		if n.Value != tt.value || n.Note != tt.note || n.Type != tt.typ || n.Kind != tt.kind || n.Number != tt.number ||
+			n.Default != tt.isDefault || n.Unknown != tt.unkown {
 			t.Errorf("%v: got %+v", tt.path, n)
 		}
 		if tt.to > 0 && (len(n.Ranges) == 0 || n.Ranges[0] != (Range{tt.from, tt.to})) {
@@ -99,10 +135,14 @@ func TestDecodeSample(t *testing.T) {
 	if !reflect.DeepEqual(doc.Steps[:1], wantSteps[:1]) || doc.Steps[len(doc.Steps)-1] != wantSteps[1] {
 		t.Errorf("steps %+v", doc.Steps)
 	}
-	if got, want := Summary(doc, ""), `priority: PRIORITY_HIGH, created_at: 2026-11-20 06:52:14.208 UTC, to.address: "dana@example.com", to.display_name: "Dana Whitfield", template.name: "welcome_v3", template.locale: "en-GB", variables…`; got != want {
+	if got, want := Summary(
+		doc, "",
+	), `priority: PRIORITY_HIGH, created_at: 2026-11-20 06:52:14.208 UTC, to.address: "dana@example.com", to.display_name: "Dana Whitfield", template.name: "welcome_v3", template.locale: "en-GB", variables…`; got != want {
 		t.Errorf("summary %s", got)
 	}
-	for path, want := range map[string]string{"to.address": "dana@example.com", "variables.plan": "team", "priority": "PRIORITY_HIGH", "tenant_id": "48213"} {
+	for path, want := range map[string]string{
+		"to.address": "dana@example.com", "variables.plan": "team", "priority": "PRIORITY_HIGH", "tenant_id": "48213",
+	} {
 		if got, ok := doc.field(path); got != want || !ok {
 			t.Errorf("Field(%s) = %q, %v", path, got, ok)
 		}
@@ -122,7 +162,9 @@ func TestTreeOfKinds(t *testing.T) {
 		"detail": {"@type": "type.googleapis.com/acme.notify.v1.TemplateRef", "name": "n", "version": 4},
 		"timeout": "5400.5s", "mask": "a,bC.d", "extra": {"k": [1, null, true, {"x": "y"}]}, "note": "hi",
 		"people": {"7": {"address": "seven"}, "-1": {"address": "minus"}}, "child": {"child": {"count": 9}}, "at": "1969-12-31T23:59:59.5Z",
-		"priority": 99, "priorities": ["PRIORITY_LOW", 2], "anyValue": {"a": 1.5}, "switches": {"true": 1, "false": "NaN"}}`), Hints{Type: "Kinds"})
+		"priority": 99, "priorities": ["PRIORITY_LOW", 2], "anyValue": {"a": 1.5}, "switches": {"true": 1, "false": "NaN"}}`), Hints{
+		Type: "Kinds",
+	})
 	tests := []struct {
 		path        []string
 		value, note string
@@ -163,7 +205,9 @@ func TestTreeOfKinds(t *testing.T) {
 			t.Errorf("%v: got %+v", tt.path, n)
 		}
 	}
-	if doc.JSON == "" || !json.Valid([]byte(doc.JSON)) || !strings.Contains(doc.JSON, `"@type": "type.googleapis.com/acme.notify.v1.TemplateRef"`) || !strings.Contains(doc.JSON, `b\u202ec`) {
+	if doc.JSON == "" || !json.Valid([]byte(doc.JSON)) ||
+		!strings.Contains(doc.JSON, `"@type": "type.googleapis.com/acme.notify.v1.TemplateRef"`) ||
+		!strings.Contains(doc.JSON, `b\u202ec`) {
 		t.Errorf("JSON %s, notes %v", doc.JSON, doc.Notes)
 	}
 	for i := 1; i < len(doc.Fields); i++ {
@@ -175,7 +219,13 @@ func TestTreeOfKinds(t *testing.T) {
 
 func TestProto2AndEditions(t *testing.T) {
 	t.Parallel()
-	order := decode(encode(t, "acme.odd.Order", `{"line": {"sku": "s1", "inner": {"text": "t"}}, "extra": [{"n": 1}, {"n": 2}], "unpacked": [1, 2], "[acme.odd.remark]": "late", "[acme.odd.codes]": [7]}`), Hints{Type: "acme.odd.Order"})
+	order := decode(
+		encode(
+			t, "acme.odd.Order",
+			`{"line": {"sku": "s1", "inner": {"text": "t"}}, "extra": [{"n": 1}, {"n": 2}], "unpacked": [1, 2], "[acme.odd.remark]": "late", "[acme.odd.codes]": [7]}`,
+		),
+		Hints{Type: "acme.odd.Order"},
+	)
 	if n := nodeAt(t, order, "line", "sku"); n.Value != `"s1"` {
 		t.Errorf("group: %+v", n)
 	}
@@ -223,12 +273,14 @@ func TestAnyThatCannotBeOpened(t *testing.T) {
 	any = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), email)
 	any = protowire.AppendBytes(protowire.AppendTag(any, 2, protowire.BytesType), []byte{0x0a, 9})
 	doc = decode(protowire.AppendBytes(protowire.AppendTag(nil, 14, protowire.BytesType), any), Hints{Type: "Kinds"})
-	if n := nodeAt(t, doc, "detail"); n.Note != "does not parse as "+email || !strings.Contains(doc.JSON, wireKey) || len(doc.Notes) != 1 {
+	if n := nodeAt(t, doc, "detail"); n.Note != "does not parse as "+email || !strings.Contains(doc.JSON, wireKey) ||
+		len(doc.Notes) != 1 {
 		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
 	}
 	// at { seconds: 1<<60 }
 	doc = decode([]byte("\xaa\x01\x0a\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10"), Hints{Type: "Kinds"})
-	if n := nodeAt(t, doc, "at"); n.Note != "out of range" || !strings.Contains(doc.JSON, wireKey) || len(doc.Notes) != 1 {
+	if n := nodeAt(t, doc, "at"); n.Note != "out of range" || !strings.Contains(doc.JSON, wireKey) ||
+		len(doc.Notes) != 1 {
 		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
 	}
 }
@@ -241,17 +293,22 @@ func TestTextAndBytes(t *testing.T) {
 	}
 	long := strings.Repeat("ä", maxText)
 	doc = decode([]byte(long), Hints{})
-	if len(doc.Text) != maxText || len(doc.Notes) != 1 || doc.Notes[0] != "the first 64 KiB of the text are shown, 64 KiB are left out" {
+	if len(doc.Text) != maxText || len(doc.Notes) != 1 ||
+		doc.Notes[0] != "the first 64 KiB of the text are shown, 64 KiB are left out" {
 		t.Errorf("%d bytes, notes %q", len(doc.Text), doc.Notes)
 	}
 	doc = decode([]byte{0, 1, 'a', 0xff}, Hints{})
 	if doc.Kind != Binary || Summary(doc, "") != "binary, 4 B: 00 01 61 ff" {
 		t.Errorf("%s %q", doc.Kind, Summary(doc, ""))
 	}
-	if h := doc.Hexdump(100); len(h.Rows) != 1 || h.Rows[0].ASCII != "··a·" || h.Note != "" || h.Rows[0].Offset != "0000" {
+	if h := doc.Hexdump(100); len(h.Rows) != 1 || h.Rows[0].ASCII != "··a·" || h.Note != "" ||
+		h.Rows[0].Offset != "0000" {
 		t.Errorf("hex %+v", h)
 	}
-	if h := decode(bytes.Repeat([]byte{0}, 5000), Hints{}).Hexdump(4096); len(h.Rows) != 256 || h.Note != "the first 4 KiB of 4.9 KiB" || h.Rows[1].Hex != "00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00" {
+	if h := decode(
+		bytes.Repeat([]byte{0}, 5000), Hints{},
+	).Hexdump(4096); len(h.Rows) != 256 || h.Note != "the first 4 KiB of 4.9 KiB" ||
+		h.Rows[1].Hex != "00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00" {
 		t.Errorf("hex note %q, %d rows", h.Note, len(h.Rows))
 	}
 }
@@ -264,9 +321,13 @@ func TestCapsAreSaid(t *testing.T) {
 		numbers = append(numbers, fmt.Sprint(i))
 		tags = append(tags, fmt.Sprintf(`{"count": %d, "child": {}, "tags": ["%s"]}`, i+1, strings.Repeat("x", 300)))
 	}
-	doc := decode(encode(t, "Kinds", `{"numbers": [`+strings.Join(numbers, ",")+`], "email": "`+strings.Repeat("é", 4000)+`"}`), Hints{Type: "Kinds"})
+	doc := decode(
+		encode(t, "Kinds", `{"numbers": [`+strings.Join(numbers, ",")+`], "email": "`+strings.Repeat("é", 4000)+`"}`),
+		Hints{Type: "Kinds"},
+	)
 	n := nodeAt(t, doc, "numbers")
-	if len(n.Children) != maxItems+1 || n.Children[maxItems].Kind != More || n.Children[maxItems].Value != "4,900 more items not shown" {
+	if len(n.Children) != maxItems+1 || n.Children[maxItems].Kind != More ||
+		n.Children[maxItems].Value != "4,900 more items not shown" {
 		t.Errorf("last child %+v of %d", n.Children[len(n.Children)-1], len(n.Children))
 	}
 	if n := nodeAt(t, doc, "email"); n.Note != "oneof contact, 3.8 KiB more" || len(n.Value) != maxValue+2 {
@@ -285,14 +346,17 @@ func TestCapsAreSaid(t *testing.T) {
 	}
 	doc = decode([]byte("{"+strings.Join(members, ",")+"}"), Hints{})
 	notes := strings.Join(doc.Notes, "\n")
-	if !strings.Contains(notes, "3,000 more, with what they contain, are left out") || !strings.Contains(notes, "cut to 64 bytes") {
+	if !strings.Contains(notes, "3,000 more, with what they contain, are left out") ||
+		!strings.Contains(notes, "cut to 64 bytes") {
 		t.Errorf("notes %q", doc.Notes)
 	}
 	if doc.JSON == "" {
 		t.Error("JSON of 1.5 MB is left out")
 	}
 	doc = decode([]byte("["+strings.Repeat("1111111111,", 400_000)+"1]"), Hints{})
-	if doc.JSON != "" || doc.Kind != JSON || !strings.Contains(strings.Join(doc.Notes, "\n"), "above 2 MiB is left out") && !strings.Contains(strings.Join(doc.Notes, "\n"), "more than 2 MiB and is left out") {
+	if doc.JSON != "" || doc.Kind != JSON ||
+		!strings.Contains(strings.Join(doc.Notes, "\n"), "above 2 MiB is left out") &&
+			!strings.Contains(strings.Join(doc.Notes, "\n"), "more than 2 MiB and is left out") {
 		t.Errorf("kind %s, JSON of %d bytes, notes %q", doc.Kind, len(doc.JSON), doc.Notes)
 	}
 }
@@ -308,7 +372,9 @@ func countNodes(nodes []Node) int {
 func TestSummaryIsCutSafely(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		strings.Repeat("ä", 300), "{\"k\":\"" + strings.Repeat("é\u202e", 300) + "\"}", `{"` + strings.Repeat("\u200b", 500) + `":1,"b":"` + strings.Repeat("z", 150) + `","c":2,"d":"` + strings.Repeat("w", 150) + `"}`,
+		strings.Repeat("ä", 300), "{\"k\":\"" + strings.Repeat("é\u202e", 300) + "\"}",
+		`{"` + strings.Repeat("\u200b", 500) + `":1,"b":"` + strings.Repeat("z", 150) + `","c":2,"d":"` +
+			strings.Repeat("w", 150) + `"}`,
 		"\x00" + strings.Repeat("\xff", 100), "{}", "[[]]", `[""]`,
 	} {
 		s := Summary(decode([]byte(body), Hints{}), "")
@@ -319,7 +385,9 @@ func TestSummaryIsCutSafely(t *testing.T) {
 	if got := Summary(decode(nil, Hints{}), ""); got != "empty body" {
 		t.Errorf("got %q", got)
 	}
-	if got := Summary(decode([]byte(`{"url":"https://x/`+strings.Repeat("p", 200)+`","tenant":48213}`), Hints{}), ""); got != `url: "https://x/`+strings.Repeat("p", 65)+`…", tenant: 48213` {
+	if got := Summary(
+		decode([]byte(`{"url":"https://x/`+strings.Repeat("p", 200)+`","tenant":48213}`), Hints{}), "",
+	); got != `url: "https://x/`+strings.Repeat("p", 65)+`…", tenant: 48213` {
 		t.Errorf("got %q", got)
 	}
 }
@@ -336,21 +404,39 @@ func TestUnknownFieldsAreGuessed(t *testing.T) {
 		value string
 	}{
 		{"number", f(900, protowire.VarintType, 5), "varint", "5"},
-		{"negative number", f(900, protowire.VarintType, protowire.AppendVarint(nil, 1<<64-3)...), "varint", "18446744073709551613 or -3"},
+		{
+			"negative number", f(900, protowire.VarintType, protowire.AppendVarint(nil, 1<<64-3)...), "varint",
+			"18446744073709551613 or -3",
+		},
 		{"float", f(900, protowire.Fixed32Type, 0, 0, 0xc0, 0x3f), "fixed32", "1069547520 or 1.5"},
 		{"fixed32", f(900, protowire.Fixed32Type, 7, 0, 0, 0), "fixed32", "7"},
-		{"double", f(900, protowire.Fixed64Type, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f), "fixed64", "4609434218613702656 or 1.5"},
+		{
+			"double", f(900, protowire.Fixed64Type, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f), "fixed64",
+			"4609434218613702656 or 1.5",
+		},
 		{"text", f(900, protowire.BytesType, 3, 'a', '"', 'b'), "length-delimited", `reads as text: "a\"b"`},
 		{"nothing", f(900, protowire.BytesType, 0), "length-delimited", "empty"},
 		{"bytes", f(900, protowire.BytesType, 2, 0xff, 0xfe), "length-delimited", "2 B: fffe"},
-		{"group", append(f(900, protowire.StartGroupType, 8, 1), protowire.AppendTag(nil, 900, protowire.EndGroupType)...), "group", "group: 1: 1"},
-		{"message in a message", f(900, protowire.BytesType, 5, 0x0a, 3, 0x0a, 1, 7), "length-delimited", `reads as message: 1: {1: 1 B: 07}`},
-		{"many fields", f(900, protowire.BytesType, append([]byte{20}, bytes.Repeat([]byte{8, 1}, 10)...)...), "length-delimited", "reads as message: 1: 1, 1: 1, 1: 1, 1: 1, 1: 1, 1: 1, …"},
+		{
+			"group",
+			append(f(900, protowire.StartGroupType, 8, 1), protowire.AppendTag(nil, 900, protowire.EndGroupType)...),
+			"group", "group: 1: 1",
+		},
+		{
+			"message in a message", f(900, protowire.BytesType, 5, 0x0a, 3, 0x0a, 1, 7), "length-delimited",
+			`reads as message: 1: {1: 1 B: 07}`,
+		},
+		{
+			"many fields", f(900, protowire.BytesType, append([]byte{20}, bytes.Repeat([]byte{8, 1}, 10)...)...),
+			"length-delimited", "reads as message: 1: 1, 1: 1, 1: 1, 1: 1, 1: 1, 1: 1, …",
+		},
 		{"wrong wire type of a known field", []byte{0x18, 1, 0x50, 9}, "varint", "9"},
 	}
 	for _, tt := range tests {
 		doc := decode(tt.body, Hints{Type: "Kinds"})
-		if n := nodeAt(t, doc, "unknown"); n.Value != tt.value || n.Type != tt.typ || !n.Unknown || doc.UnknownFields != 1 {
+		if n := nodeAt(
+			t, doc, "unknown",
+		); n.Value != tt.value || n.Type != tt.typ || !n.Unknown || doc.UnknownFields != 1 {
 			t.Errorf("%s: %+v", tt.name, n)
 		}
 	}

@@ -16,7 +16,9 @@ const (
 	Same    DiffOp = "same"
 	Removed DiffOp = "removed"
 	Added   DiffOp = "added"
-	LeftOut DiffOp = "left out" // stands for Left omitted unchanged lines; at the end of a diff, for Left omitted lines of any kind
+	// stands for Left omitted unchanged lines; at the end of a diff, for Left omitted lines of any
+	// kind
+	LeftOut DiffOp = "left out"
 )
 
 // DiffLine is one line of a diff.
@@ -34,9 +36,11 @@ type Span struct {
 }
 
 const (
-	diffContext  = 3        // unchanged lines that are shown around a change
-	maxDiffLines = 400      // the maximum number of lines in one diff
-	maxDiffSteps = 600      // maximum number of differing lines; if there are more, everything between the first and the last difference counts as changed
+	diffContext  = 3   // unchanged lines that are shown around a change
+	maxDiffLines = 400 // the maximum number of lines in one diff
+	// maximum number of differing lines; if there are more, everything between the first and the
+	// last difference counts as changed
+	maxDiffSteps = 600
 	maxDiffWords = 40_000   // maximum number of pairs of words that are compared in one line
 	maxWordsOf   = 64 << 10 // a longer line, in bytes, is not split into words
 	maxSpan      = 2_000    // maximum number of bytes of a changed span; for an unchanged span, a fifth of it

@@ -35,13 +35,25 @@ func TestDiff(t *testing.T) {
 		name, before, after, want string
 	}{
 		{"the same", "a\nb", "a\nb", ""},
-		{"a word", `"name": "welcome_v3",`, `"name": "welcome_v2",`, "- \"name\": \"welcome_[v3]\",\n+ \"name\": \"welcome_[v2]\",\n"},
+		{
+			"a word", `"name": "welcome_v3",`, `"name": "welcome_v2",`,
+			"- \"name\": \"welcome_[v3]\",\n+ \"name\": \"welcome_[v2]\",\n",
+		},
 		{"words in a line", "one two three four", "one 2 three 4", "- one [two] three [four]\n+ one [2] three [4]\n"},
 		{"a new line", list("a b c"), list("a b x c"), "  a\n  b\n+ [x]\n  c\n"},
 		{"a line less", list("a b c"), list("a c"), "  a\n- [b]\n  c\n"},
-		{"far lines are left out", list("1 2 3 4 5 6 a 7 8 9 10 11 12"), list("1 2 3 4 5 6 b 7 8 9 10 11 12"), "@ 3\n  4\n  5\n  6\n- [a]\n+ [b]\n  7\n  8\n  9\n@ 3\n"},
-		{"between two changes", list("a 1 2 3 4 5 6 7 8 b"), list("x 1 2 3 4 5 6 7 8 y"), "- [a]\n+ [x]\n  1\n  2\n  3\n@ 2\n  6\n  7\n  8\n- [b]\n+ [y]\n"},
-		{"a single line is not left out", list("a 1 2 3 4 5 6 7 b"), list("x 1 2 3 4 5 6 7 y"), "- [a]\n+ [x]\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n- [b]\n+ [y]\n"},
+		{
+			"far lines are left out", list("1 2 3 4 5 6 a 7 8 9 10 11 12"), list("1 2 3 4 5 6 b 7 8 9 10 11 12"),
+			"@ 3\n  4\n  5\n  6\n- [a]\n+ [b]\n  7\n  8\n  9\n@ 3\n",
+		},
+		{
+			"between two changes", list("a 1 2 3 4 5 6 7 8 b"), list("x 1 2 3 4 5 6 7 8 y"),
+			"- [a]\n+ [x]\n  1\n  2\n  3\n@ 2\n  6\n  7\n  8\n- [b]\n+ [y]\n",
+		},
+		{
+			"a single line is not left out", list("a 1 2 3 4 5 6 7 b"), list("x 1 2 3 4 5 6 7 y"),
+			"- [a]\n+ [x]\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n- [b]\n+ [y]\n",
+		},
 		{"moved", list("a b c d"), list("c a b d"), "+ [c]\n  a\n  b\n- [c]\n  d\n"},
 		{"to nothing", "a", "", "- [a]\n+ \n"},
 		{"letters of any script", "Grüße 東京", "Grüße 大阪", "- Grüße [東京]\n+ Grüße [大阪]\n"},
@@ -66,7 +78,10 @@ func TestDiffIsBounded(t *testing.T) {
 	if n := len(lines); n != maxDiffLines+1 || lines[n-1].Op != LeftOut || lines[n-1].Left != 100_001-maxDiffLines {
 		t.Errorf("%d lines, the last is %+v", n, lines[n-1])
 	}
-	lines = diff(strings.Repeat("x ", 1<<20)+"a"+strings.Repeat(" y", 1<<20), strings.Repeat("x ", 1<<20)+"b"+strings.Repeat(" y", 1<<20))
+	lines = diff(
+		strings.Repeat("x ", 1<<20)+"a"+strings.Repeat(" y", 1<<20),
+		strings.Repeat("x ", 1<<20)+"b"+strings.Repeat(" y", 1<<20),
+	)
 	if got := diffText(lines); len(got) > 5_000 || !strings.Contains(got, "x …") || !strings.Contains(got, "[a]") {
 		t.Errorf("got %d bytes", len(got))
 	}

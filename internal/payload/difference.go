@@ -27,7 +27,9 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 	w := &patchWriter{}
 	w.compare(s.tree, u.tree, "")
 	if w.masked {
-		return nil, &EditError{Message: "what was changed stands under a masked name, which a patch would tell: edit these letters one by one"}
+		return nil, &EditError{
+			Message: "what was changed stands under a masked name, which a patch would tell: edit these letters one by one",
+		}
 	}
 	if w.b.Len() > maxJSON {
 		return nil, &EditError{Message: "the change is too large for a patch: edit these letters one by one"}

@@ -42,7 +42,9 @@ func TestADifferenceIsAPatch(t *testing.T) {
 		t.Errorf("%s %v", e.Body, err)
 	}
 	var mistake *EditError
-	if e, err := d.Patch([]byte(strings.Replace(before, "[1,2,3]", "[1,9,3]", 1)), h, patch, nil); !errors.As(err, &mistake) {
+	if e, err := d.Patch(
+		[]byte(strings.Replace(before, "[1,2,3]", "[1,9,3]", 1)), h, patch, nil,
+	); !errors.As(err, &mistake) {
 		t.Errorf("%+v %v", e, err)
 	}
 	if same, err := d.Difference([]byte(before), h, before, nil); err != nil || string(same) != "[]" {
@@ -50,7 +52,9 @@ func TestADifferenceIsAPatch(t *testing.T) {
 	}
 	// A form in a browser sends other line ends, and the text may begin with a byte order mark.
 	// Edit ignores both, so Difference must ignore them too.
-	if same, err := d.Difference([]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil); err != nil || string(same) != "[]" {
+	if same, err := d.Difference(
+		[]byte(`{"a": 1}`), h, "\ufeff{\r\n\"a\": 1}", nil,
+	); err != nil || string(same) != "[]" {
 		t.Errorf("%s %v", same, err)
 	}
 	if _, err := d.Difference([]byte("a text"), Hints{}, "another", nil); !errors.As(err, &mistake) {
@@ -63,8 +67,12 @@ func TestADifferenceTellsNothingMasked(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}
 	h := Hints{ContentType: "application/json"}
-	patch, err := d.Difference([]byte(`{"card":"4111111111111111","old":"4222222222222222","n":1}`), h, `{"card":"••••","old":"none","n":2}`, nil)
-	if err != nil || strings.Contains(string(patch), "4111") || strings.Contains(string(patch), "4222") || !strings.Contains(string(patch), `{"op": "replace", "path": "/old", "value": "none"}`) {
+	patch, err := d.Difference(
+		[]byte(`{"card":"4111111111111111","old":"4222222222222222","n":1}`), h, `{"card":"••••","old":"none","n":2}`,
+		nil,
+	)
+	if err != nil || strings.Contains(string(patch), "4111") || strings.Contains(string(patch), "4222") ||
+		!strings.Contains(string(patch), `{"op": "replace", "path": "/old", "value": "none"}`) {
 		t.Errorf("%s %v", patch, err)
 	}
 }
@@ -75,13 +83,17 @@ func TestADifferenceTellsNoMaskedName(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}`)}}.Body()}
 	h, body := Hints{ContentType: "application/json"}, []byte(`{"m":{"4111111111111111":{"n":1},"b":2},"c":3}`)
-	for _, text := range []string{`{"m":{"b":2},"c":3}`, `{"m":{"••••":{"n":5},"b":2},"c":3}`, `{"m":{"••••":7,"b":2},"c":3}`} {
+	for _, text := range []string{
+		`{"m":{"b":2},"c":3}`, `{"m":{"••••":{"n":5},"b":2},"c":3}`, `{"m":{"••••":7,"b":2},"c":3}`,
+	} {
 		patch, err := d.Difference(body, h, text, nil)
 		if err == nil || strings.Contains(err.Error(), "4111") || len(patch) > 0 {
 			t.Errorf("%s: %s %v", text, patch, err)
 		}
 	}
-	if patch, err := d.Difference(body, h, `{"m":{"••••":{"n":1},"b":9},"c":3}`, nil); err != nil || strings.Contains(string(patch), "4111") || !strings.Contains(string(patch), `"/m/b"`) {
+	if patch, err := d.Difference(
+		body, h, `{"m":{"••••":{"n":1},"b":9},"c":3}`, nil,
+	); err != nil || strings.Contains(string(patch), "4111") || !strings.Contains(string(patch), `"/m/b"`) {
 		t.Errorf("%s %v", patch, err)
 	}
 }

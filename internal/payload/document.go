@@ -53,7 +53,9 @@ type Document struct {
 	// helped to choose it.
 	ShapeOnly bool
 
-	Ranking Ranking // if nothing names a type, the registered types that can decode the body; no verdict = they were not compared
+	// if nothing names a type, the registered types that can decode the body; no verdict = they
+	// were not compared
+	Ranking Ranking
 
 	// Problem is a sentence that says why the body is not shown in the form that the letter
 	// declares, such as "acme.v1.X (the type property) is not registered". If the body is shown in
@@ -71,24 +73,31 @@ type Document struct {
 	Notes       []string
 	JSONProblem string // why a decoded body has no JSON, or which of its values are marked; safe to print
 
-	Failure deadletter.Failure // the failure and the message type that an envelope reports; texts are masked, but otherwise unchanged and NOT safe to print
+	// the failure and the message type that an envelope reports; texts are masked, but otherwise
+	// unchanged and NOT safe to print
+	Failure deadletter.Failure
 
 	UnknownFields int // number of fields on the wire that the type does not know, at all levels; the JSON omits them
 	UnknownBytes  int64
-	Added         []deadletter.AddedField // top-level fields that the type does not have, sorted by number, at most deadletter.MaxAdded
-	Masked        bool                    // part of the body is masked
+	// top-level fields that the type does not have, sorted by number, at most deadletter.MaxAdded
+	Added  []deadletter.AddedField
+	Masked bool // part of the body is masked
 
-	by        deadletter.Reading                       // how Type was found
-	guarded   bool                                     // the body is hidden if it cannot be decoded
-	plausible []deadletter.FieldPath                   // fields that other types that may fit the body would hide, as paths of field numbers
-	hideAll   bool                                     // the hex view must show no bytes
-	hidden    func(limit int, hide func(from, to int)) // calls the function hide for each masked byte range of Body that begins below limit
+	by      deadletter.Reading // how Type was found
+	guarded bool               // the body is hidden if it cannot be decoded
+	// fields that other types that may fit the body would hide, as paths of field numbers
+	plausible []deadletter.FieldPath
+	hideAll   bool // the hex view must show no bytes
+	// calls the function hide for each masked byte range of Body that begins below limit
+	hidden func(limit int, hide func(from, to int))
 }
 
 // Layer is an encoding or envelope that was removed from a body. It contains everything that is
 // needed to wrap another body in the same way.
 type Layer struct {
-	Name   string // "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "Confluent", "CloudEvents", "MassTransit", "EasyNetQ error"
+	// "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "Confluent", "CloudEvents",
+	// "MassTransit", "EasyNetQ error"
+	Name   string
 	Detail string // for example "standard alphabet, padded"; may be ""
 	Bytes  int    // size in bytes of the body after the layer is removed
 
@@ -121,16 +130,24 @@ type Step struct {
 
 // Node is a field, a map entry or a list element of a decoded body.
 type Node struct {
-	Number   int32  // field number; 0 in JSON, and for entries and elements
-	Name     string // name of the field in the schema, "[pkg.name]" for an extension, "[0]" for an element, `"key"` for a map entry
-	Value    string // the value as it is shown; strings are in quotes; "" for messages
-	Note     string // text beside the value: "2 entries", "default, not on the wire", "16 B", or how much of the value is omitted
-	Kind     Kind
-	Type     string // "string", "map<string, string>", the short name of a message or enum, or the wire type of an unknown field
-	Unknown  bool   // the type does not know this field
-	Default  bool   // the field is not on the wire: the value is the default of a field without presence
-	Masked   bool
-	Ranges   []Range // the bytes of the node in Body, including tags; several ranges if the field occurs more than once; in JSON including the name
+	Number int32 // field number; 0 in JSON, and for entries and elements
+	// name of the field in the schema, "[pkg.name]" for an extension, "[0]" for an element, `"key"`
+	// for a map entry
+	Name  string
+	Value string // the value as it is shown; strings are in quotes; "" for messages
+	// text beside the value: "2 entries", "default, not on the wire", "16 B", or how much of the
+	// value is omitted
+	Note string
+	Kind Kind
+	// "string", "map<string, string>", the short name of a message or enum, or the wire type of an
+	// unknown field
+	Type    string
+	Unknown bool // the type does not know this field
+	Default bool // the field is not on the wire: the value is the default of a field without presence
+	Masked  bool
+	// the bytes of the node in Body, including tags; several ranges if the field occurs more than
+	// once; in JSON including the name
+	Ranges   []Range
 	Children []Node
 
 	also string // the other name of a field in the schema, see deadletter.FieldPath; "" = none

@@ -38,7 +38,12 @@ func (r *reading) easyNetQ(o object) (content, string) {
 		},
 		message: said,
 		failure: deadletter.Failure{
-			By: "EasyNetQ", Queue: r.place("Queue", o), Exchange: r.place("Exchange", o), RoutingKey: r.place("RoutingKey", o), MessageType: said, FailedAt: dateTime(o.text("DateTime")),
+			By:          "EasyNetQ",
+			Queue:       r.place("Queue", o),
+			Exchange:    r.place("Exchange", o),
+			RoutingKey:  r.place("RoutingKey", o),
+			MessageType: said,
+			FailedAt:    dateTime(o.text("DateTime")),
 		},
 	}
 	in.failure.Stack, in.note = r.exception(o.value("Exception"))

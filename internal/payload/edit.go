@@ -22,8 +22,10 @@ type Edited struct {
 	JSON string // the JSON of the new body as Decode shows it, masked; "" for text and bytes
 	Text string // the text of a text body, masked, at most 64 KiB
 
-	Diff    []DiffLine // the difference between the old and the new body as they are shown, masked; of limited size
-	Changed []string   // paths of what differs, with the names in the JSON: "to.address", "items.[0].sku"; at most 50, then a line with the number of the rest; "body" for text and bytes
+	Diff []DiffLine // the difference between the old and the new body as they are shown, masked; of limited size
+	// paths of what differs, with the names in the JSON: "to.address", "items.[0].sku"; at most 50,
+	// then a line with the number of the rest; "body" for text and bytes
+	Changed []string
 	Checks  []Check
 }
 
@@ -159,7 +161,12 @@ func (s *editing) site() site {
 }
 
 func tooLong(n int) error {
-	return &EditError{Message: fmt.Sprintf("the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n), deadletter.Bytes(maxJSON))}
+	return &EditError{
+		Message: fmt.Sprintf(
+			"the text has %s, and at most %s can be edited here: replace the body as a whole", deadletter.Bytes(n),
+			deadletter.Bytes(maxJSON),
+		),
+	}
 }
 
 // Replace uses the bytes "raw" as the new body, without the wrapping of the old body. The checks
@@ -173,7 +180,13 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 	was := d.Decode(body, h, limits.Left())
 	h.hidden = was.plausible
 	now := d.Decode(raw, h, limits.Left())
-	e = &Edited{Body: raw, Masked: was.Masked, JSON: now.JSON, Text: now.Text, Diff: diff(was.JSON+was.Text, now.JSON+now.Text)}
+	e = &Edited{
+		Body:   raw,
+		Masked: was.Masked,
+		JSON:   now.JSON,
+		Text:   now.Text,
+		Diff:   diff(was.JSON+was.Text, now.JSON+now.Text),
+	}
 	e.addPassed("Read as " + now.typeOrKind() + ", " + deadletter.Bytes(len(raw)))
 	if now.Problem != "" {
 		e.addWarning(now.Problem)
@@ -182,7 +195,10 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 		e.addWarning("The stored body is read as " + was.typeOrKind())
 	}
 	if len(was.Layers) > 0 && !sameLayers(was.Layers, now.Layers) {
-		e.addWarning("The stored body is wrapped (" + strings.TrimSuffix(layersText(was.Layers), ", as received") + "); this one is sent unchanged")
+		e.addWarning(
+			"The stored body is wrapped (" + strings.TrimSuffix(layersText(was.Layers), ", as received") +
+				"); this one is sent unchanged",
+		)
 	}
 	if e.Changed = []string{"body"}; bytes.Equal(body, raw) && !was.Masked {
 		e.Changed = nil
@@ -327,7 +343,8 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	switch s.doc.Kind {
 	case Protobuf:
 		known := func(p piece) bool { return p.fd != nil }
-		if !hasSpecialForm(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) { // only an edit can leave a message without any known field
+		// only an edit can leave a message without any known field
+		if !hasSpecialForm(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) {
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
@@ -359,7 +376,12 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 	after := s.read(inner, true)
 	e.JSON = after.JSON
 	if after.Kind != s.doc.Kind || after.JSON == "" {
-		return nil, &EditError{Message: fmt.Sprintf("the new body has %s and would be too large to show as JSON: replace the body as a whole", deadletter.Bytes(len(inner)))}
+		return nil, &EditError{
+			Message: fmt.Sprintf(
+				"the new body has %s and would be too large to show as JSON: replace the body as a whole",
+				deadletter.Bytes(len(inner)),
+			),
+		}
 	}
 	tree, err := s.markedTree(after, s.read(inner, false))
 	if err != nil {
@@ -406,7 +428,8 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 		return nil
 	}
 	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
-	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) || !bytes.Equal(again.Body, inner) {
+	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) ||
+		!bytes.Equal(again.Body, inner) {
 		what := again.typeOrKind()
 		if text := layersText(again.Layers); text != "" {
 			what += " in " + strings.TrimSuffix(text, ", as received")
@@ -423,7 +446,12 @@ func sameLayers(a, b []Layer) bool {
 
 func checkSize(body []byte, limit int64) error {
 	if int64(len(body)) > limit {
-		return &EditError{Message: fmt.Sprintf("the new body has %s, and at most %s can be sent: make it smaller", deadletter.Bytes(len(body)), deadletter.Bytes(int(limit)))}
+		return &EditError{
+			Message: fmt.Sprintf(
+				"the new body has %s, and at most %s can be sent: make it smaller", deadletter.Bytes(len(body)),
+				deadletter.Bytes(int(limit)),
+			),
+		}
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ func changes(before, after *jsonNode, extra []string) []string {
 	c := &changed{}
 	c.compare(before, after, "")
 	for _, path := range extra {
-		if !slices.Contains(c.paths, path) { // a masked value was replaced; the list must not disclose whether the new value is equal
+		// a masked value was replaced; the list must not disclose whether the new value is equal
+		if !slices.Contains(c.paths, path) {
 			c.add(path)
 		}
 	}
@@ -87,7 +88,8 @@ func sameIdentity(before, after *jsonNode) []string {
 		if !slices.Contains(identities, strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name.text))) {
 			continue
 		}
-		if i := before.find(name.text); i >= 0 && before.kind == after.kind && sameJSON(before.items[i], after.items[j]) && len(list) < 2 {
+		if i := before.find(name.text); i >= 0 && before.kind == after.kind &&
+			sameJSON(before.items[i], after.items[j]) && len(list) < 2 {
 			list = append(list, visible(name.shown, ""))
 		}
 	}

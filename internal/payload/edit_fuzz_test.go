@@ -20,7 +20,8 @@ import (
 func checkEdited(t *testing.T, d *Decoder, e *Edited, err error, h Hints) {
 	t.Helper()
 	if err != nil {
-		if m, ok := err.(*EditError); !ok || m.Message == "" || strings.Contains(m.Message, "internal error") || (m.Line > 0) != (m.Column > 0) || m.Path != visible(m.Path, "") {
+		if m, ok := err.(*EditError); !ok || m.Message == "" || strings.Contains(m.Message, "internal error") ||
+			(m.Line > 0) != (m.Column > 0) || m.Path != visible(m.Path, "") {
 			t.Errorf("error %#v", err)
 		}
 		return
@@ -45,14 +46,17 @@ func checkEdited(t *testing.T, d *Decoder, e *Edited, err error, h Hints) {
 			}
 		}
 	}
-	if doc := d.Decode(e.Body, h, nil); doc.JSON != e.JSON && !strings.Contains(checksText(e), "On its own") && !strings.Contains(checksText(e), nothingChanged) {
+	if doc := d.Decode(e.Body, h, nil); doc.JSON != e.JSON && !strings.Contains(checksText(e), "On its own") &&
+		!strings.Contains(checksText(e), nothingChanged) {
 		t.Errorf("the body is %q, which decodes to %s, not %s", e.Body, doc.JSON, e.JSON)
 	}
 }
 
 func FuzzEdit(f *testing.F) {
 	seed := func(body []byte, texts ...string) {
-		for _, text := range append(texts, "", "{}", `{"count": 1, "tags": ["••••"], "detail": {"@type": "x/acme.notify.v1.Kinds"}}`) {
+		for _, text := range append(
+			texts, "", "{}", `{"count": 1, "tags": ["••••"], "detail": {"@type": "x/acme.notify.v1.Kinds"}}`,
+		) {
 			for _, typ := range []string{"", email, "Kinds", "acme.odd.Order", "google.protobuf.Any"} {
 				f.Add(body, typ, text)
 			}
@@ -60,14 +64,35 @@ func FuzzEdit(f *testing.F) {
 	}
 	seed(sample(f), `{"requestId": "x", "to": {"address": "••••"}}`)
 	seed(encodeStd(payloadtest.Gzipped(f, sample(f))), `{"variables": {"a": "b"}}`)
-	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`),
+	seed(encode(
+		f, "Kinds",
+		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`,
+	),
 		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}}, "at": "2026-01-01T00:00:01Z"}`)
-	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)
-	seed(wire(varint(3, 1), payloadtest.LengthPrefixed(14, payloadtest.LengthPrefixed(1, []byte("x/y.Z"))), payloadtest.LengthPrefixed(900, []byte("x"))), `{"count": 2, "detail": {"@type": "x/y.Z"}}`)
-	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`), `{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`)
+	seed(
+		encode(
+			f, "acme.odd.Order",
+			`{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`,
+		),
+		`{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`,
+	)
+	seed(
+		wire(
+			varint(3, 1), payloadtest.LengthPrefixed(14, payloadtest.LengthPrefixed(1, []byte("x/y.Z"))),
+			payloadtest.LengthPrefixed(900, []byte("x")),
+		),
+		`{"count": 2, "detail": {"@type": "x/y.Z"}}`,
+	)
+	seed(
+		[]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"4111111111111111":1}`),
+		`{"a": ["••••", {"b": "\ud800"}], "••••": 2}`, "[1, NaN]", `{"a": 1, "a": 2}`,
+	)
 	seed([]byte("text \u202e\x1b[31m\r\n4111111111111111\r\n"), "text \\u202e\\x1b[31m\n••••\nmore", "\x00")
 	seed(cloudEvent("application/protobuf", `"data_base64":"`+string(encodeStd(sample(f)))+`"`))
-	seed([]byte(`{"a": [1, {"b":"\u0041" }],"n":1,"card":{"all":{"x":[]}}}`), `{"a": "••••", "n": 2, "card": {"all": "••••"}}`, `{"a": {"b": 1}, "n": 1}`, `{"a": ["••••"]}`, "{\"\x7f\":")
+	seed(
+		[]byte(`{"a": [1, {"b":"\u0041" }],"n":1,"card":{"all":{"x":[]}}}`),
+		`{"a": "••••", "n": 2, "card": {"all": "••••"}}`, `{"a": {"b": 1}, "n": 1}`, `{"a": ["••••"]}`, "{\"\x7f\":",
+	)
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
 		kept := bytes.Clone(body)
@@ -101,7 +126,17 @@ func FuzzEdit(f *testing.F) {
 
 // pathMask returns a decoder that hides whole lists and objects.
 func pathMask() *Decoder {
-	return &Decoder{Types: schemas(), Mask: Masks{JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}}, Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"extra"}}, {Path: deadletter.FieldPath{"at"}}, {Path: deadletter.FieldPath{"line"}}}}.Body()}
+	return &Decoder{
+		Types: schemas(),
+		Mask: Masks{
+			JSON: []deadletter.FieldPath{{"a"}, {"card", "all"}},
+			Fields: []deadletter.MaskedField{
+				{Path: deadletter.FieldPath{"extra"}},
+				{Path: deadletter.FieldPath{"at"}},
+				{Path: deadletter.FieldPath{"line"}},
+			},
+		}.Body(),
+	}
 }
 
 // markedBodies returns messages with values that protojson cannot write, for example a text that is
@@ -109,29 +144,64 @@ func pathMask() *Decoder {
 func markedBodies(t testing.TB) [][]byte {
 	t.Helper()
 	id := payloadtest.LengthPrefixed(1, []byte("a\xff"))
-	nan := payloadtest.LengthPrefixed(2, protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(math.NaN())))
+	nan := payloadtest.LengthPrefixed(
+		2, protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(math.NaN())),
+	)
 	return [][]byte{
-		wire(varint(3, 1), payloadtest.LengthPrefixed(21, varint(1, 1<<60)), payloadtest.LengthPrefixed(15, varint(2, math.MaxUint64)), payloadtest.LengthPrefixed(16, payloadtest.LengthPrefixed(1, []byte("fooBar")))),
-		wire(payloadtest.LengthPrefixed(17, payloadtest.LengthPrefixed(1, wire(payloadtest.LengthPrefixed(1, []byte("k")), nan))), encode(t, "Kinds", `{"extra": {"@wire": 1}}`)),
-		payloadtest.LengthPrefixed(14, wire(payloadtest.LengthPrefixed(1, []byte("x/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, []byte("\x0a\x09"+card)))),
+		wire(
+			varint(3, 1), payloadtest.LengthPrefixed(21, varint(1, 1<<60)),
+			payloadtest.LengthPrefixed(15, varint(2, math.MaxUint64)),
+			payloadtest.LengthPrefixed(16, payloadtest.LengthPrefixed(1, []byte("fooBar"))),
+		),
+		wire(
+			payloadtest.LengthPrefixed(
+				17, payloadtest.LengthPrefixed(1, wire(payloadtest.LengthPrefixed(1, []byte("k")), nan)),
+			),
+			encode(t, "Kinds", `{"extra": {"@wire": 1}}`),
+		),
+		payloadtest.LengthPrefixed(
+			14,
+			wire(
+				payloadtest.LengthPrefixed(1, []byte("x/acme.notify.v1.Kinds")),
+				payloadtest.LengthPrefixed(2, []byte("\x0a\x09"+card)),
+			),
+		),
 		wire(id, group(3, payloadtest.LengthPrefixed(4, []byte("\xc3\x28")))),
-		wire(payloadtest.LengthPrefixed(25, nil), protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), 1<<63), payloadtest.LengthPrefixed(19, varint(1, 8))),
+		wire(
+			payloadtest.LengthPrefixed(25, nil),
+			protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), 1<<63),
+			payloadtest.LengthPrefixed(19, varint(1, 8)),
+		),
 	}
 }
 
 func FuzzPatch(f *testing.F) {
 	for _, patch := range []string{
-		"", "[]", `[{"op":"replace","path":"/tags/0","value":"4111111111111111"}]`, `[{"op":"test","path":"","value":{}},{"op":"add","path":"/tags/-","value":1}]`,
-		`[{"op":"move","from":"/detail","path":"/child"},{"op":"copy","from":"","path":"/child"},{"op":"remove","path":"/a~1b~0"}]`, `[{"op":"add","path":"/people/1","value":{"address":"••••"}}]`,
+		"", "[]", `[{"op":"replace","path":"/tags/0","value":"4111111111111111"}]`,
+		`[{"op":"test","path":"","value":{}},{"op":"add","path":"/tags/-","value":1}]`,
+		`[{"op":"move","from":"/detail","path":"/child"},{"op":"copy","from":"","path":"/child"},{"op":"remove","path":"/a~1b~0"}]`,
+		`[{"op":"add","path":"/people/1","value":{"address":"••••"}}]`,
 	} {
 		f.Add([]byte(`{"tags":["4111111111111111"],"a/b~":{"4111111111111111":[]},"detail":{}}`), "", patch)
-		f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["a"]}, "tags": ["4111111111111111"], "people": {"1": {}}}`), "Kinds", patch)
+		f.Add(
+			encode(
+				f, "Kinds",
+				`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["a"]}, "tags": ["4111111111111111"], "people": {"1": {}}}`,
+			),
+			"Kinds", patch,
+		)
 		f.Add([]byte("text"), "", patch)
 	}
 	for _, marked := range markedBodies(f) {
-		f.Add(marked, "Kinds", `[{"op":"replace","path":"/at/@wire/seconds","value":"1"},{"op":"add","path":"/extra/@@wire","value":{"@wire":{"numberValue":"-0"}}}]`)
+		f.Add(
+			marked, "Kinds",
+			`[{"op":"replace","path":"/at/@wire/seconds","value":"1"},{"op":"add","path":"/extra/@@wire","value":{"@wire":{"numberValue":"-0"}}}]`,
+		)
 		f.Add(marked, "acme.odd.Order", `[{"op":"replace","path":"/id","value":{"@wire":"/w=="}}]`)
-		f.Add(marked, "Kinds", `[{"op":"replace","path":"/detail","value":{"@type":"x/acme.notify.v1.Kinds"}},{"op":"replace","path":"/at","value":"2026-01-01T00:00:00Z"}]`)
+		f.Add(
+			marked, "Kinds",
+			`[{"op":"replace","path":"/detail","value":{"@type":"x/acme.notify.v1.Kinds"}},{"op":"replace","path":"/at","value":"2026-01-01T00:00:00Z"}]`,
+		)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, typ, patch string) {
 		h := Hints{Type: typ}
@@ -153,15 +223,33 @@ func FuzzDifference(f *testing.F) {
 	}
 	seed(sample(f), email, `{"requestId": "x", "to": {"address": "a"}}`)
 	seed(encodeStd(payloadtest.Gzipped(f, sample(f))), email, `{"variables": {"a": "b"}}`)
-	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z"}`), "Kinds",
-		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}, "2": {}}, "at": "2026-01-01T00:00:01Z"}`)
-	seed(encode(f, "acme.odd.Order", `{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`), "acme.odd.Order", `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`)
+	seed(
+		encode(
+			f, "Kinds",
+			`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z"}`,
+		),
+		"Kinds",
+		`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["••••", "x"]}, "extra": {"k": [1, null]}, "people": {"1": {}, "2": {}}, "at": "2026-01-01T00:00:01Z"}`,
+	)
+	seed(
+		encode(
+			f, "acme.odd.Order",
+			`{"id": "i", "line": {"sku": "s"}, "extra": [{"n": 1}, {"n": 2}], "[acme.odd.remark]": "x"}`,
+		),
+		"acme.odd.Order", `{"id": "i", "extra": [{"n": 2}], "[acme.odd.codes]": [1]}`,
+	)
 	for _, marked := range markedBodies(f) {
 		for _, typ := range []string{"Kinds", "acme.odd.Order"} {
-			seed(marked, typ, `{"at": {"@wire": {"seconds": "1"}}, "id": {"@wire": "/w=="}}`, `{"extra": {"@@wire": {"@wire": {}}}, "id": "x"}`)
+			seed(
+				marked, typ, `{"at": {"@wire": {"seconds": "1"}}, "id": {"@wire": "/w=="}}`,
+				`{"extra": {"@@wire": {"@wire": {}}}, "id": "x"}`,
+			)
 		}
 	}
-	seed([]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"~1/":1.50,"":{"k":null}}`), "", `{"a": ["••••", {"b": "\ud800"}], "~1/": 1.5, "": {}}`, `{"a": 1, "a": 2}`)
+	seed(
+		[]byte(`{"a":["4111111111111111",{"b":"\ud800"}],"~1/":1.50,"":{"k":null}}`), "",
+		`{"a": ["••••", {"b": "\ud800"}], "~1/": 1.5, "": {}}`, `{"a": 1, "a": 2}`,
+	)
 	f.Fuzz(func(t *testing.T, body []byte, typ, text string) {
 		h := Hints{Type: typ}
 		for _, d := range []*Decoder{editor(), patternMask(), pathMask()} {
@@ -195,5 +283,6 @@ func sameContent(a, b *Document) bool {
 		return true
 	}
 	var x, y any
-	return json.Unmarshal([]byte(a.JSON), &x) == nil && json.Unmarshal([]byte(b.JSON), &y) == nil && reflect.DeepEqual(x, y)
+	return json.Unmarshal([]byte(a.JSON), &x) == nil && json.Unmarshal([]byte(b.JSON), &y) == nil &&
+		reflect.DeepEqual(x, y)
 }

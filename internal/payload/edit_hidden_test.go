@@ -47,19 +47,30 @@ func TestEditBesideMaskedContainers(t *testing.T) {
 		}
 	}
 	for _, patch := range []string{
-		`{"op": "replace", "path": "/card/all/1/x", "value": 2}`, `{"op": "add", "path": "/card/all/-", "value": 2}`, `{"op": "remove", "path": "/card/all/0"}`,
-		`{"op": "replace", "path": "/card/all/7", "value": 2}`, `{"op": "test", "path": "/card/all/1/none", "value": 2}`, `{"op": "copy", "from": "/card/all/0", "path": "/n"}`,
+		`{"op": "replace", "path": "/card/all/1/x", "value": 2}`, `{"op": "add", "path": "/card/all/-", "value": 2}`,
+		`{"op": "remove", "path": "/card/all/0"}`,
+		`{"op": "replace", "path": "/card/all/7", "value": 2}`,
+		`{"op": "test", "path": "/card/all/1/none", "value": 2}`, `{"op": "copy", "from": "/card/all/0", "path": "/n"}`,
 	} {
-		if _, err := d.Patch(body, Hints{}, []byte("["+patch+"]"), nil); err == nil || !strings.Contains(err.Error(), inMasked) {
+		if _, err := d.Patch(
+			body, Hints{}, []byte("["+patch+"]"), nil,
+		); err == nil || !strings.Contains(err.Error(), inMasked) {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}
-	for _, patch := range []string{`{"op": "test", "path": "/card/all", "value": ` + list + `}`, `{"op": "copy", "from": "/card/all", "path": "/n"}`, `{"op": "test", "path": "/card", "value": {}}`} {
-		if _, err := d.Patch(body, Hints{}, []byte("["+patch+"]"), nil); err == nil || !strings.Contains(err.Error(), testsMasked) {
+	for _, patch := range []string{
+		`{"op": "test", "path": "/card/all", "value": ` + list + `}`,
+		`{"op": "copy", "from": "/card/all", "path": "/n"}`, `{"op": "test", "path": "/card", "value": {}}`,
+	} {
+		if _, err := d.Patch(
+			body, Hints{}, []byte("["+patch+"]"), nil,
+		); err == nil || !strings.Contains(err.Error(), testsMasked) {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}
-	patch, err := d.Difference(body, Hints{}, strings.Replace(editText(t, d, body, Hints{}), `"••••"`, `[{"x": 1}, 2]`, 1), nil)
+	patch, err := d.Difference(
+		body, Hints{}, strings.Replace(editText(t, d, body, Hints{}), `"••••"`, `[{"x": 1}, 2]`, 1), nil,
+	)
 	if err != nil || strings.Contains(string(patch), other) || !strings.Contains(string(patch), `"path": "/card/all"`) {
 		t.Errorf("difference %s: %v", patch, err)
 	}

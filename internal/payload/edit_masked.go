@@ -12,7 +12,8 @@ import (
 // because nobody could tell them apart.
 func overlay(stored, masked *jsonNode) error {
 	if !isContainer(stored.kind) {
-		stored.masked = stored.kind != masked.kind || stored.text != masked.text || stored.kind != '"' && stored.raw != masked.raw
+		stored.masked = stored.kind != masked.kind || stored.text != masked.text ||
+			stored.kind != '"' && stored.raw != masked.raw
 		stored.shown, stored.hides = masked.text, stored.masked
 		return nil
 	}
@@ -192,7 +193,8 @@ func (k *keeper) value(e, stored *jsonNode, path, maskError string) error {
 		k.replace(e.from, e.to, stored.raw)
 		e.putBack(stored)
 		return nil
-	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) && (stored == nil || stored.kind != '"' || stored.text != e.text):
+	case e.kind == '"' && (strings.Contains(e.text, Masked) || k.shown[e.text]) &&
+		(stored == nil || stored.kind != '"' || stored.text != e.text):
 		return k.fail(e.from, path, maskError)
 	case hides && (stored.masked || stored.kind != e.kind || !isContainer(e.kind)):
 		k.u.given = append(k.u.given, path)
@@ -229,8 +231,11 @@ func (k *keeper) object(e, stored *jsonNode, path, why string) error {
 			}
 		} else if strings.Contains(name.text, Masked) {
 			return k.fail(name.from, inner, "masked names stay as stored: put back what was here, or write a new name")
-		} else if stored != nil && stored.masksNames() { // fail in any case; otherwise, the response would disclose the masked names
-			return k.fail(name.from, inner, "names in this object are masked, so none can be added: leave the names as they are")
+		} else if stored != nil && stored.masksNames() {
+			// fail in any case; otherwise, the response would disclose the masked names
+			return k.fail(
+				name.from, inner, "names in this object are masked, so none can be added: leave the names as they are",
+			)
 		}
 		if err := k.value(e.items[i], item, inner, why); err != nil {
 			return err

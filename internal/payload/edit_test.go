@@ -87,7 +87,10 @@ func TestEditOfJSON(t *testing.T) {
 	tests := []struct {
 		name, body, File, want string
 	}{
-		{"as typed", `{"a":1,"b":[1.50,2e3]}`, "{ \"b\": [1.50, 2e3],\r\n\"a\": 12345678901234567890123 }", "{ \"b\": [1.50, 2e3],\n\"a\": 12345678901234567890123 }"},
+		{
+			"as typed", `{"a":1,"b":[1.50,2e3]}`, "{ \"b\": [1.50, 2e3],\r\n\"a\": 12345678901234567890123 }",
+			"{ \"b\": [1.50, 2e3],\n\"a\": 12345678901234567890123 }",
+		},
 		{"only spaces and order differ", `{"a":1,"b":"\u00e4"}`, `{"b": "ä", "a": 1}`, `{"a":1,"b":"\u00e4"}`},
 		{"number text differs", `{"a":1}`, `{"a":1.0}`, `{"a":1.0}`},
 		{"byte order mark stays", "\xef\xbb\xbf{\"a\":1}", `{"a":2}`, "\xef\xbb\xbf{\"a\":2}"},
@@ -115,15 +118,27 @@ func TestEditOfText(t *testing.T) {
 		{"line ends of the original", "hello\r\nworld\r\n", "hello\nworlds\n", "hello\r\nworlds\r\n"},
 		{"nothing changed", "a\r\nb\nc\x1b[0m\u202e", "a\nb\nc\\x1b[0m\\u202e", "a\r\nb\nc\x1b[0m\u202e"},
 		{"line with an escape stays", "a\n\x1b[1mb\nc", "x\n\\x1b[1mb\nc", "x\n\x1b[1mb\nc"},
-		{"line with an escape is changed", "a\n\x1b[1mb\nc", "a\n\\x1b[1mbb\nc", "!line 2, column 1: the stored line has a character that is shown as \\x1b"},
+		{
+			"line with an escape is changed", "a\n\x1b[1mb\nc", "a\n\\x1b[1mbb\nc",
+			"!line 2, column 1: the stored line has a character that is shown as \\x1b",
+		},
 		{"line with an escape is written without it", "a\n\x1b[1mb\nc", "a\nb\nc", "a\nb\nc"},
 		{"line with an escape is doubled", "a\n\x1bb", "a\n\\x1bb\n\\x1bb", "a\n\x1bb\n\x1bb"},
 		{"no text", "hello", "hello\x00", "!this is not text, because it has byte 0x00 at 5"},
 		{"masked line stays", "card 4111111111111111\nname", "card ••••\nother", "card 4111111111111111\nother"},
-		{"masked line is changed", "card 4111111111111111\nname", "cards ••••\nname", "!line 1, column 1: masked values stay"},
+		{
+			"masked line is changed", "card 4111111111111111\nname", "cards ••••\nname",
+			"!line 1, column 1: masked values stay",
+		},
 		{"masked line is replaced", "card 4111111111111111\nname", "card 1\nname", "card 1\nname"},
-		{"masked lines that look alike", "4111111111111111\n4222222222222222\nx", "••••\n••••\ny", "4111111111111111\n4222222222222222\ny"},
-		{"one of two masked lines that look alike", "4111111111111111\n4222222222222222\nx", "••••\ny", "!line 1, column 1: several lines are shown like this one"},
+		{
+			"masked lines that look alike", "4111111111111111\n4222222222222222\nx", "••••\n••••\ny",
+			"4111111111111111\n4222222222222222\ny",
+		},
+		{
+			"one of two masked lines that look alike", "4111111111111111\n4222222222222222\nx", "••••\ny",
+			"!line 1, column 1: several lines are shown like this one",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,48 +164,105 @@ func TestEditErrors(t *testing.T) {
 		{"no end", "{\n  \"count\": 1", "line 2, column 13: a comma or } is missing: the text ends here"},
 		{"no comma", "{\n  \"count\": 1\n  \"total\": 2}", "line 3, column 3: a comma or } is missing"},
 		{"comma at the end", "{\"count\": 1,\n}", "line 1, column 12: a comma before the end of an object"},
-		{"comma at the end of a list", "{\"tags\": [\"ä\", ]}", "line 1, column 14: tags: a comma before the end of a list"},
+		{
+			"comma at the end of a list", "{\"tags\": [\"ä\", ]}",
+			"line 1, column 14: tags: a comma before the end of a list",
+		},
 		{"no colon", `{"count" 1}`, "line 1, column 10: a colon is missing"},
-		{"single quotes", "{'count': 1}", "line 1, column 2: a name in double quotes is expected; JSON has double quotes only"},
-		{"comment", "{ // one\n\"count\": 1}", "line 1, column 3: a name in double quotes is expected; JSON has no comments"},
+		{
+			"single quotes", "{'count': 1}",
+			"line 1, column 2: a name in double quotes is expected; JSON has double quotes only",
+		},
+		{
+			"comment", "{ // one\n\"count\": 1}",
+			"line 1, column 3: a name in double quotes is expected; JSON has no comments",
+		},
 		{"no quotes", `{"email": dana}`, "line 1, column 11: email: this is not JSON: texts need double quotes"},
 		{"text without an end", "{\"email\": \"dana\n}", `line 1, column 11: email: unterminated string: end it with`},
-		{"tab in a text", "{\"email\": \"a\tb\"}", `line 1, column 13: email: a control character in a text: write it as \u0009`},
+		{
+			"tab in a text", "{\"email\": \"a\tb\"}",
+			`line 1, column 13: email: a control character in a text: write it as \u0009`,
+		},
 		{"escape", `{"email": "a\qb"}`, `line 1, column 13: email: this is not a JSON escape`},
-		{"half a surrogate pair", `{"email": "\ud800"}`, "line 1, column 11: email: the text has half of a pair of escapes"},
+		{
+			"half a surrogate pair", `{"email": "\ud800"}`,
+			"line 1, column 11: email: the text has half of a pair of escapes",
+		},
 		{"not UTF-8", "{\"email\": \"a\xff\"}", "line 1, column 13: a byte here is not UTF-8"},
 		{"NaN", `{"ratio": NaN}`, "line 1, column 11: ratio: JSON has no such number"},
 		{"leading zero", `{"count": 01}`, "line 1, column 11: count: this is not a JSON number"},
-		{"name twice", "{\"count\": 1,\n\"count\": 2}", "line 2, column 1: count: this name is there twice, first in line 1"},
-		{"name in two spellings", "{\"anyValue\": 1,\n\"any_value\": 2}", "line 2, column 1: any_value: this is there twice, under two spellings"},
+		{
+			"name twice", "{\"count\": 1,\n\"count\": 2}",
+			"line 2, column 1: count: this name is there twice, first in line 1",
+		},
+		{
+			"name in two spellings", "{\"anyValue\": 1,\n\"any_value\": 2}",
+			"line 2, column 1: any_value: this is there twice, under two spellings",
+		},
 		{"more after it", "{} {}", "line 1, column 4: the JSON ends before this"},
-		{"unknown field", "{\n  \"address\": {\"adress\": \"x\"}}", "line 2, column 15: address.adress: acme.notify.v1.EmailAddress has no such field: it has address, displayName"},
+		{
+			"unknown field", "{\n  \"address\": {\"adress\": \"x\"}}",
+			"line 2, column 15: address.adress: acme.notify.v1.EmailAddress has no such field: it has address, displayName",
+		},
 		{"unknown extension", `{"[a.b]": 1}`, "line 1, column 2: [a.b]: acme.notify.v1.Kinds has no such field"},
 		{"no object", `{"address": 7}`, "line 1, column 13: address: write an object"},
 		{"no list", `{"tags": "a"}`, "line 1, column 10: tags: write a list"},
 		{"no map", `{"people": []}`, "line 1, column 12: people: write an object"},
-		{"text for a number", `{"count": "one"}`, "line 1, column 11: count: write a whole number from -2147483648 to 2147483647"},
-		{"out of range", `{"count": 2147483648}`, "line 1, column 11: count: write a whole number from -2147483648 to 2147483647"},
+		{
+			"text for a number", `{"count": "one"}`,
+			"line 1, column 11: count: write a whole number from -2147483648 to 2147483647",
+		},
+		{
+			"out of range", `{"count": 2147483648}`,
+			"line 1, column 11: count: write a whole number from -2147483648 to 2147483647",
+		},
 		{"negative", `{"total": -1}`, "line 1, column 11: total: write a whole number from 0 to 18446744073709551615"},
 		{"fraction", `{"balance": 1.5}`, "line 1, column 13: balance: write a whole number from -9223372036854775808"},
 		{"float out of range", `{"share": 1e39}`, "line 1, column 11: share: write a number in the range of a float"},
 		{"element", `{"numbers": [1, "x"]}`, "line 1, column 17: numbers.[1]: write a whole number"},
 		{"number for a text", `{"email": 1}`, "line 1, column 11: email: write a text in double quotes"},
 		{"text for a bool", `{"urgent": "yes"}`, "line 1, column 12: urgent: write true or false"},
-		{"enum name", `{"priority": "PRIORITY_HIHG"}`, "line 1, column 14: priority: write a number, or one of these in double quotes: PRIORITY_UNSPECIFIED, PRIORITY_LOW, PRIORITY_HIGH"},
-		{"map key", `{"people": {"one": {}}}`, "line 1, column 13: people.one: a name in this map must be a whole number"},
-		{"map value", `{"switches": {"true": "x"}}`, "line 1, column 23: switches.true: write a number in the range of a double"},
-		{"two members of a oneof", "{\"email\": \"a\",\n \"address\": {}}", "line 2, column 2: address: another member of the same oneof is there already"},
+		{
+			"enum name", `{"priority": "PRIORITY_HIHG"}`,
+			"line 1, column 14: priority: write a number, or one of these in double quotes: PRIORITY_UNSPECIFIED, PRIORITY_LOW, PRIORITY_HIGH",
+		},
+		{
+			"map key", `{"people": {"one": {}}}`,
+			"line 1, column 13: people.one: a name in this map must be a whole number",
+		},
+		{
+			"map value", `{"switches": {"true": "x"}}`,
+			"line 1, column 23: switches.true: write a number in the range of a double",
+		},
+		{
+			"two members of a oneof", "{\"email\": \"a\",\n \"address\": {}}",
+			"line 2, column 2: address: another member of the same oneof is there already",
+		},
 		{"time", `{"at": "yesterday"}`, "line 1, column 8: at: write a time"},
 		{"duration", `{"timeout": "1 h"}`, `line 1, column 13: timeout: write seconds, "1.5s"`},
 		{"wrapper", `{"note": 1}`, "line 1, column 10: note: write a text in double quotes"},
 		{"Any without a type", `{"detail": {"address": "a"}}`, "line 1, column 12: detail: an Any needs its type"},
-		{"Any of an unknown type", "{\"detail\":\n{\"@type\": \"x/a.B\"}}", "line 2, column 11: detail.@type: the type of this Any is not registered"},
-		{"in an Any", `{"detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": 1}}`, "line 1, column 66: detail.address: write a text"},
-		{"in an Any of a well-known type", `{"detail": {"@type": "x/google.protobuf.Duration", "value": 1}}`, `line 1, column 61: detail.value: write seconds`},
-		{"in a message in a list", "{\"children\": [{},\n{\"child\": {\"count\": true}}]}", "line 2, column 21: children.[1].child.count: write a whole number"},
+		{
+			"Any of an unknown type", "{\"detail\":\n{\"@type\": \"x/a.B\"}}",
+			"line 2, column 11: detail.@type: the type of this Any is not registered",
+		},
+		{
+			"in an Any", `{"detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": 1}}`,
+			"line 1, column 66: detail.address: write a text",
+		},
+		{
+			"in an Any of a well-known type", `{"detail": {"@type": "x/google.protobuf.Duration", "value": 1}}`,
+			`line 1, column 61: detail.value: write seconds`,
+		},
+		{
+			"in a message in a list", "{\"children\": [{},\n{\"child\": {\"count\": true}}]}",
+			"line 2, column 21: children.[1].child.count: write a whole number",
+		},
 		{"too deep", strings.Repeat("[", 501), "line 1, column 501: "},
-		{"masked without a stored value", `{"email": "••••"}`, "line 1, column 11: email: masked values stay as stored"},
+		{
+			"masked without a stored value", `{"email": "••••"}`,
+			"line 1, column 11: email: masked values stay as stored",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -200,7 +272,9 @@ func TestEditErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := editor().Edit(encode(t, "acme.odd.Order", `{"id": "1"}`), Hints{Type: "acme.odd.Order"}, "{}", nil); err == nil || !strings.Contains(err.Error(), "required field acme.odd.Order.id not set: put it back") {
+	if _, err := editor().Edit(
+		encode(t, "acme.odd.Order", `{"id": "1"}`), Hints{Type: "acme.odd.Order"}, "{}", nil,
+	); err == nil || !strings.Contains(err.Error(), "required field acme.odd.Order.id not set: put it back") {
 		t.Errorf("required: %v", err)
 	}
 }
@@ -217,14 +291,34 @@ func TestNotEditable(t *testing.T) {
 	}{
 		{"empty", nil, Hints{}, "it is empty"},
 		{"bytes", []byte{1, 2, 3, 0xff}, Hints{}, "no type is known"},
-		{"too large", bytes.Repeat([]byte{0xa2, 0x01, 0x00}, 400_000), Hints{Type: "Kinds"}, "too large to decode safely"},
+		{
+			"too large",
+			bytes.Repeat([]byte{0xa2, 0x01, 0x00}, 400_000),
+			Hints{Type: "Kinds"},
+			"too large to decode safely",
+		},
 		{"much JSON", big, Hints{Type: "Kinds"}, "the JSON would have about 2.1 MiB, above 2 MiB"},
 		{"name twice", []byte(`{"a":1,"a":2}`), Hints{}, "this name is there twice"},
 		{"not UTF-8", []byte("{\"a\":\"\xff\"}"), Hints{}, "not UTF-8"},
-		{"deep JSON", []byte(strings.Repeat("[", 600) + strings.Repeat("]", 600)), Hints{}, "nested deeper than 500 levels"},
+		{
+			"deep JSON",
+			[]byte(strings.Repeat("[", 600) + strings.Repeat("]", 600)),
+			Hints{},
+			"nested deeper than 500 levels",
+		},
 		{"long text", bytes.Repeat([]byte("line\n"), 500_000), Hints{}, "above 2 MiB"},
-		{"long masked text", append([]byte("4111111111111111"), bytes.Repeat([]byte("line\n"), 20_000)...), Hints{}, "masked in part"},
-		{"masked names that look alike", []byte(`{"4111111111111111":1,"4222222222222222":2}`), Hints{}, "names in it are masked, and look alike"},
+		{
+			"long masked text",
+			append([]byte("4111111111111111"), bytes.Repeat([]byte("line\n"), 20_000)...),
+			Hints{},
+			"masked in part",
+		},
+		{
+			"masked names that look alike",
+			[]byte(`{"4111111111111111":1,"4222222222222222":2}`),
+			Hints{},
+			"names in it are masked, and look alike",
+		},
 		{"no value of a kind", encode(t, "Kinds", `{"count": 1, "anyValue": {}}`)[:2], Hints{Type: "Kinds"}, ""},
 	}
 	for _, tt := range tests {
@@ -235,7 +329,8 @@ func TestNotEditable(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			} else if err == nil || !strings.Contains(err.Error(), tt.want) || again == nil || again.Error() != err.Error() {
+			} else if err == nil || !strings.Contains(err.Error(), tt.want) || again == nil ||
+				again.Error() != err.Error() {
 				t.Errorf("got %v, edit %v", err, again)
 			}
 			if _, err := patternMask().Replace(tt.body, tt.h, []byte("x"), nil); err != nil {
@@ -248,7 +343,8 @@ func TestNotEditable(t *testing.T) {
 func TestEditable(t *testing.T) {
 	t.Parallel()
 	e, err := patternMask().Editable(encodeStd(payloadtest.Gzipped(t, sample(t))), Hints{Type: email}, nil)
-	if err != nil || e.Syntax != JSON || e.Type != email || e.Masked || e.Wrapping != "base64 of gzip, as received" || !strings.HasPrefix(e.Text, "{\n  \"requestId\"") {
+	if err != nil || e.Syntax != JSON || e.Type != email || e.Masked || e.Wrapping != "base64 of gzip, as received" ||
+		!strings.HasPrefix(e.Text, "{\n  \"requestId\"") {
 		t.Errorf("got %+v, %v", e, err)
 	}
 	e, err = patternMask().Editable([]byte(`{"card":"4111111111111111"}`), Hints{}, nil)
@@ -265,18 +361,26 @@ func TestEditable(t *testing.T) {
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	e, err := editor().Replace(encodeStd(sample(t)), Hints{Type: email}, []byte(`{"a":1}`), nil)
-	if err != nil || string(e.Body) != `{"a":1}` || e.JSON != "{\n  \"a\": 1\n}" || !slices.Equal(e.Changed, []string{"body"}) {
+	if err != nil || string(e.Body) != `{"a":1}` || e.JSON != "{\n  \"a\": 1\n}" ||
+		!slices.Equal(e.Changed, []string{"body"}) {
 		t.Fatalf("got %+v, %v", e, err)
 	}
-	for _, want := range []string{"ok Read as json, 7 B", "warn The stored body is read as " + email, "warn The stored body is wrapped (base64); this one is sent unchanged"} {
+	for _, want := range []string{
+		"ok Read as json, 7 B", "warn The stored body is read as " + email,
+		"warn The stored body is wrapped (base64); this one is sent unchanged",
+	} {
 		if !strings.Contains(checksText(e), want) {
 			t.Errorf("no %q in %s", want, checksText(e))
 		}
 	}
-	if e, err := editor().Replace([]byte("x"), Hints{}, []byte("x"), nil); err != nil || !strings.Contains(checksText(e), nothingChanged) {
+	if e, err := editor().Replace(
+		[]byte("x"), Hints{}, []byte("x"), nil,
+	); err != nil || !strings.Contains(checksText(e), nothingChanged) {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	if _, err := editor().Replace([]byte("x"), Hints{}, make([]byte, 65), &budget.Budget{Bytes: 64, Fields: 1, Depth: 1, Memory: 1 << 20}); err == nil || err.Error() != "the new body has 65 B, and at most 64 B can be sent: make it smaller" {
+	if _, err := editor().Replace([]byte("x"), Hints{}, make([]byte, 65), &budget.Budget{
+		Bytes: 64, Fields: 1, Depth: 1, Memory: 1 << 20,
+	}); err == nil || err.Error() != "the new body has 65 B, and at most 64 B can be sent: make it smaller" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -284,19 +388,27 @@ func TestReplace(t *testing.T) {
 func TestEditIsBounded(t *testing.T) {
 	t.Parallel()
 	b := &budget.Budget{Bytes: 200, Fields: 1000, Depth: 100, Memory: 64 << 20}
-	if _, err := editor().Edit([]byte(`{"a":1}`), Hints{}, `{"a":"`+strings.Repeat("x", 250)+`"}`, b); err == nil || !strings.Contains(err.Error(), "the new body has 258 B, and at most 200 B can be sent") {
+	if _, err := editor().Edit(
+		[]byte(`{"a":1}`), Hints{}, `{"a":"`+strings.Repeat("x", 250)+`"}`, b,
+	); err == nil || !strings.Contains(err.Error(), "the new body has 258 B, and at most 200 B can be sent") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := editor().Edit([]byte(`{"a":1}`), Hints{}, strings.Repeat(" ", 3<<20), nil); err == nil || !strings.Contains(err.Error(), "at most 2 MiB") {
+	if _, err := editor().Edit(
+		[]byte(`{"a":1}`), Hints{}, strings.Repeat(" ", 3<<20), nil,
+	); err == nil || !strings.Contains(err.Error(), "at most 2 MiB") {
 		t.Errorf("got %v", err)
 	}
 	// In this JSON, each child takes only two bytes, but it becomes a message that takes 1,000
 	// bytes of memory.
 	text := `{"children": [` + strings.Repeat("{},", 300_000) + `{}]}`
-	if _, err := editor().Edit(encode(t, "Kinds", `{"count": 1}`), Hints{Type: "Kinds"}, text, nil); err == nil || !strings.Contains(err.Error(), "too large") {
+	if _, err := editor().Edit(
+		encode(t, "Kinds", `{"count": 1}`), Hints{Type: "Kinds"}, text, nil,
+	); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := editor().Edit([]byte(`{"a":1}`), Hints{}, "["+strings.Repeat("0,", 900_000)+"0]", nil); err == nil || !strings.Contains(err.Error(), "too large to edit") {
+	if _, err := editor().Edit(
+		[]byte(`{"a":1}`), Hints{}, "["+strings.Repeat("0,", 900_000)+"0]", nil,
+	); err == nil || !strings.Contains(err.Error(), "too large to edit") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -58,7 +58,9 @@ func (s *editing) editText(text string) (*Edited, error) {
 		}
 		inner = []byte(restored)
 		if why := deadletter.NotText(inner); why != "" {
-			return nil, &EditError{Message: "this is not text, because it has " + why + ": take that out, or replace the body as a whole"}
+			return nil, &EditError{
+				Message: "this is not text, because it has " + why + ": take that out, or replace the body as a whole",
+			}
 		}
 		e.Changed = []string{"body"}
 	}
@@ -69,7 +71,10 @@ func (s *editing) editText(text string) (*Edited, error) {
 		now, ok = "", true
 	}
 	if !ok {
-		return nil, &EditError{Message: "masked in part and above " + deadletter.Bytes(maxText) + ", the new text could not be shown: replace the body as a whole"}
+		return nil, &EditError{
+			Message: "masked in part and above " + deadletter.Bytes(maxText) +
+				", the new text could not be shown: replace the body as a whole",
+		}
 	}
 	e.Text, e.Diff = after.Text, diff(s.text, now)
 	return e, s.finish(e, inner)
@@ -116,7 +121,9 @@ func restoreLines(stored, shown, text string) (string, error) {
 			k := used[line]
 			if used[line]++; times[line] != len(list) {
 				if slices.ContainsFunc(list, func(other string) bool { return other != list[0] }) {
-					return "", fail("several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it again")
+					return "", fail(
+						"several lines are shown like this one, and their number has changed, so it is not clear which it is: keep them all, or write it again",
+					)
 				}
 				k = 0
 			}
@@ -128,7 +135,10 @@ func restoreLines(stored, shown, text string) (string, error) {
 		}
 		for _, escape := range escapePattern.FindAllString(line, -1) {
 			if gone[escape] {
-				return "", fail("the stored line has a character that is shown as " + escape + " and would be lost: leave the line as it was, write it without, or replace the body as a whole")
+				return "", fail(
+					"the stored line has a character that is shown as " + escape +
+						" and would be lost: leave the line as it was, write it without, or replace the body as a whole",
+				)
 			}
 		}
 	}

@@ -344,7 +344,9 @@ func (p *jsonParser) string() (raw, text string, err error) {
 			}
 			return raw, unescape(raw[1 : len(raw)-1]), nil
 		case c == '\n':
-			return "", "", p.fail(from, `unterminated string: end it with " on the same line, and write line breaks as \n`)
+			return "", "", p.fail(
+				from, `unterminated string: end it with " on the same line, and write line breaks as \n`,
+			)
 		case c < ' ':
 			return "", "", p.fail(p.at, fmt.Sprintf(`a control character in a text: write it as \u%04x`, c))
 		case c == '\\':
@@ -353,7 +355,8 @@ func (p *jsonParser) string() (raw, text string, err error) {
 			if p.at+1 < len(p.src) && p.src[p.at+1] == 'u' {
 				size = 6
 			}
-			if p.at+size > len(p.src) || strings.IndexByte(`"\/bfnrtu`, p.src[p.at+1]) < 0 || size == 6 && !isHex(p.src[p.at+2:p.at+6]) {
+			if p.at+size > len(p.src) || strings.IndexByte(`"\/bfnrtu`, p.src[p.at+1]) < 0 ||
+				size == 6 && !isHex(p.src[p.at+2:p.at+6]) {
 				return "", "", p.fail(p.at, `this is not a JSON escape: a backslash itself is written \\`)
 			}
 			p.at += size - 1
@@ -429,7 +432,9 @@ func (p *jsonParser) word(n *jsonNode) error {
 			return p.fail(from, "JSON has no such number; a field of type double or float takes it in double quotes")
 		}
 		if c := n.raw[0]; c == '-' || c == '+' || c == '.' || '0' <= c && c <= '9' {
-			return p.fail(from, "this is not a JSON number: digits without a leading zero, then a fraction or an exponent")
+			return p.fail(
+				from, "this is not a JSON number: digits without a leading zero, then a fraction or an exponent",
+			)
 		}
 		return p.fail(from, p.withReason("this is not JSON: texts need double quotes"))
 	}

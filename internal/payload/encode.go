@@ -20,7 +20,9 @@ import (
 // "stored" is the JSON of the body. The parameter "edited" is a person's edit of it. Everything
 // that the edit does not touch keeps its bytes. The checks name the data that the JSON does not
 // show, and say whether it was kept.
-func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget) ([]byte, []Check, error) {
+func encodeAs(
+	def *descriptor.Type, body []byte, stored string, edited *unmasked, b *budget.Budget,
+) ([]byte, []Check, error) {
 	seen := &tolerant{Resolver: def.Types}
 	was, err := messageOf(def, stored, nil, seen, b)
 	if err != nil {
@@ -53,7 +55,9 @@ func encodeAs(def *descriptor.Type, body []byte, stored string, edited *unmasked
 
 // messageOf parses protojson. The parameter "tree" is the tree of that JSON, or nil if dlo wrote
 // the JSON itself.
-func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget) (m *dynamicpb.Message, err error) {
+func messageOf(
+	def *descriptor.Type, text string, tree *jsonNode, types *tolerant, b *budget.Budget,
+) (m *dynamicpb.Message, err error) {
 	// A set may define a well-known type in a way that protojson does not expect. In that case
 	// protojson panics.
 	defer func() {
@@ -72,7 +76,8 @@ func messageOf(def *descriptor.Type, text string, tree *jsonNode, types *toleran
 	if !strings.Contains(text, "wire\"") && !strings.Contains(text, `\u`) { // the text has no marked values
 		return m, protojson.UnmarshalOptions{Resolver: types, AllowPartial: true}.Unmarshal([]byte(text), m)
 	}
-	if tree, err = parseJSON(text, b); err != nil { // the positions must be those of this text, because the edited text contains stored values
+	// the positions must be those of this text, because the edited text contains stored values
+	if tree, err = parseJSON(text, b); err != nil {
 		return nil, err
 	}
 	return m, unmarshalMarked(m, text, tree, types)
@@ -98,7 +103,9 @@ func (n *jsonNode) cost(text string) int64 {
 
 // verify decodes the new bytes, and checks that their JSON is that of the intended message.
 func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budget.Budget) error {
-	failed := &EditError{Message: "the edit cannot be encoded so that it decodes back unchanged: replace the body as a whole"}
+	failed := &EditError{
+		Message: "the edit cannot be encoded so that it decodes back unchanged: replace the body as a whole",
+	}
 	s := &descriptor.Scan{Budget: b, Types: def.Types}
 	if err := s.Run(out, def.Desc); err != nil {
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
@@ -131,7 +138,9 @@ func verify(def *descriptor.Type, out []byte, meant *dynamicpb.Message, b *budge
 
 // unregistered returns the error for an Any whose type is not registered.
 func (u *unmasked) unregistered(name string) error {
-	e := &EditError{Message: "the type of this Any is not registered, so it cannot be encoded: upload its schema, or take another type"}
+	e := &EditError{
+		Message: "the type of this Any is not registered, so it cannot be encoded: upload its schema, or take another type",
+	}
 	u.tree.walk("", func(n *jsonNode, path string) bool {
 		i := n.find("@type")
 		if n.kind != '{' || i < 0 || n.items[i].kind != '"' || descriptor.TypeName(n.items[i].text) != name {
@@ -147,7 +156,9 @@ func (u *unmasked) unregistered(name string) error {
 // halfPair finds a text with a lone surrogate, which JSON allows and protobuf does not. It returns
 // nil if there is none.
 func (u *unmasked) halfPair() error {
-	e := &EditError{Message: "the text has half of a pair of escapes, which is not a character: write the character itself"}
+	e := &EditError{
+		Message: "the text has half of a pair of escapes, which is not a character: write the character itself",
+	}
 	whole := u.tree.walk("", func(n *jsonNode, path string) bool {
 		at := n.from
 		ok := n.kind != '"' || utf8.ValidString(n.text)
@@ -213,7 +224,9 @@ func explain(def *descriptor.Type, err error, u *unmasked) error {
 	_, place, _ := strings.Cut(text, "(line ")
 	var line, column int
 	if n, _ := fmt.Sscanf(place, "%d:%d", &line, &column); n != 2 {
-		return &EditError{Message: "this JSON does not fit the type " + string(def.Desc.FullName()) + ": replace the body as a whole"}
+		return &EditError{
+			Message: "this JSON does not fit the type " + string(def.Desc.FullName()) + ": replace the body as a whole",
+		}
 	}
 	at := u.origin(inner.origin(byteAt(read, line, column)))
 	e := &EditError{}

@@ -112,17 +112,37 @@ func checksOf(kept, lost []unseen) (list []Check) {
 		return n
 	}
 	if len(kept) > maxUnseen {
-		list = append(list, Check{LevelOK, fmt.Sprintf("%s that the JSON does not show are carried over, %s", deadletter.Count(len(kept))+" fields", deadletter.Bytes(sum(kept)))})
+		list = append(list, Check{
+			LevelOK,
+			fmt.Sprintf(
+				"%s that the JSON does not show are carried over, %s", deadletter.Count(len(kept))+" fields",
+				deadletter.Bytes(sum(kept)),
+			),
+		})
 	} else {
 		for i := range kept {
-			list = append(list, Check{LevelOK, fmt.Sprintf("%s is carried over, %s", &kept[i], deadletter.Bytes(kept[i].size))})
+			list = append(list, Check{
+				LevelOK, fmt.Sprintf("%s is carried over, %s", &kept[i], deadletter.Bytes(kept[i].size)),
+			})
 		}
 	}
 	if len(lost) > maxUnseen {
-		return append(list, Check{LevelWarn, fmt.Sprintf("loss: %s that the JSON does not show (%s) are dropped, because what they were in is gone or has no clear place", deadletter.Count(len(lost))+" fields", deadletter.Bytes(sum(lost)))})
+		return append(list, Check{
+			LevelWarn,
+			fmt.Sprintf(
+				"loss: %s that the JSON does not show (%s) are dropped, because what they were in is gone or has no clear place",
+				deadletter.Count(len(lost))+" fields", deadletter.Bytes(sum(lost)),
+			),
+		})
 	}
 	for i := range lost {
-		list = append(list, Check{LevelWarn, fmt.Sprintf("loss: %s (%s) is dropped, because what it was in is gone or has no clear place", &lost[i], deadletter.Bytes(lost[i].size))})
+		list = append(list, Check{
+			LevelWarn,
+			fmt.Sprintf(
+				"loss: %s (%s) is dropped, because what it was in is gone or has no clear place", &lost[i],
+				deadletter.Bytes(lost[i].size),
+			),
+		})
 	}
 	return list
 }

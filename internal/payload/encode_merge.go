@@ -71,7 +71,8 @@ func (g *merge) message(b []byte, md protoreflect.MessageDescriptor, was, now fi
 func (g *merge) submessage(w *rewrite, before, after field) {
 	fd := after.fd
 	live := w.effectiveParts(fd)
-	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() { // a map entry without a value has an empty value
+	// a map entry without a value has an empty value
+	if before.fd == nil || len(live) == 0 && !fd.ContainingMessage().IsMapEntry() {
 		w.put(fd, appendValue(nil, fd, after.v))
 		return
 	}
@@ -85,7 +86,9 @@ func (g *merge) submessage(w *rewrite, before, after field) {
 			content = append(content, w.parts[i].content...)
 		}
 	}
-	if out, changed := g.message(content, fd.Message(), fieldsOf(before.v.Message()), fieldsOf(after.v.Message())); changed {
+	if out, changed := g.message(
+		content, fd.Message(), fieldsOf(before.v.Message()), fieldsOf(after.v.Message()),
+	); changed {
 		w.put(fd, appendMessage(nil, fd, out))
 	}
 }
@@ -98,7 +101,8 @@ func (g *merge) isAny(md protoreflect.MessageDescriptor, was, now fields) protor
 		return nil
 	}
 	before, after := was[1], now[1]
-	if before.fd == nil || after.fd == nil || after.fd.Kind() != protoreflect.StringKind || after.fd.IsList() || before.v.String() != after.v.String() {
+	if before.fd == nil || after.fd == nil || after.fd.Kind() != protoreflect.StringKind || after.fd.IsList() ||
+		before.v.String() != after.v.String() {
 		return nil
 	}
 	if fd := md.Fields().ByNumber(2); fd == nil || fd.Kind() != protoreflect.BytesKind || fd.IsList() {
@@ -124,7 +128,8 @@ func (g *merge) anyContent(w *rewrite, md protoreflect.MessageDescriptor, before
 		content = w.parts[live[len(live)-1]].content
 	}
 	was, now := dynamicpb.NewMessage(md), dynamicpb.NewMessage(md)
-	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil { // the content is not a valid message of its type, so it is marked
+	// the content is not a valid message of its type, so it is marked
+	if unmarshal(old, was, g.types) != nil || unmarshal(after.v.Bytes(), now, g.types) != nil {
 		w.put(after.fd, appendValue(nil, after.fd, after.v))
 		return
 	}
@@ -187,7 +192,10 @@ func (g *merge) messages(w *rewrite, before, after field) {
 		case olds[from] == news[i]:
 			row = append(row, w.parts[own[from]].raw)
 		default:
-			out, _ := g.message(w.parts[own[from]].content, fd.Message(), fieldsOf(before.v.List().Get(from).Message()), fieldsOf(now.Get(i).Message()))
+			out, _ := g.message(
+				w.parts[own[from]].content, fd.Message(), fieldsOf(before.v.List().Get(from).Message()),
+				fieldsOf(now.Get(i).Message()),
+			)
 			row = append(row, appendMessage(nil, fd, out))
 		}
 	}
@@ -289,7 +297,9 @@ func (g *merge) entries(w *rewrite, before, after field) {
 		}
 		last := at[len(at)-1]
 		val := fd.MapValue()
-		out, changed := g.message(w.parts[last].content, fd.Message(), fields{2: {val, was.Get(k)}}, fields{2: {val, v}})
+		out, changed := g.message(
+			w.parts[last].content, fd.Message(), fields{2: {val, was.Get(k)}}, fields{2: {val, v}},
+		)
 		if changed {
 			w.drop(at[:len(at)-1]...)
 			w.set(last, appendMessage(nil, fd, out))

@@ -13,10 +13,11 @@ import (
 // site describes a value in the JSON of a message, or the name of a member. It contains what the
 // schema says about this value or name, for example the field and its message type.
 type site struct {
-	md      protoreflect.MessageDescriptor // the message type of the value, or of the message to which the name belongs
-	fd      protoreflect.FieldDescriptor   // the field; nil for the whole message, and inside a Struct
-	element bool                           // the value is an element of the list fd, or the value of an entry of the map fd
-	name    string                         // if the site is that of a name, the name of the member
+	md protoreflect.MessageDescriptor // the message type of the value, or of the message to which the name belongs
+	fd protoreflect.FieldDescriptor   // the field; nil for the whole message, and inside a Struct
+	// the value is an element of the list fd, or the value of an entry of the map fd
+	element bool
+	name    string // if the site is that of a name, the name of the member
 	types   *descriptor.Resolver
 }
 

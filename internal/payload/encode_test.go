@@ -43,69 +43,357 @@ func TestEditKeepsBytes(t *testing.T) {
 		want       []byte
 		check, not string
 	}{
-		{"one field of an odd body", "Kinds", odd, `"email": "a"`, `"email": "bc"`, wire(str(11, "bc"), long, unknown, varint(7, 0)), "ok Unknown field 900 is carried over, 6 B", "loss"},
-		{"a field that was long", "Kinds", odd, `"count": 7`, `"count": 8`, wire(str(11, "a"), varint(3, 8), unknown, varint(7, 0)), "", "loss"},
-		{"a field that was there as its default", "Kinds", odd, `"count": 7`, `"count": 7, "urgent": true`, wire(str(11, "a"), long, unknown, varint(7, 1)), "", "loss"},
-		{"a field that was there twice", "Kinds", wire(varint(3, 1), str(11, "a"), varint(3, 2)), `"count": 2`, `"count": 3`, wire(str(11, "a"), varint(3, 3)), "", ""},
-		{"a field that is taken out", "Kinds", odd, `"count": 7,`, ``, wire(str(11, "a"), unknown, varint(7, 0)), "", "loss"},
-		{"a field that becomes null", "Kinds", odd, `"count": 7`, `"count": null`, wire(str(11, "a"), unknown, varint(7, 0)), "", "loss"},
-		{"a new field stands by its number", "Kinds", wire(varint(3, 1), str(10, "t")), `"count": 1`, `"count": 1, "urgent": true`, wire(varint(3, 1), varint(7, 1), str(10, "t")), "", ""},
-		{"explicit presence", "Kinds", wire(varint(3, 1), str(13, "")), `"count": 1`, `"count": 2`, wire(varint(3, 2), str(13, "")), "", ""},
-		{"explicit presence is made", "Kinds", varint(3, 1), `"count": 1`, `"count": 1, "nickname": ""`, wire(varint(3, 1), str(13, "")), "", ""},
-		{"wrong wire type is unknown", "Kinds", wire(str(3, "x"), varint(3, 1)), `"count": 1`, `"count": 2`, wire(str(3, "x"), varint(3, 2)), "ok Unknown field 3 is carried over, 1 B", "loss"},
+		{
+			"one field of an odd body", "Kinds", odd, `"email": "a"`, `"email": "bc"`,
+			wire(str(11, "bc"), long, unknown, varint(7, 0)), "ok Unknown field 900 is carried over, 6 B", "loss",
+		},
+		{
+			"a field that was long", "Kinds", odd, `"count": 7`, `"count": 8`,
+			wire(str(11, "a"), varint(3, 8), unknown, varint(7, 0)), "", "loss",
+		},
+		{
+			"a field that was there as its default", "Kinds", odd, `"count": 7`, `"count": 7, "urgent": true`,
+			wire(str(11, "a"), long, unknown, varint(7, 1)), "", "loss",
+		},
+		{
+			"a field that was there twice", "Kinds", wire(varint(3, 1), str(11, "a"), varint(3, 2)), `"count": 2`,
+			`"count": 3`, wire(str(11, "a"), varint(3, 3)), "", "",
+		},
+		{
+			"a field that is taken out", "Kinds", odd, `"count": 7,`, ``, wire(str(11, "a"), unknown, varint(7, 0)), "",
+			"loss",
+		},
+		{
+			"a field that becomes null", "Kinds", odd, `"count": 7`, `"count": null`,
+			wire(str(11, "a"), unknown, varint(7, 0)), "", "loss",
+		},
+		{
+			"a new field stands by its number", "Kinds", wire(varint(3, 1), str(10, "t")), `"count": 1`,
+			`"count": 1, "urgent": true`, wire(varint(3, 1), varint(7, 1), str(10, "t")), "", "",
+		},
+		{
+			"explicit presence", "Kinds", wire(varint(3, 1), str(13, "")), `"count": 1`, `"count": 2`,
+			wire(varint(3, 2), str(13, "")), "", "",
+		},
+		{
+			"explicit presence is made", "Kinds", varint(3, 1), `"count": 1`, `"count": 1, "nickname": ""`,
+			wire(varint(3, 1), str(13, "")), "", "",
+		},
+		{
+			"wrong wire type is unknown", "Kinds", wire(str(3, "x"), varint(3, 1)), `"count": 1`, `"count": 2`,
+			wire(str(3, "x"), varint(3, 2)), "ok Unknown field 3 is carried over, 1 B", "loss",
+		},
 		{
 			"unknown fields three levels down", "Kinds",
-			payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(12, wire(str(1, "a"), unknown)), unknown)), unknown)), `"address": "a"`, `"address": "b"`,
-			payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(20, wire(payloadtest.LengthPrefixed(12, wire(str(1, "b"), unknown)), unknown)), unknown)), "ok Unknown field 900 in child.child.address is carried over, 6 B", "loss",
+			payloadtest.LengthPrefixed(
+				20,
+				wire(
+					payloadtest.LengthPrefixed(
+						20, wire(payloadtest.LengthPrefixed(12, wire(str(1, "a"), unknown)), unknown),
+					),
+					unknown,
+				),
+			),
+			`"address": "a"`, `"address": "b"`,
+			payloadtest.LengthPrefixed(
+				20,
+				wire(
+					payloadtest.LengthPrefixed(
+						20, wire(payloadtest.LengthPrefixed(12, wire(str(1, "b"), unknown)), unknown),
+					),
+					unknown,
+				),
+			),
+			"ok Unknown field 900 in child.child.address is carried over, 6 B", "loss",
 		},
 		{
-			"a message in two pieces", "Kinds", wire(payloadtest.LengthPrefixed(20, wire(varint(3, 1), unknown)), varint(3, 5), payloadtest.LengthPrefixed(20, str(10, "t"))), `"tags": [
+			"a message in two pieces", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(20, wire(varint(3, 1), unknown)), varint(3, 5),
+				payloadtest.LengthPrefixed(20, str(10, "t")),
+			),
+			`"tags": [
       "t"`, `"tags": [
       "u"`,
-			wire(varint(3, 5), payloadtest.LengthPrefixed(20, wire(varint(3, 1), unknown, str(10, "u")))), "ok Unknown field 900 in child is carried over", "loss",
+			wire(varint(3, 5), payloadtest.LengthPrefixed(20, wire(varint(3, 1), unknown, str(10, "u")))),
+			"ok Unknown field 900 in child is carried over", "loss",
 		},
-		{"an Any of an unknown type", "Kinds", wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), "ok What the Any in detail holds, of x.Unknown that is not registered, is carried over, 2 B", "loss"},
-		{"an Any of an unknown type is taken out", "Kinds", wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"detail": {
-    "@type": "type.googleapis.com/x.Unknown"
-  }`, `"urgent": true`, wire(varint(3, 1), varint(7, 1)), "warn loss: What the Any in detail holds", ""},
 		{
-			"in an Any", "Kinds", payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), `"address": "a"`, `"address": "b"`,
-			payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), unknown, str(1, "b")))), str(1, "x/acme.notify.v1.EmailAddress"), unknown)), "ok Unknown field 900 in detail is carried over", "loss",
+			"an Any of an unknown type", "Kinds",
+			wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"count": 1`,
+			`"count": 2`, wire(varint(3, 2), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))),
+			"ok What the Any in detail holds, of x.Unknown that is not registered, is carried over, 2 B", "loss",
 		},
-		{"beside an Any that is not canonical", "Kinds", wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), `"count": 1`, `"count": 2`, wire(varint(3, 2), payloadtest.LengthPrefixed(14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")))), "", "loss"},
-		{"in a well-known type with an unknown field", "Kinds", payloadtest.LengthPrefixed(21, wire(varint(1, 1), unknown)), `1970-01-01T00:00:01Z`, `1970-01-01T00:00:02Z`, payloadtest.LengthPrefixed(21, wire(varint(1, 2), unknown)), "ok Unknown field 900 in at is carried over", "loss"},
-		{"in a Struct", "Kinds", encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`), `"b": "x"`, `"b": "y"`, encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "y"}], "c": true}}`), "", "loss"},
-		{"a member of a oneof is changed for another", "Kinds", wire(str(11, "a"), varint(3, 1)), `"email": "a"`, `"address": {"address": "b"}`, wire(varint(3, 1), payloadtest.LengthPrefixed(12, str(1, "b"))), "", "loss"},
-		{"a member of a oneof hides another", "Kinds", wire(payloadtest.LengthPrefixed(12, str(1, "old")), varint(3, 1), str(11, "a")), `"email": "a"`, `"urgent": true`, wire(varint(7, 1), varint(3, 1)), "", "loss"},
-		{"a message in a oneof that was overridden", "Kinds", wire(payloadtest.LengthPrefixed(12, str(2, "old")), str(11, "a"), payloadtest.LengthPrefixed(12, str(1, "x"))), `"address": "x"`, `"address": "y"`, payloadtest.LengthPrefixed(12, str(1, "y")), "", "loss"},
-		{"a map", "Kinds", wire(payloadtest.LengthPrefixed(19, wire(varint(1, 7), payloadtest.LengthPrefixed(2, wire(str(1, "a"), unknown)))), payloadtest.LengthPrefixed(19, wire(payloadtest.LengthPrefixed(2, str(1, "b")), varint(1, 3)))), `"address": "a"`, `"address": "c"`, wire(payloadtest.LengthPrefixed(19, wire(varint(1, 7), payloadtest.LengthPrefixed(2, wire(str(1, "c"), unknown)))), payloadtest.LengthPrefixed(19, wire(payloadtest.LengthPrefixed(2, str(1, "b")), varint(1, 3)))), "ok Unknown field 900 in people is carried over, 6 B", "loss"},
-		{"an entry that is taken out", "Kinds", wire(payloadtest.LengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), payloadtest.LengthPrefixed(26, protowire.AppendFixed64([]byte{0x11}, 2)), varint(3, 1)), `"false": 1e-323,`, ``, wire(payloadtest.LengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))), varint(3, 1)), "", "loss"},
-		{"an entry that was there twice", email, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), payloadtest.LengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "b"), unknown))), `"k": "b"`, `"k": "c"`, wire(payloadtest.LengthPrefixed(5, wire(str(1, "l"), str(2, "x"))), payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "c"), unknown))), "ok Unknown field 900 in variables is carried over", "loss"},
-		{"an entry gets its default", email, payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), `"k": "a"`, `"k": ""`, payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, ""))), "", ""},
-		{"a new entry", email, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), varint(6, 1)), `"k": "a"`, `"k": "a", "b": ""`, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), payloadtest.LengthPrefixed(5, wire(str(1, "b"), str(2, ""))), varint(6, 1)), "", ""},
-		{"an element", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown))), `"count": 2`, `"count": 4`, wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1), payloadtest.LengthPrefixed(23, wire(varint(3, 4), unknown))), "ok Unknown field 900 in children.[1] is carried over", "loss"},
-		{"an element more", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), `"children": [`, `"children": [{},`, wire(payloadtest.LengthPrefixed(23, nil), payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)), "ok Unknown field 900 in children.[0] is carried over", "loss"},
-		{"an element less", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "    {\n      \"count\": 1\n    },", ``, payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), "warn loss: Unknown field 900 in children.[0] (1 B) is dropped", ""},
-		{"elements change places", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))), payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y")))), "{\n      \"count\": 1\n    },\n    {\n      \"count\": 2\n    }", `{"count": 2}, {"count": 1}`, wire(payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))), payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x")))), "", "loss"},
-		{"an element between its neighbours, and one more", "Kinds", wire(payloadtest.LengthPrefixed(23, varint(3, 1)), payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)), payloadtest.LengthPrefixed(23, varint(3, 3))), "\"count\": 2\n    },\n    {\n      \"count\": 3\n    }", `"count": 4}, {"count": 3}, {}`, wire(payloadtest.LengthPrefixed(23, varint(3, 1)), payloadtest.LengthPrefixed(23, wire(varint(3, 4), unknown)), payloadtest.LengthPrefixed(23, varint(3, 3)), payloadtest.LengthPrefixed(23, nil)), "ok Unknown field 900 in children.[1] is carried over", "loss"},
-		{"an element that has no clear place", "Kinds", payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)), `"count": 2`, `"count": 4}, {"count": 3`, wire(payloadtest.LengthPrefixed(23, varint(3, 4)), payloadtest.LengthPrefixed(23, varint(3, 3))), "warn loss: Unknown field 900 in children.[0] (6 B) is dropped", ""},
-		{"packed stays packed", "Kinds", wire(payloadtest.LengthPrefixed(9, []byte{1, 2}), varint(7, 1)), "1,", "3,", wire(payloadtest.LengthPrefixed(9, []byte{3, 2}), varint(7, 1)), "", ""},
-		{"unpacked where packed is usual", "Kinds", wire(varint(9, 1), varint(7, 1), varint(9, 2)), "1,", "3,", wire(varint(9, 3), varint(9, 2), varint(7, 1)), "", ""},
-		{"packed where unpacked is usual", "acme.odd.Order", wire(str(1, "i"), payloadtest.LengthPrefixed(8, []byte{1, 2})), "1,", "3,", wire(str(1, "i"), payloadtest.LengthPrefixed(8, []byte{3, 2})), "", ""},
-		{"unpacked of proto2 is made", "acme.odd.Order", str(1, "i"), `"id": "i"`, `"id": "i", "unpacked": [1, 2]`, wire(str(1, "i"), varint(8, 1), varint(8, 2)), "", ""},
-		{"a group", "acme.odd.Order", wire(str(1, "i"), group(3, wire(str(4, "s"), unknown))), `"sku": "s"`, `"sku": "t"`, wire(str(1, "i"), group(3, wire(str(4, "t"), unknown))), "ok Unknown field 900 in line is carried over", "loss"},
-		{"a group in a list", "acme.odd.Order", wire(str(1, "i"), group(6, wire(varint(7, 1), unknown)), group(6, varint(7, 2))), `"n": 1`, `"n": 3`, wire(str(1, "i"), group(6, wire(varint(7, 3), unknown)), group(6, varint(7, 2))), "", "loss"},
-		{"an extension", "acme.odd.Order", wire(str(1, "i"), str(100, "r"), varint(101, 5)), `"[acme.odd.remark]": "r"`, `"[acme.odd.remark]": "s"`, wire(str(1, "i"), str(100, "s"), varint(101, 5)), "", "loss"},
-		{"beside an extension", "acme.odd.Order", wire(str(1, "i"), str(100, "r"), varint(150, 5)), `"id": "i"`, `"id": "j"`, wire(str(1, "j"), str(100, "r"), varint(150, 5)), "ok Unknown field 150 is carried over, 1 B", "loss"},
-		{"an unknown group", "acme.odd.Order", wire(str(1, "i"), group(900, unknown)), `"id": "i"`, `"id": "j"`, wire(str(1, "j"), group(900, unknown)), "ok Unknown field 900 is carried over, 9 B", "loss"},
-		{"a required field that was missing stays missing", "acme.odd.Order", varint(2, 5), `"amount": 5`, `"amount": 6`, varint(2, 6), "", "loss"},
-		{"a delimited message of an edition", "Cart", wire(str(1, "c"), group(3, wire(str(1, "o"), unknown)), varint(4, 9)), `"name": "o"`, `"name": "p"`, wire(str(1, "c"), group(3, wire(str(1, "p"), unknown)), varint(4, 9)), "ok Unknown field 900 in owner is carried over", "loss"},
-		{"an enum value without a name", "Kinds", wire(varint(22, 77), varint(3, 1)), `"count": 1`, `"count": 2`, wire(varint(22, 77), varint(3, 2)), "", ""},
-		{"beside an entry without a value", "Kinds", wire(payloadtest.LengthPrefixed(19, varint(1, 8)), varint(3, 1)), `"count": 1`, `"count": 2`, wire(payloadtest.LengthPrefixed(19, varint(1, 8)), varint(3, 2)), "", ""},
-		{"an entry without a value gets one", "Kinds", payloadtest.LengthPrefixed(19, varint(1, 8)), `"8": {}`, `"8": {"address": "a"}`, payloadtest.LengthPrefixed(19, wire(varint(1, 8), payloadtest.LengthPrefixed(2, str(1, "a")))), "", ""},
-		{"not a number", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 1)), `"count": 1`, `"count": 2`, wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 2)), "", ""},
-		{"the sign of zero", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 1<<63), varint(3, 1)), `-0`, `0`, varint(3, 1), "", ""},
-		{"all that is known is taken out", "Kinds", wire(varint(3, 1), unknown), `"count": 1`, ``, unknown, "ok Unknown field 900 is carried over", "loss"},
+		{
+			"an Any of an unknown type is taken out", "Kinds",
+			wire(varint(3, 1), payloadtest.LengthPrefixed(14, wire(strange, str(2, "\x08\x01")))), `"detail": {
+    "@type": "type.googleapis.com/x.Unknown"
+  }`, `"urgent": true`, wire(varint(3, 1), varint(7, 1)), "warn loss: What the Any in detail holds", "",
+		},
+		{
+			"in an Any", "Kinds",
+			payloadtest.LengthPrefixed(
+				14,
+				wire(
+					str(2, string(wire(str(2, "n"), unknown, str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress"),
+					unknown,
+				),
+			),
+			`"address": "a"`, `"address": "b"`,
+			payloadtest.LengthPrefixed(
+				14,
+				wire(
+					str(2, string(wire(str(2, "n"), unknown, str(1, "b")))), str(1, "x/acme.notify.v1.EmailAddress"),
+					unknown,
+				),
+			),
+			"ok Unknown field 900 in detail is carried over", "loss",
+		},
+		{
+			"beside an Any that is not canonical", "Kinds",
+			wire(
+				varint(3, 1),
+				payloadtest.LengthPrefixed(
+					14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")),
+				),
+			),
+			`"count": 1`, `"count": 2`,
+			wire(
+				varint(3, 2),
+				payloadtest.LengthPrefixed(
+					14, wire(str(2, string(wire(str(2, "n"), str(1, "a")))), str(1, "x/acme.notify.v1.EmailAddress")),
+				),
+			),
+			"", "loss",
+		},
+		{
+			"in a well-known type with an unknown field", "Kinds",
+			payloadtest.LengthPrefixed(21, wire(varint(1, 1), unknown)), `1970-01-01T00:00:01Z`, `1970-01-01T00:00:02Z`,
+			payloadtest.LengthPrefixed(21, wire(varint(1, 2), unknown)), "ok Unknown field 900 in at is carried over",
+			"loss",
+		},
+		{
+			"in a Struct", "Kinds", encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`),
+			`"b": "x"`, `"b": "y"`, encode(t, "Kinds", `{"extra": {"a": [1, null, {"b": "y"}], "c": true}}`), "",
+			"loss",
+		},
+		{
+			"a member of a oneof is changed for another", "Kinds", wire(str(11, "a"), varint(3, 1)), `"email": "a"`,
+			`"address": {"address": "b"}`, wire(varint(3, 1), payloadtest.LengthPrefixed(12, str(1, "b"))), "", "loss",
+		},
+		{
+			"a member of a oneof hides another", "Kinds",
+			wire(payloadtest.LengthPrefixed(12, str(1, "old")), varint(3, 1), str(11, "a")), `"email": "a"`,
+			`"urgent": true`, wire(varint(7, 1), varint(3, 1)), "", "loss",
+		},
+		{
+			"a message in a oneof that was overridden", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(12, str(2, "old")), str(11, "a"),
+				payloadtest.LengthPrefixed(12, str(1, "x")),
+			),
+			`"address": "x"`, `"address": "y"`, payloadtest.LengthPrefixed(12, str(1, "y")), "", "loss",
+		},
+		{
+			"a map", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(
+					19, wire(varint(1, 7), payloadtest.LengthPrefixed(2, wire(str(1, "a"), unknown))),
+				),
+				payloadtest.LengthPrefixed(19, wire(payloadtest.LengthPrefixed(2, str(1, "b")), varint(1, 3))),
+			),
+			`"address": "a"`, `"address": "c"`,
+			wire(
+				payloadtest.LengthPrefixed(
+					19, wire(varint(1, 7), payloadtest.LengthPrefixed(2, wire(str(1, "c"), unknown))),
+				),
+				payloadtest.LengthPrefixed(19, wire(payloadtest.LengthPrefixed(2, str(1, "b")), varint(1, 3))),
+			),
+			"ok Unknown field 900 in people is carried over, 6 B", "loss",
+		},
+		{
+			"an entry that is taken out", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))),
+				payloadtest.LengthPrefixed(26, protowire.AppendFixed64([]byte{0x11}, 2)), varint(3, 1),
+			),
+			`"false": 1e-323,`, ``,
+			wire(
+				payloadtest.LengthPrefixed(26, wire(varint(1, 1), protowire.AppendFixed64([]byte{0x11}, 1))),
+				varint(3, 1),
+			),
+			"", "loss",
+		},
+		{
+			"an entry that was there twice", email,
+			wire(
+				payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))),
+				payloadtest.LengthPrefixed(5, wire(str(1, "l"), str(2, "x"))),
+				payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "b"), unknown)),
+			),
+			`"k": "b"`, `"k": "c"`,
+			wire(
+				payloadtest.LengthPrefixed(5, wire(str(1, "l"), str(2, "x"))),
+				payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "c"), unknown)),
+			),
+			"ok Unknown field 900 in variables is carried over", "loss",
+		},
+		{
+			"an entry gets its default", email, payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))),
+			`"k": "a"`, `"k": ""`, payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, ""))), "", "",
+		},
+		{
+			"a new entry", email, wire(payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))), varint(6, 1)),
+			`"k": "a"`, `"k": "a", "b": ""`,
+			wire(
+				payloadtest.LengthPrefixed(5, wire(str(1, "k"), str(2, "a"))),
+				payloadtest.LengthPrefixed(5, wire(str(1, "b"), str(2, ""))), varint(6, 1),
+			),
+			"", "",
+		},
+		{
+			"an element", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)),
+			),
+			`"count": 2`, `"count": 4`,
+			wire(
+				payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 4), unknown)),
+			),
+			"ok Unknown field 900 in children.[1] is carried over", "loss",
+		},
+		{
+			"an element more", "Kinds", wire(payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)), varint(7, 1)),
+			`"children": [`, `"children": [{},`,
+			wire(
+				payloadtest.LengthPrefixed(23, nil), payloadtest.LengthPrefixed(23, wire(varint(3, 1), unknown)),
+				varint(7, 1),
+			),
+			"ok Unknown field 900 in children.[0] is carried over", "loss",
+		},
+		{
+			"an element less", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))),
+			),
+			"    {\n      \"count\": 1\n    },", ``, payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))),
+			"warn loss: Unknown field 900 in children.[0] (1 B) is dropped", "",
+		},
+		{
+			"elements change places", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))),
+			),
+			"{\n      \"count\": 1\n    },\n    {\n      \"count\": 2\n    }", `{"count": 2}, {"count": 1}`,
+			wire(
+				payloadtest.LengthPrefixed(23, wire(varint(3, 2), str(900, "y"))),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 1), str(900, "x"))),
+			),
+			"", "loss",
+		},
+		{
+			"an element between its neighbours, and one more", "Kinds",
+			wire(
+				payloadtest.LengthPrefixed(23, varint(3, 1)),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)),
+				payloadtest.LengthPrefixed(23, varint(3, 3)),
+			),
+			"\"count\": 2\n    },\n    {\n      \"count\": 3\n    }", `"count": 4}, {"count": 3}, {}`,
+			wire(
+				payloadtest.LengthPrefixed(23, varint(3, 1)),
+				payloadtest.LengthPrefixed(23, wire(varint(3, 4), unknown)),
+				payloadtest.LengthPrefixed(23, varint(3, 3)), payloadtest.LengthPrefixed(23, nil),
+			),
+			"ok Unknown field 900 in children.[1] is carried over", "loss",
+		},
+		{
+			"an element that has no clear place", "Kinds", payloadtest.LengthPrefixed(23, wire(varint(3, 2), unknown)),
+			`"count": 2`, `"count": 4}, {"count": 3`,
+			wire(payloadtest.LengthPrefixed(23, varint(3, 4)), payloadtest.LengthPrefixed(23, varint(3, 3))),
+			"warn loss: Unknown field 900 in children.[0] (6 B) is dropped", "",
+		},
+		{
+			"packed stays packed", "Kinds", wire(payloadtest.LengthPrefixed(9, []byte{1, 2}), varint(7, 1)), "1,", "3,",
+			wire(payloadtest.LengthPrefixed(9, []byte{3, 2}), varint(7, 1)), "", "",
+		},
+		{
+			"unpacked where packed is usual", "Kinds", wire(varint(9, 1), varint(7, 1), varint(9, 2)), "1,", "3,",
+			wire(varint(9, 3), varint(9, 2), varint(7, 1)), "", "",
+		},
+		{
+			"packed where unpacked is usual", "acme.odd.Order",
+			wire(str(1, "i"), payloadtest.LengthPrefixed(8, []byte{1, 2})), "1,", "3,",
+			wire(str(1, "i"), payloadtest.LengthPrefixed(8, []byte{3, 2})), "", "",
+		},
+		{
+			"unpacked of proto2 is made", "acme.odd.Order", str(1, "i"), `"id": "i"`, `"id": "i", "unpacked": [1, 2]`,
+			wire(str(1, "i"), varint(8, 1), varint(8, 2)), "", "",
+		},
+		{
+			"a group", "acme.odd.Order", wire(str(1, "i"), group(3, wire(str(4, "s"), unknown))), `"sku": "s"`,
+			`"sku": "t"`, wire(str(1, "i"), group(3, wire(str(4, "t"), unknown))),
+			"ok Unknown field 900 in line is carried over", "loss",
+		},
+		{
+			"a group in a list", "acme.odd.Order",
+			wire(str(1, "i"), group(6, wire(varint(7, 1), unknown)), group(6, varint(7, 2))), `"n": 1`, `"n": 3`,
+			wire(str(1, "i"), group(6, wire(varint(7, 3), unknown)), group(6, varint(7, 2))), "", "loss",
+		},
+		{
+			"an extension", "acme.odd.Order", wire(str(1, "i"), str(100, "r"), varint(101, 5)),
+			`"[acme.odd.remark]": "r"`, `"[acme.odd.remark]": "s"`, wire(str(1, "i"), str(100, "s"), varint(101, 5)),
+			"", "loss",
+		},
+		{
+			"beside an extension", "acme.odd.Order", wire(str(1, "i"), str(100, "r"), varint(150, 5)), `"id": "i"`,
+			`"id": "j"`, wire(str(1, "j"), str(100, "r"), varint(150, 5)), "ok Unknown field 150 is carried over, 1 B",
+			"loss",
+		},
+		{
+			"an unknown group", "acme.odd.Order", wire(str(1, "i"), group(900, unknown)), `"id": "i"`, `"id": "j"`,
+			wire(str(1, "j"), group(900, unknown)), "ok Unknown field 900 is carried over, 9 B", "loss",
+		},
+		{
+			"a required field that was missing stays missing", "acme.odd.Order", varint(2, 5), `"amount": 5`,
+			`"amount": 6`, varint(2, 6), "", "loss",
+		},
+		{
+			"a delimited message of an edition", "Cart",
+			wire(str(1, "c"), group(3, wire(str(1, "o"), unknown)), varint(4, 9)), `"name": "o"`, `"name": "p"`,
+			wire(str(1, "c"), group(3, wire(str(1, "p"), unknown)), varint(4, 9)),
+			"ok Unknown field 900 in owner is carried over", "loss",
+		},
+		{
+			"an enum value without a name", "Kinds", wire(varint(22, 77), varint(3, 1)), `"count": 1`, `"count": 2`,
+			wire(varint(22, 77), varint(3, 2)), "", "",
+		},
+		{
+			"beside an entry without a value", "Kinds",
+			wire(payloadtest.LengthPrefixed(19, varint(1, 8)), varint(3, 1)), `"count": 1`, `"count": 2`,
+			wire(payloadtest.LengthPrefixed(19, varint(1, 8)), varint(3, 2)), "", "",
+		},
+		{
+			"an entry without a value gets one", "Kinds", payloadtest.LengthPrefixed(19, varint(1, 8)), `"8": {}`,
+			`"8": {"address": "a"}`,
+			payloadtest.LengthPrefixed(19, wire(varint(1, 8), payloadtest.LengthPrefixed(2, str(1, "a")))), "", "",
+		},
+		{
+			"not a number", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 1)),
+			`"count": 1`, `"count": 2`, wire(protowire.AppendFixed64([]byte{0x09}, 0x7ff8000000000099), varint(3, 2)),
+			"", "",
+		},
+		{
+			"the sign of zero", "Kinds", wire(protowire.AppendFixed64([]byte{0x09}, 1<<63), varint(3, 1)), `-0`, `0`,
+			varint(3, 1), "", "",
+		},
+		{
+			"all that is known is taken out", "Kinds", wire(varint(3, 1), unknown), `"count": 1`, ``, unknown,
+			"ok Unknown field 900 is carried over", "loss",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,7 +406,8 @@ func TestEditKeepsBytes(t *testing.T) {
 				t.Errorf("checks\n%s", got)
 			}
 			same, err := editor().Edit(tt.body, h, editText(t, editor(), tt.body, h), nil)
-			if err != nil || !bytes.Equal(same.Body, tt.body) || same.Changed != nil || same.Diff != nil || !strings.Contains(checksText(same), nothingChanged) {
+			if err != nil || !bytes.Equal(same.Body, tt.body) || same.Changed != nil || same.Diff != nil ||
+				!strings.Contains(checksText(same), nothingChanged) {
 				t.Errorf("unchanged: got %x, %v, %+v", same.Body, err, same)
 			}
 		})
@@ -132,7 +421,9 @@ func TestEditManyUnknownFields(t *testing.T) {
 		body = append(body, varint(protowire.Number(900+n), 300)...)
 	}
 	e := change(t, editor(), body, Hints{Type: "Kinds"}, `"count": 1`, `"count": 2`)
-	if got := checksText(e); !strings.Contains(got, "ok 5 fields that the JSON does not show are carried over, 10 B\n") {
+	if got := checksText(e); !strings.Contains(
+		got, "ok 5 fields that the JSON does not show are carried over, 10 B\n",
+	) {
 		t.Errorf("checks\n%s", got)
 	}
 }
@@ -141,7 +432,8 @@ func TestEditManyUnknownFields(t *testing.T) {
 func removeUnwritable(m protoreflect.Message) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
-		case fd.Message() != nil && (fd.Message().Name() == "FieldMask" || fd.Message().Name() == "Struct" || fd.Message().Name() == "Value"):
+		case fd.Message() != nil && (fd.Message().Name() == "FieldMask" || fd.Message().Name() == "Struct" ||
+			fd.Message().Name() == "Value"):
 			m.Clear(fd)
 		case fd.IsList() && fd.Message() != nil:
 			for i := range v.List().Len() {

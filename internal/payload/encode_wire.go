@@ -94,7 +94,8 @@ func appendEntry(b []byte, fd protoreflect.FieldDescriptor, key protoreflect.Map
 func canonical(m protoreflect.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m.Interface())
 	if err != nil {
-		panic("payload: " + err.Error()) // cannot happen, because strings were checked when they were parsed; see panicToError
+		// cannot happen, because strings were checked when they were parsed; see panicToError
+		panic("payload: " + err.Error())
 	}
 	return b
 }

@@ -112,11 +112,17 @@ func (r *reading) maskEnvelope(o object, data member) bool {
 	}
 	src := withoutBOM(body)
 	base := len(body) - len(src)
-	p := &jsonPrinter{jsonReader: jsonReader{src: src}, root: root, budget: r.budget, discard: true, hide: func(from, to int) {
-		if to+base <= data.from || from+base >= data.to {
-			r.masked = true
-		}
-	}}
+	p := &jsonPrinter{
+		jsonReader: jsonReader{src: src},
+		root:       root,
+		budget:     r.budget,
+		discard:    true,
+		hide: func(from, to int) {
+			if to+base <= data.from || from+base >= data.to {
+				r.masked = true
+			}
+		},
+	}
 	if p.print(); p.err != nil {
 		r.doc.tooLarge(p.err.Error())
 		return false
@@ -155,7 +161,9 @@ func (r *reading) spotOf(path string) spot {
 
 const (
 	maxMembers = 1000 // maximum number of members of an envelope; usually there are about ten
-	maxName    = 64   // maximum number of bytes of a name, with quotes and escapes; all names that dlo looks up are shorter
+	// maximum number of bytes of a name, with quotes and escapes; all names that dlo looks up are
+	// shorter
+	maxName = 64
 )
 
 // object is the top-level object of a JSON body.
@@ -256,7 +264,8 @@ func (r *reading) textOf(token []byte) ([]byte, bool) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner, true
 	}
-	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil { // encoding/json makes three copies, and this function makes one
+	// encoding/json makes three copies, and this function makes one
+	if err := r.budget.TakeMemory(4 * int64(len(token))); err != nil {
 		r.doc.tooLarge(err.Error())
 		return nil, false
 	}

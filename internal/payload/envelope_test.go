@@ -75,7 +75,9 @@ func cloudEvent(contentType, data string) []byte {
 	if contentType != "" {
 		data = fmt.Sprintf(`"datacontenttype": %q, %s`, contentType, data)
 	}
-	return []byte(`{"specversion": "1.0", "type": "com.example.someevent", "source": "/mycontext", "id": "C234-1234-1234", "time": "2018-04-05T17:31:00Z", ` + data + `, "comexampleothervalue": 5}`)
+	return []byte(
+		`{"specversion": "1.0", "type": "com.example.someevent", "source": "/mycontext", "id": "C234-1234-1234", "time": "2018-04-05T17:31:00Z", ` + data + `, "comexampleothervalue": 5}`,
+	)
 }
 
 const (
@@ -109,7 +111,12 @@ const (
 
 func easyNetQOf(message, contentType, typ string) []byte {
 	quote := func(s string) string { b, _ := json.Marshal(s); return string(b) }
-	return []byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":` + quote(message) + `,"DateTime":"2026-01-02T03:04:05Z","BasicProperties":{"ContentType":` + quote(contentType) + `,"Type":` + quote(typ) + `}}`)
+	return []byte(
+		`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":` + quote(message) +
+			`,"DateTime":"2026-01-02T03:04:05Z","BasicProperties":{"ContentType":` + quote(
+			contentType,
+		) + `,"Type":` + quote(typ) + `}}`,
+	)
 }
 
 func TestPeelEnvelopes(t *testing.T) {
@@ -128,75 +135,475 @@ func TestPeelEnvelopes(t *testing.T) {
 		{"zstd message that declares its size", zstdWhole(t, body), Hints{Type: email}, "zstd", Protobuf, ""},
 		{"zstd named", zstded(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "zstd"}, "zstd", JSON, ""},
 		{"zstd of nothing", zstded(t, nil, zstd.WithZeroFrames(true)), Hints{}, "zstd", Empty, ""},
-		{"two zstd frames", append(zstdWhole(t, []byte(strings.Repeat("twice ", 1000))), zstdWhole(t, []byte("and once"))...), Hints{}, "zstd", Text, ""},
-		{"zstd frame with a dictionary", []byte("\x28\xb5\x2f\xfd\x21\x07\x02\x11\x00\x00hi"), Hints{}, "", Binary, "zstd: it needs dictionary 7"},
-		{"zstd frame with a large window", []byte("\x28\xb5\x2f\xfd\x00\x70\x11\x00\x00hi"), Hints{}, "", Binary, "zstd: its window is larger than 8 MiB"},
+		{
+			"two zstd frames",
+			append(zstdWhole(t, []byte(strings.Repeat("twice ", 1000))), zstdWhole(t, []byte("and once"))...),
+			Hints{},
+			"zstd",
+			Text,
+			"",
+		},
+		{
+			"zstd frame with a dictionary",
+			[]byte("\x28\xb5\x2f\xfd\x21\x07\x02\x11\x00\x00hi"),
+			Hints{},
+			"",
+			Binary,
+			"zstd: it needs dictionary 7",
+		},
+		{
+			"zstd frame with a large window",
+			[]byte("\x28\xb5\x2f\xfd\x00\x70\x11\x00\x00hi"),
+			Hints{},
+			"",
+			Binary,
+			"zstd: its window is larger than 8 MiB",
+		},
 		{"broken zstd", zstded(t, body)[:40], Hints{}, "", Binary, "zstd: it does not unpack: damaged or incomplete"},
-		{"zstd with a wrong checksum", append(zstded(t, body)[:len(zstded(t, body))-4], 1, 2, 3, 4), Hints{}, "", Binary, "zstd: it does not unpack: damaged or incomplete"},
+		{
+			"zstd with a wrong checksum",
+			append(zstded(t, body)[:len(zstded(t, body))-4], 1, 2, 3, 4),
+			Hints{},
+			"",
+			Binary,
+			"zstd: it does not unpack: damaged or incomplete",
+		},
 		{"zstd magic and no more", zstdMagic, Hints{}, "", Binary, "zstd: the header is damaged"},
-		{"named zstd that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "zstd"}, "", JSON, "zstd: no magic bytes"},
-		{"base64 of zstd", encodeStd(zstded(t, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > zstd", Protobuf, ""},
+		{
+			"named zstd that is none",
+			[]byte(`{"a":1}`),
+			Hints{ContentEncoding: "zstd"},
+			"",
+			JSON,
+			"zstd: no magic bytes",
+		},
+		{
+			"base64 of zstd",
+			encodeStd(zstded(t, body)),
+			Hints{Type: email},
+			"base64 (standard alphabet, padded) > zstd",
+			Protobuf,
+			"",
+		},
 		{"snappy message", snappied(t, body), Hints{Type: email}, "snappy", Protobuf, ""},
 		{"snappy of several blocks", snappied(t, bytes.Repeat([]byte("text "), 100_000)), Hints{}, "snappy", Text, ""},
 		{"snappy named", snappied(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "x-snappy-framed"}, "snappy", JSON, ""},
-		{"broken snappy", snappied(t, body)[:40], Hints{}, "", Binary, "snappy: it does not unpack: damaged or incomplete"},
-		{"snappy with a wrong checksum", append([]byte("\xff\x06\x00\x00sNaPpY\x01\x06\x00\x00\x01\x02\x03\x04"), "hi"...), Hints{}, "", Binary, "snappy: it does not unpack: damaged or incomplete"},
-		{"bare snappy block", s2.EncodeSnappy(nil, []byte("text text text")), Hints{ContentEncoding: "snappy"}, "", Binary, "snappy: no magic bytes"},
+		{
+			"broken snappy",
+			snappied(t, body)[:40],
+			Hints{},
+			"",
+			Binary,
+			"snappy: it does not unpack: damaged or incomplete",
+		},
+		{
+			"snappy with a wrong checksum",
+			append([]byte("\xff\x06\x00\x00sNaPpY\x01\x06\x00\x00\x01\x02\x03\x04"), "hi"...),
+			Hints{},
+			"",
+			Binary,
+			"snappy: it does not unpack: damaged or incomplete",
+		},
+		{
+			"bare snappy block",
+			s2.EncodeSnappy(nil, []byte("text text text")),
+			Hints{ContentEncoding: "snappy"},
+			"",
+			Binary,
+			"snappy: no magic bytes",
+		},
 
-		{"Confluent message, first of its file", confluent(1234, []byte{0}, body), Hints{Type: email}, "Confluent (schema 1234, message 0)", Protobuf, ""},
-		{"Confluent message, another", confluent(1<<31-1, zigzags(2, 1, 300), body), Hints{Type: email}, "Confluent (schema 2147483647, message 1.300)", Protobuf, ""},
-		{"Confluent message of a type that is not known, but said to be protobuf", confluent(7, []byte{0}, body), Hints{ContentType: "application/protobuf; messageType=a.B"}, "Confluent (schema 7, message 0)", Binary, ""},
-		{"Confluent message of nothing", confluent(7, []byte{0}, nil), Hints{ContentType: "application/protobuf"}, "Confluent (schema 7, message 0)", Empty, ""},
-		{"Confluent message of which nothing is said", confluent(7, []byte{0}, body), Hints{}, "", Binary, "Confluent: the prefix fits, but what follows it does not decode"},
+		{
+			"Confluent message, first of its file",
+			confluent(1234, []byte{0}, body),
+			Hints{Type: email},
+			"Confluent (schema 1234, message 0)",
+			Protobuf,
+			"",
+		},
+		{
+			"Confluent message, another",
+			confluent(1<<31-1, zigzags(2, 1, 300), body),
+			Hints{Type: email},
+			"Confluent (schema 2147483647, message 1.300)",
+			Protobuf,
+			"",
+		},
+		{
+			"Confluent message of a type that is not known, but said to be protobuf",
+			confluent(7, []byte{0}, body),
+			Hints{ContentType: "application/protobuf; messageType=a.B"},
+			"Confluent (schema 7, message 0)",
+			Binary,
+			"",
+		},
+		{
+			"Confluent message of nothing",
+			confluent(7, []byte{0}, nil),
+			Hints{ContentType: "application/protobuf"},
+			"Confluent (schema 7, message 0)",
+			Empty,
+			"",
+		},
+		{
+			"Confluent message of which nothing is said",
+			confluent(7, []byte{0}, body),
+			Hints{},
+			"",
+			Binary,
+			"Confluent: the prefix fits, but what follows it does not decode",
+		},
 		{"Confluent JSON", confluent(8, nil, []byte(`{"a":1}`)), Hints{}, "Confluent (schema 8)", JSON, ""},
-		{"base64 of a Confluent message", encodeStd(confluent(7, []byte{0}, body)), Hints{Type: email}, "base64 (standard alphabet, padded) > Confluent (schema 7, message 0)", Protobuf, ""},
+		{
+			"base64 of a Confluent message",
+			encodeStd(confluent(7, []byte{0}, body)),
+			Hints{Type: email},
+			"base64 (standard alphabet, padded) > Confluent (schema 7, message 0)",
+			Protobuf,
+			"",
+		},
 		{"Confluent schema 0", confluent(0, []byte{0}, body), Hints{Type: email}, "", Binary, ""},
-		{"Confluent place of 101 levels", confluent(7, append(zigzags(101), make([]byte, 101)...), body), Hints{Type: email}, "", Binary, ""},
+		{
+			"Confluent place of 101 levels",
+			confluent(7, append(zigzags(101), make([]byte, 101)...), body),
+			Hints{Type: email},
+			"",
+			Binary,
+			"",
+		},
 		{"Confluent place below 0", confluent(7, zigzags(1, -1), body), Hints{Type: email}, "", Binary, ""},
 		{"Confluent prefix that breaks off", confluent(7, zigzags(2, 1), nil), Hints{Type: email}, "", Binary, ""},
 
-		{"CloudEvent of JSON", cloudEvent("application/json", `"data": {"a": 1}`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/json)", JSON, ""},
-		{"CloudEvent without a content type", cloudEvent("", `"data": "just a string"`), Hints{ContentType: ce + "; charset=UTF-8"}, "CloudEvents (type com.example.someevent)", JSON, ""},
-		{"CloudEvent with a byte order mark", append([]byte("\xef\xbb\xbf"), cloudEvent("", `"data": [1]`)...), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent)", JSON, ""},
-		{"CloudEvent of XML", cloudEvent("application/xml", `"data": "<much wow=\"xml\"/>"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/xml)", Text, "text, UTF-8"},
-		{"CloudEvent of protobuf", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+b64+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/protobuf; messageType=" + email + ", data_base64 in the standard alphabet, padded)", Protobuf, ""},
-		{"CloudEvent of protobuf, slashes escaped", cloudEvent("application/protobuf", `"data_base64": "`+strings.ReplaceAll(b64, "/", `\/`)+`"`), Hints{ContentType: ce, Type: email}, "CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)", Protobuf, ""},
-		{"CloudEvent with the type as dataschema", cloudEvent("application/protobuf", `"dataschema": "type.googleapis.com/`+email+`", "data_base64": "`+b64+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)", Protobuf, "protobuf by the data schema of the CloudEvent, 13 of 157 B in 1 field unknown"},
-		{"CloudEvent of gzip", cloudEvent("application/octet-stream", `"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, []byte("text"))))+`"`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip", Text, ""},
-		{"gzip of a CloudEvent", payloadtest.Gzipped(t, cloudEvent("", `"data": {}`)), Hints{ContentType: ce, ContentEncoding: "gzip"}, "gzip > CloudEvents (type com.example.someevent)", JSON, ""},
-		{"CloudEvent of a CloudEvent", cloudEvent(ce, `"data": `+string(cloudEvent("", `"data": 1`))), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, " + ce + ") > CloudEvents (type com.example.someevent)", JSON, ""},
-		{"CloudEvent of short data", cloudEvent("text/plain", `"data_base64": "aGk="`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet, padded)", Text, ""},
-		{"CloudEvent of no bytes", cloudEvent("text/plain", `"data_base64": ""`), Hints{ContentType: ce}, "CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet)", Empty, ""},
-		{"CloudEvent that nothing says", cloudEvent("", `"data": 1`), Hints{ContentType: "application/json"}, "", JSON, ""},
-		{"CloudEvent without data", cloudEvent("", `"x": 1`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it has no data"},
-		{"CloudEvent with both data", cloudEvent("", `"data": 1, "data_base64": "AAAA"`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it has both data and data_base64"},
-		{"CloudEvent with two data", cloudEvent("", `"data": 1, "data": 2`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: a member is in it twice"},
-		{"CloudEvent with an escaped second data", cloudEvent("", `"data": 1, "d\u0061ta": 2`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: a member is in it twice"},
-		{"CloudEvent with data_base64 that is none", cloudEvent("", `"data_base64": "a b"`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: data_base64: byte 0x20 at 1 is not of the alphabet"},
-		{"CloudEvent with data_base64 of another kind", cloudEvent("", `"data_base64": {}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: data_base64 is not a string"},
-		{"CloudEvent of version 0.3", []byte(`{"specversion":"0.3","type":"t","source":"s","id":"i","data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: specversion is not 1.0"},
-		{"CloudEvent without an id", []byte(`{"specversion":"1.0","type":"t","source":"s","data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: id is missing"},
-		{"CloudEvent with a number as id", []byte(`{"specversion":"1.0","type":"t","source":"s","id":1,"data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: id is not a string"},
-		{"CloudEvent with an empty source", []byte(`{"specversion":"1.0","type":"t","source":"","id":"1","data":1}`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: source is empty"},
-		{"CloudEvent that is a list", []byte(`[1]`), Hints{ContentType: ce}, "", JSON, "CloudEvents, named by the content type: it is not a JSON object"},
-		{"CloudEvent that is text", []byte(`hello`), Hints{ContentType: ce}, "", Text, "CloudEvents, named by the content type: first byte is 0x68"},
+		{
+			"CloudEvent of JSON",
+			cloudEvent("application/json", `"data": {"a": 1}`),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, application/json)",
+			JSON,
+			"",
+		},
+		{
+			"CloudEvent without a content type",
+			cloudEvent("", `"data": "just a string"`),
+			Hints{ContentType: ce + "; charset=UTF-8"},
+			"CloudEvents (type com.example.someevent)",
+			JSON,
+			"",
+		},
+		{
+			"CloudEvent with a byte order mark",
+			append([]byte("\xef\xbb\xbf"), cloudEvent("", `"data": [1]`)...),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent)",
+			JSON,
+			"",
+		},
+		{
+			"CloudEvent of XML",
+			cloudEvent("application/xml", `"data": "<much wow=\"xml\"/>"`),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, application/xml)",
+			Text,
+			"text, UTF-8",
+		},
+		{
+			"CloudEvent of protobuf",
+			cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+b64+`"`),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, application/protobuf; messageType=" + email +
+				", data_base64 in the standard alphabet, padded)",
+			Protobuf,
+			"",
+		},
+		{
+			"CloudEvent of protobuf, slashes escaped",
+			cloudEvent("application/protobuf", `"data_base64": "`+strings.ReplaceAll(b64, "/", `\/`)+`"`),
+			Hints{ContentType: ce, Type: email},
+			"CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)",
+			Protobuf,
+			"",
+		},
+		{
+			"CloudEvent with the type as dataschema",
+			cloudEvent(
+				"application/protobuf", `"dataschema": "type.googleapis.com/`+email+`", "data_base64": "`+b64+`"`,
+			),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)",
+			Protobuf,
+			"protobuf by the data schema of the CloudEvent, 13 of 157 B in 1 field unknown",
+		},
+		{
+			"CloudEvent of gzip",
+			cloudEvent(
+				"application/octet-stream",
+				`"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, []byte("text"))))+`"`,
+			),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip",
+			Text,
+			"",
+		},
+		{
+			"gzip of a CloudEvent",
+			payloadtest.Gzipped(t, cloudEvent("", `"data": {}`)),
+			Hints{ContentType: ce, ContentEncoding: "gzip"},
+			"gzip > CloudEvents (type com.example.someevent)",
+			JSON,
+			"",
+		},
+		{
+			"CloudEvent of a CloudEvent",
+			cloudEvent(ce, `"data": `+string(cloudEvent("", `"data": 1`))),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, " + ce + ") > CloudEvents (type com.example.someevent)",
+			JSON,
+			"",
+		},
+		{
+			"CloudEvent of short data",
+			cloudEvent("text/plain", `"data_base64": "aGk="`),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet, padded)",
+			Text,
+			"",
+		},
+		{
+			"CloudEvent of no bytes",
+			cloudEvent("text/plain", `"data_base64": ""`),
+			Hints{ContentType: ce},
+			"CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet)",
+			Empty,
+			"",
+		},
+		{
+			"CloudEvent that nothing says",
+			cloudEvent("", `"data": 1`),
+			Hints{ContentType: "application/json"},
+			"",
+			JSON,
+			"",
+		},
+		{
+			"CloudEvent without data",
+			cloudEvent("", `"x": 1`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: it has no data",
+		},
+		{
+			"CloudEvent with both data",
+			cloudEvent("", `"data": 1, "data_base64": "AAAA"`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: it has both data and data_base64",
+		},
+		{
+			"CloudEvent with two data",
+			cloudEvent("", `"data": 1, "data": 2`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: a member is in it twice",
+		},
+		{
+			"CloudEvent with an escaped second data",
+			cloudEvent("", `"data": 1, "d\u0061ta": 2`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: a member is in it twice",
+		},
+		{
+			"CloudEvent with data_base64 that is none",
+			cloudEvent("", `"data_base64": "a b"`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: data_base64: byte 0x20 at 1 is not of the alphabet",
+		},
+		{
+			"CloudEvent with data_base64 of another kind",
+			cloudEvent("", `"data_base64": {}`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: data_base64 is not a string",
+		},
+		{
+			"CloudEvent of version 0.3",
+			[]byte(`{"specversion":"0.3","type":"t","source":"s","id":"i","data":1}`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: specversion is not 1.0",
+		},
+		{
+			"CloudEvent without an id",
+			[]byte(`{"specversion":"1.0","type":"t","source":"s","data":1}`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: id is missing",
+		},
+		{
+			"CloudEvent with a number as id",
+			[]byte(`{"specversion":"1.0","type":"t","source":"s","id":1,"data":1}`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: id is not a string",
+		},
+		{
+			"CloudEvent with an empty source",
+			[]byte(`{"specversion":"1.0","type":"t","source":"","id":"1","data":1}`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: source is empty",
+		},
+		{
+			"CloudEvent that is a list",
+			[]byte(`[1]`),
+			Hints{ContentType: ce},
+			"",
+			JSON,
+			"CloudEvents, named by the content type: it is not a JSON object",
+		},
+		{
+			"CloudEvent that is text",
+			[]byte(`hello`),
+			Hints{ContentType: ce},
+			"",
+			Text,
+			"CloudEvents, named by the content type: first byte is 0x68",
+		},
 
-		{"MassTransit", []byte(massTransitBody), Hints{ContentType: mt}, "MassTransit (type Company.Project.CreateUser)", JSON, "MassTransit, type Company.Project.CreateUser"},
-		{"MassTransit that nothing says", []byte(massTransitBody), Hints{ContentType: "application/json"}, "", JSON, ""},
-		{"MassTransit without a message", []byte(`{"messageType":["urn:message:A:B"]}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: message is missing"},
-		{"MassTransit with text as message", []byte(`{"messageType":["urn:message:A:B"],"message":"m"}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: message is not an object"},
-		{"MassTransit with one type as text", []byte(`{"messageType":"urn:message:A:B","message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType is not a list"},
-		{"MassTransit without types", []byte(`{"messageType":[],"message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType is empty"},
-		{"MassTransit with other types", []byte(`{"messageType":["A.B"],"message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType holds something else than urn:message:..."},
-		{"MassTransit with a number as type", []byte(`{"messageType":["urn:message:A:B",1],"message":{}}`), Hints{ContentType: mt}, "", JSON, "MassTransit, named by the content type: messageType holds something else than urn:message:..."},
+		{
+			"MassTransit",
+			[]byte(massTransitBody),
+			Hints{ContentType: mt},
+			"MassTransit (type Company.Project.CreateUser)",
+			JSON,
+			"MassTransit, type Company.Project.CreateUser",
+		},
+		{
+			"MassTransit that nothing says",
+			[]byte(massTransitBody),
+			Hints{ContentType: "application/json"},
+			"",
+			JSON,
+			"",
+		},
+		{
+			"MassTransit without a message",
+			[]byte(`{"messageType":["urn:message:A:B"]}`),
+			Hints{ContentType: mt},
+			"",
+			JSON,
+			"MassTransit, named by the content type: message is missing",
+		},
+		{
+			"MassTransit with text as message",
+			[]byte(`{"messageType":["urn:message:A:B"],"message":"m"}`),
+			Hints{ContentType: mt},
+			"",
+			JSON,
+			"MassTransit, named by the content type: message is not an object",
+		},
+		{
+			"MassTransit with one type as text",
+			[]byte(`{"messageType":"urn:message:A:B","message":{}}`),
+			Hints{ContentType: mt},
+			"",
+			JSON,
+			"MassTransit, named by the content type: messageType is not a list",
+		},
+		{
+			"MassTransit without types",
+			[]byte(`{"messageType":[],"message":{}}`),
+			Hints{ContentType: mt},
+			"",
+			JSON,
+			"MassTransit, named by the content type: messageType is empty",
+		},
+		{
+			"MassTransit with other types",
+			[]byte(`{"messageType":["A.B"],"message":{}}`),
+			Hints{ContentType: mt},
+			"",
+			JSON,
+			"MassTransit, named by the content type: messageType holds something else than urn:message:...",
+		},
+		{
+			"MassTransit with a number as type",
+			[]byte(`{"messageType":["urn:message:A:B",1],"message":{}}`),
+			Hints{ContentType: mt},
+			"",
+			JSON,
+			"MassTransit, named by the content type: messageType holds something else than urn:message:...",
+		},
 
-		{"EasyNetQ error", []byte(easyNetQBody), Hints{ContentType: "application/json", Type: easyNetQType}, "EasyNetQ error (type Acme.Orders.Placed)", JSON, "JSON, as the content type says"},
-		{"EasyNetQ error of base64 of a message", easyNetQOf(b64, "application/protobuf", email+", Acme"), Hints{Type: easyNetQType}, "EasyNetQ error (type " + email + ") > base64 (standard alphabet, padded)", Protobuf, ""},
-		{"EasyNetQ error of text", easyNetQOf("hello there", "text/plain", ""), Hints{Type: easyNetQType}, "EasyNetQ error", Text, ""},
-		{"EasyNetQ error of an error", easyNetQOf(easyNetQBody, "application/json", easyNetQType), Hints{Type: easyNetQType}, "EasyNetQ error (type EasyNetQ.SystemMessages.Error) > EasyNetQ error (type Acme.Orders.Placed)", JSON, ""},
-		{"EasyNetQ message", []byte(`{"OrderId":7}`), Hints{Type: "Acme.Orders.Placed, Acme.Contracts"}, "", JSON, "protobuf: Acme.Orders.Placed (the type property) is not registered"},
-		{"EasyNetQ error without properties", []byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"m","DateTime":"d"}`), Hints{Type: easyNetQType}, "", JSON, "EasyNetQ error, named by the type property: BasicProperties is missing"},
-		{"EasyNetQ error with an object as message", []byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":{},"DateTime":"d","BasicProperties":{}}`), Hints{Type: easyNetQType}, "", JSON, "EasyNetQ error, named by the type property: Message is not a string"},
+		{
+			"EasyNetQ error",
+			[]byte(easyNetQBody),
+			Hints{ContentType: "application/json", Type: easyNetQType},
+			"EasyNetQ error (type Acme.Orders.Placed)",
+			JSON,
+			"JSON, as the content type says",
+		},
+		{
+			"EasyNetQ error of base64 of a message",
+			easyNetQOf(b64, "application/protobuf", email+", Acme"),
+			Hints{Type: easyNetQType},
+			"EasyNetQ error (type " + email + ") > base64 (standard alphabet, padded)",
+			Protobuf,
+			"",
+		},
+		{
+			"EasyNetQ error of text",
+			easyNetQOf("hello there", "text/plain", ""),
+			Hints{Type: easyNetQType},
+			"EasyNetQ error",
+			Text,
+			"",
+		},
+		{
+			"EasyNetQ error of an error",
+			easyNetQOf(easyNetQBody, "application/json", easyNetQType),
+			Hints{Type: easyNetQType},
+			"EasyNetQ error (type EasyNetQ.SystemMessages.Error) > EasyNetQ error (type Acme.Orders.Placed)",
+			JSON,
+			"",
+		},
+		{
+			"EasyNetQ message",
+			[]byte(`{"OrderId":7}`),
+			Hints{Type: "Acme.Orders.Placed, Acme.Contracts"},
+			"",
+			JSON,
+			"protobuf: Acme.Orders.Placed (the type property) is not registered",
+		},
+		{
+			"EasyNetQ error without properties",
+			[]byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"m","DateTime":"d"}`),
+			Hints{Type: easyNetQType},
+			"",
+			JSON,
+			"EasyNetQ error, named by the type property: BasicProperties is missing",
+		},
+		{
+			"EasyNetQ error with an object as message",
+			[]byte(
+				`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":{},"DateTime":"d","BasicProperties":{}}`,
+			),
+			Hints{Type: easyNetQType},
+			"",
+			JSON,
+			"EasyNetQ error, named by the type property: Message is not a string",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -235,14 +642,16 @@ func rewrapped(t *testing.T, l Layer, outer []byte) []byte {
 		}
 		return out
 	}
-	if !bytes.HasPrefix(outer, l.Before) || !bytes.HasSuffix(outer, l.After) || len(outer) < len(l.Before)+len(l.After) {
+	if !bytes.HasPrefix(outer, l.Before) || !bytes.HasSuffix(outer, l.After) ||
+		len(outer) < len(l.Before)+len(l.After) {
 		t.Fatalf("%q is not around it", l.Before)
 	}
 	data := outer[len(l.Before) : len(outer)-len(l.After)]
 	unescaped := data
 	if l.Quoted {
 		var s string
-		if json.Unmarshal([]byte(`"`+string(data)+`"`), &s) != nil || l.Before[len(l.Before)-1] != '"' || l.After[0] != '"' {
+		if json.Unmarshal([]byte(`"`+string(data)+`"`), &s) != nil || l.Before[len(l.Before)-1] != '"' ||
+			l.After[0] != '"' {
 			t.Fatalf("%q is not a string", data)
 		}
 		unescaped = []byte(s)
@@ -300,7 +709,13 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 		{"standard", plain, Base64{}, "", ""},
 		{"URL", base64.URLEncoding.EncodeToString(body), Base64{URL: true}, "", ""},
 		{"not padded", base64.RawStdEncoding.EncodeToString(append(body, 1)), Base64{NoPadding: true}, "", ""},
-		{"URL, not padded", base64.RawURLEncoding.EncodeToString(append(body, 1)), Base64{URL: true, NoPadding: true}, "", ""},
+		{
+			"URL, not padded",
+			base64.RawURLEncoding.EncodeToString(append(body, 1)),
+			Base64{URL: true, NoPadding: true},
+			"",
+			"",
+		},
 		{"MIME", lines(plain, 76, "\r\n") + "\r\n", Base64{Line: 76, Break: "\r\n"}, "", "\r\n"},
 		{"PEM", "\n" + lines(plain, 64, "\n") + "\n", Base64{Line: 64, Break: "\n"}, "\n", "\n"},
 		{"old Macintosh", lines(plain, 64, "\r"), Base64{Line: 64, Break: "\r"}, "", ""},
@@ -321,7 +736,9 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 			}
 		})
 	}
-	if doc := decode([]byte("QUJD\nREVGR0hJSktMTU5P\nUFFSU1Q="), Hints{ContentEncoding: "base64"}); layers(doc) != "base64 (standard alphabet, in uneven lines, padded)" {
+	if doc := decode(
+		[]byte("QUJD\nREVGR0hJSktMTU5P\nUFFSU1Q="), Hints{ContentEncoding: "base64"},
+	); layers(doc) != "base64 (standard alphabet, in uneven lines, padded)" {
 		t.Error(layers(doc))
 	}
 }
@@ -329,18 +746,23 @@ func TestBase64KeepsHowItIsWritten(t *testing.T) {
 func TestAnEnvelopeNamesTheType(t *testing.T) {
 	t.Parallel()
 	doc := decode([]byte(massTransitBody), Hints{ContentType: mt})
-	if v, ok := doc.field("username"); doc.Named != "Company.Project.CreateUser" || v != "frankdrebin" || !ok || doc.Problem != "" {
+	if v, ok := doc.field(
+		"username",
+	); doc.Named != "Company.Project.CreateUser" || v != "frankdrebin" || !ok || doc.Problem != "" {
 		t.Errorf("named %q, problem %q, user %q", doc.Named, doc.Problem, v)
 	}
 	doc = decode([]byte(easyNetQBody), Hints{Type: easyNetQType})
 	if v, _ := doc.field("Sku"); doc.Named != "Acme.Orders.Placed" || v != `a\b` || doc.Problem != "" {
 		t.Errorf("named %q, problem %q, sku %q", doc.Named, doc.Problem, v)
 	}
-	if want := "EasyNetQ wrote: System.AggregateException: One or more errors occurred. (no price)"; len(doc.Notes) != 1 || doc.Notes[0] != want {
+	if want := "EasyNetQ wrote: System.AggregateException: One or more errors occurred. (no price)"; len(
+		doc.Notes,
+	) != 1 || doc.Notes[0] != want {
 		t.Errorf("notes %q", doc.Notes)
 	}
 	doc = decode(cloudEvent("application/protobuf", `"data_base64": "CAE="`), Hints{ContentType: ce})
-	if doc.Named != "com.example.someevent" || doc.Problem != "com.example.someevent (the type of the CloudEvent) is not registered" {
+	if doc.Named != "com.example.someevent" ||
+		doc.Problem != "com.example.someevent (the type of the CloudEvent) is not registered" {
 		t.Errorf("named %q, problem %q", doc.Named, doc.Problem)
 	}
 }

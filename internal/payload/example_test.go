@@ -23,11 +23,16 @@ message WebhookDelivery {
 
 func ExampleDecoder_Decode() {
 	types := descriptor.NewRegistry()
-	if _, err := types.AddSource("hooks", fstest.MapFS{"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)}}); err != nil {
+	if _, err := types.AddSource("hooks", fstest.MapFS{
+		"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)},
+	}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	d := &payload.Decoder{Types: types, Bindings: []payload.Binding{{Queue: "webhook-*", Type: "acme.hooks.v1.WebhookDelivery"}}}
+	d := &payload.Decoder{
+		Types:    types,
+		Bindings: []payload.Binding{{Queue: "webhook-*", Type: "acme.hooks.v1.WebhookDelivery"}},
+	}
 	body := base64.StdEncoding.EncodeToString([]byte("\x0a\x11https://a.example\x10\xd5\xf8\x02"))
 
 	doc := d.Decode([]byte(body), payload.Hints{Queue: "webhook-queue"}, budget.NewBudget())
@@ -78,7 +83,9 @@ func ExampleDecoder_Decode_mask() {
 
 func ExampleDecoder_Edit() {
 	types := descriptor.NewRegistry()
-	if _, err := types.AddSource("hooks", fstest.MapFS{"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)}}); err != nil {
+	if _, err := types.AddSource("hooks", fstest.MapFS{
+		"acme/hooks/v1/hooks.proto": {Data: []byte(webhook)},
+	}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -112,7 +119,9 @@ func ExampleDecoder_Edit() {
 }
 
 func ExampleDocument_Value() {
-	doc := new(payload.Decoder).Decode([]byte(`{"to":{"address":"dana@example.com"},"items":[{"sku":"A-1"}]}`), payload.Hints{}, nil)
+	doc := new(payload.Decoder).Decode(
+		[]byte(`{"to":{"address":"dana@example.com"},"items":[{"sku":"A-1"}]}`), payload.Hints{}, nil,
+	)
 	address, _, ok := doc.Value("to.address")
 	fmt.Println(address, ok)
 	for _, path := range []string{"items.[0].sku", "items.sku"} {

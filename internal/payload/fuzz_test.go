@@ -74,7 +74,9 @@ func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 
 func FuzzDecode(f *testing.F) {
 	seed := func(b []byte) {
-		for _, typ := range []string{"", email, "Kinds", "acme.odd.Order", "Cart", "google.protobuf.Any", "google.protobuf.Struct"} {
+		for _, typ := range []string{
+			"", email, "Kinds", "acme.odd.Order", "Cart", "google.protobuf.Any", "google.protobuf.Struct",
+		} {
 			f.Add(b, "application/protobuf", "", typ)
 		}
 	}
@@ -91,7 +93,10 @@ func FuzzDecode(f *testing.F) {
 	seed(zstded(f, sample(f)))
 	seed(snappied(f, sample(f)))
 	seed(confluent(7, []byte{4, 2, 0}, sample(f)))
-	f.Add(cloudEvent("application/protobuf", `"data_base64":"`+string(encodeStd(sample(f)))+`"`), "application/cloudevents+json", "", "")
+	f.Add(
+		cloudEvent("application/protobuf", `"data_base64":"`+string(encodeStd(sample(f)))+`"`),
+		"application/cloudevents+json", "", "",
+	)
 	f.Add([]byte(massTransitBody), "application/vnd.masstransit+json", "", "")
 	f.Add([]byte(easyNetQBody), "application/json", "", easyNetQType)
 	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
@@ -136,8 +141,14 @@ func FuzzPeel(f *testing.F) {
 	f.Add(confluent(7, []byte{1, 0x80, 0xff}, nil), "", "application/protobuf", "")
 	f.Add(cloudEvent("application/json", `"data":{"a":"4111111111111111"}`), "", "application/cloudevents+json", "")
 	f.Add(cloudEvent("text/xml", `"data":"<a>\u0000\/</a>"`), "", "application/cloudevents+json", "")
-	f.Add(cloudEvent("application/protobuf", `"data_base64":"`+string(encodeStd(sample(f)))+`"`), "", "application/cloudevents+json", "")
-	f.Add(cloudEvent("application/cloudevents+json", `"data":`+string(cloudEvent("", `"data_base64":"AAAA\r"`))), "", "application/cloudevents+json", "")
+	f.Add(
+		cloudEvent("application/protobuf", `"data_base64":"`+string(encodeStd(sample(f)))+`"`), "",
+		"application/cloudevents+json", "",
+	)
+	f.Add(
+		cloudEvent("application/cloudevents+json", `"data":`+string(cloudEvent("", `"data_base64":"AAAA\r"`))), "",
+		"application/cloudevents+json", "",
+	)
 	f.Add([]byte(massTransitBody), "", "application/vnd.masstransit+json", "")
 	f.Add([]byte(easyNetQBody), "", "application/json", easyNetQType)
 	f.Fuzz(func(t *testing.T, body []byte, contentEncoding, contentType, typ string) {
@@ -145,7 +156,9 @@ func FuzzPeel(f *testing.F) {
 		if int64(len(body)) > b.Bytes {
 			return
 		}
-		r := (&Decoder{Types: schemas(), Mask: pattern}).reading(&Document{Body: body}, Hints{ContentEncoding: contentEncoding, ContentType: contentType, Type: typ}, b)
+		r := (&Decoder{Types: schemas(), Mask: pattern}).reading(&Document{Body: body}, Hints{
+			ContentEncoding: contentEncoding, ContentType: contentType, Type: typ,
+		}, b)
 		r.peel()
 		checkWithin(t, b)
 		total := 0
@@ -160,7 +173,8 @@ func FuzzPeel(f *testing.F) {
 		}
 		outer := len(body)
 		for _, l := range r.doc.Layers {
-			if len(l.Before)+len(l.After) > outer || l.Before == nil && l.After != nil || l.Quoted && (l.Before == nil || l.After == nil) {
+			if len(l.Before)+len(l.After) > outer || l.Before == nil && l.After != nil ||
+				l.Quoted && (l.Before == nil || l.After == nil) {
 				t.Errorf("layer %+v of %d bytes", l, outer)
 			}
 			outer = l.Bytes
@@ -179,7 +193,13 @@ func FuzzPeel(f *testing.F) {
 func FuzzScan(f *testing.F) {
 	f.Add(sample(f), true)
 	f.Add([]byte{0x52, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'}, true)
-	f.Add(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`), false)
+	f.Add(
+		encode(
+			f, "acme.odd.Order",
+			`{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`,
+		),
+		false,
+	)
 	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...), false)
 	f.Fuzz(func(t *testing.T, body []byte, kinds bool) {
 		name := "acme.odd.Order"
@@ -207,7 +227,11 @@ func FuzzScanCost(f *testing.F) {
 	seed([]byte{0x52, 0x01, 'x'})
 	seed([]byte{0xa0, 0x06, 0x01})
 	seed(payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, 100)))
-	seed(payloadtest.LengthPrefixed(23, payloadtest.LengthPrefixed(25, payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, []byte{0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01})))))
+	seed(payloadtest.LengthPrefixed(
+		23, payloadtest.LengthPrefixed(25, payloadtest.LengthPrefixed(5, payloadtest.LengthPrefixed(1, []byte{
+			0x0a, 0x01, 'k', 0x12, 0x02, 0x20, 0x01,
+		}))),
+	))
 	seed(payloadtest.LengthPrefixed(14, append(payloadtest.LengthPrefixed(1, []byte("t/acme.notify.v1.Kinds")), payloadtest.LengthPrefixed(2, []byte{0x18, 1, 0xba, 0x01, 0x00})...)))
 	seed(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 60))
 	seed(append([]byte{0x18, 1}, payloadtest.LengthPrefixed(900, make([]byte, 1200))...)) // unknown bytes
@@ -239,7 +263,10 @@ func FuzzScanCost(f *testing.F) {
 		}
 		limit := s.Memory
 		if used := least(limit, decode); used > limit {
-			t.Errorf("%s of %d bytes: decoding allocates %d bytes, %d were counted", def.Desc.FullName(), len(body), used, s.Memory)
+			t.Errorf(
+				"%s of %d bytes: decoding allocates %d bytes, %d were counted", def.Desc.FullName(), len(body), used,
+				s.Memory,
+			)
 		}
 		if err != nil {
 			return
@@ -249,7 +276,10 @@ func FuzzScanCost(f *testing.F) {
 			decode()
 			protojson.MarshalOptions{Resolver: def.Types, AllowPartial: true}.Marshal(m)
 		}); used > limit {
-			t.Errorf("%s of %d bytes: decoding and JSON allocate %d bytes, %d were counted", def.Desc.FullName(), len(body), used, limit)
+			t.Errorf(
+				"%s of %d bytes: decoding and JSON allocate %d bytes, %d were counted", def.Desc.FullName(), len(body),
+				used, limit,
+			)
 		}
 	})
 }
@@ -263,7 +293,10 @@ func FuzzWireView(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0x12, 0x00}, maxNodes+5))
 	f.Add(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 110))
 	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...))
-	f.Add([]byte{0x80, 0x80, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x0d, 0xff, 0xff, 0xff, 0x7f, 0x11, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f})
+	f.Add([]byte{
+		0x80, 0x80, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x0d, 0xff, 0xff, 0xff, 0x7f,
+		0x11, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f,
+	})
 	f.Add([]byte("\x0a\x10\x34111111111111111"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, mask := range []*Mask{nil, pattern} {
@@ -285,7 +318,10 @@ func FuzzWireView(f *testing.F) {
 				at = n.Ranges[0].To
 				num, typ, size := protowire.ConsumeField(doc.Body[n.Ranges[0].From:at])
 				if int32(num) != n.Number || wireName(typ) != n.Type || size != at-n.Ranges[0].From {
-					t.Fatalf("%v is shown as field %d, %s; on the wire are %d, %s in %d bytes", n.Ranges, n.Number, n.Type, num, wireName(typ), size)
+					t.Fatalf(
+						"%v is shown as field %d, %s; on the wire are %d, %s in %d bytes", n.Ranges, n.Number, n.Type,
+						num, wireName(typ), size,
+					)
 				}
 				checkNesting(t, n, 1)
 			}

@@ -44,7 +44,10 @@ func (d *Document) HexdumpAt(start, limit int) Hex {
 	var h Hex
 	switch {
 	case start > 0:
-		h.Note = fmt.Sprintf("%s from byte %s on, of %s", deadletter.Bytes(len(b)-start), deadletter.Count(start), deadletter.Bytes(len(d.Body)))
+		h.Note = fmt.Sprintf(
+			"%s from byte %s on, of %s", deadletter.Bytes(len(b)-start), deadletter.Count(start),
+			deadletter.Bytes(len(d.Body)),
+		)
 	case len(b) < len(d.Body):
 		h.Note = "the first " + deadletter.Bytes(len(b)) + " of " + deadletter.Bytes(len(d.Body))
 	}
@@ -73,7 +76,12 @@ func (d *Document) HexdumpAt(start, limit int) Hex {
 				}
 			}
 		}
-		h.Rows = append(h.Rows, HexRow{Offset: fmt.Sprintf("%0*x", width, from), Hex: hex.String(), ASCII: ascii.String(), From: from})
+		h.Rows = append(h.Rows, HexRow{
+			Offset: fmt.Sprintf("%0*x", width, from),
+			Hex:    hex.String(),
+			ASCII:  ascii.String(),
+			From:   from,
+		})
 	}
 	return h
 }

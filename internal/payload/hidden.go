@@ -15,7 +15,9 @@ import (
 // view. It also reports whether there are any such bytes. It reads the wire format and not the
 // decoded message, because every occurrence of a field counts, even one that a later occurrence
 // overrides.
-func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit int, hide func(from, to int)), exist bool) {
+func hiddenFields(
+	body []byte, def *descriptor.Type, at spot,
+) (hidden func(limit int, hide func(from, to int)), exist bool) {
 	if at.hidesNothing() {
 		return nil, false
 	}
@@ -34,11 +36,13 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot) (hidden func(limit
 }
 
 type hiding struct {
-	types  *descriptor.Resolver
-	whole  int // capacity of the slice of the whole body, as in Scan
-	limit  int
-	hide   func(from, to int)
-	merged bool // a singular message field occurs more than once, and the decoder merges the occurrences; a type URL may then be separated from its content
+	types *descriptor.Resolver
+	whole int // capacity of the slice of the whole body, as in Scan
+	limit int
+	hide  func(from, to int)
+	// a singular message field occurs more than once, and the decoder merges the occurrences; a
+	// type URL may then be separated from its content
+	merged bool
 }
 
 func (w *hiding) hideAll(b []byte) {
@@ -146,11 +150,16 @@ func (w *hiding) readAny(urls, contents [][]byte, md protoreflect.MessageDescrip
 
 // canDecode reports whether the tree can decode the content of an Any.
 func (w *hiding) canDecode(content []byte, md protoreflect.MessageDescriptor) bool {
-	s := &descriptor.Scan{Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64}, Types: w.types}
+	s := &descriptor.Scan{
+		Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64},
+		Types:  w.types,
+	}
 	return s.Run(content, md) == nil
 }
 
-func (w *hiding) field(v []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, at spot, depth int) {
+func (w *hiding) field(
+	v []byte, fd protoreflect.FieldDescriptor, num protowire.Number, typ protowire.Type, at spot, depth int,
+) {
 	p := v
 	if typ == protowire.BytesType {
 		p, _ = protowire.ConsumeBytes(v)
@@ -265,7 +274,8 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 // field "seconds".
 func isUnwrapped(fd protoreflect.FieldDescriptor) bool {
 	md := fd.ContainingMessage()
-	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" && hasSpecialForm(md)
+	return !fd.IsExtension() && descriptor.IsGoogle(md.FullName()) && md.FullName() != "google.protobuf.Any" &&
+		hasSpecialForm(md)
 }
 
 // formatted returns the text of a Timestamp or Duration.

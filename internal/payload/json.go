@@ -12,7 +12,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const maxJSON = 2 << 20 // maximum number of bytes of indented JSON in a document; the body itself can always be downloaded
+// maximum number of bytes of indented JSON in a document; the body itself can always be downloaded
+const maxJSON = 2 << 20
 
 // looksLikeJSON reports whether b is a JSON object or array. If the parameter "scalars" is true, a
 // single value counts too. If b is not JSON, looksLikeJSON returns the reason. A byte order mark is
@@ -76,11 +77,16 @@ func (r *reading) readJSON() {
 		return
 	}
 	doc.hidden = func(limit int, hide func(from, to int)) {
-		p := &jsonPrinter{jsonReader: jsonReader{src: src}, root: root.withOwnCache(), discard: true, hide: func(from, to int) {
-			if from+base < limit {
-				hide(from+base, to+base)
-			}
-		}}
+		p := &jsonPrinter{
+			jsonReader: jsonReader{src: src},
+			root:       root.withOwnCache(),
+			discard:    true,
+			hide: func(from, to int) {
+				if from+base < limit {
+					hide(from+base, to+base)
+				}
+			},
+		}
 		p.print()
 	}
 }

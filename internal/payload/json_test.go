@@ -36,13 +36,16 @@ func TestJSONBodies(t *testing.T) {
 		t.Errorf("summary %s", got)
 	}
 	for body, want := range map[string]Kind{
-		"\xef\xbb\xbf{}": JSON, "[1]": JSON, " [ ] ": JSON, "12": Text, `"x"`: Text, "{": Text, "{}x": Text, "null": Text,
+		"\xef\xbb\xbf{}": JSON, "[1]": JSON, " [ ] ": JSON, "12": Text, `"x"`: Text, "{": Text, "{}x": Text,
+		"null": Text,
 	} {
 		if got := decode([]byte(body), Hints{}).Kind; got != want {
 			t.Errorf("%q is %s, want %s", body, got, want)
 		}
 	}
-	if got := decode([]byte("12"), Hints{ContentType: "application/json"}); got.Kind != JSON || got.JSON != "12" || got.Fields[0].Value != "12" {
+	if got := decode(
+		[]byte("12"), Hints{ContentType: "application/json"},
+	); got.Kind != JSON || got.JSON != "12" || got.Fields[0].Value != "12" {
 		t.Errorf("lone value: %+v", got)
 	}
 }

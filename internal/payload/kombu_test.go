@@ -42,7 +42,14 @@ func TestKombuCompresses(t *testing.T) {
 		{"bzip2", "application/x-bz2", kombuBz2, "bzip2"},
 		{"gzip of another client", "gzip", hex.EncodeToString(payloadtest.Gzipped(t, []byte(task))), "gzip"},
 	} {
-		l := deadletter.Letter{Body: unhex(t, c.body), Properties: deadletter.Properties{ContentType: "application/json", ContentEncoding: "utf-8", Headers: deadletter.Table{"compression": c.header}}}
+		l := deadletter.Letter{
+			Body: unhex(t, c.body),
+			Properties: deadletter.Properties{
+				ContentType:     "application/json",
+				ContentEncoding: "utf-8",
+				Headers:         deadletter.Table{"compression": c.header},
+			},
+		}
 		doc := (&Decoder{}).Letter(&l)
 		if doc.Kind != JSON || string(doc.Body) != task || len(doc.Layers) != 1 || doc.Layers[0].Name != c.layers {
 			t.Errorf("%s: %s of %+v, %v", c.name, doc.Kind, doc.Layers, doc.Steps)
@@ -59,7 +66,8 @@ func TestKombuCompresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Body = edited.Body
-		if again := (&Decoder{}).Letter(&l); !strings.Contains(string(again.Body), "18") || len(again.Layers) != 1 || again.Layers[0].Name != c.layers || again.Layers[0].Bare {
+		if again := (&Decoder{}).Letter(&l); !strings.Contains(string(again.Body), "18") || len(again.Layers) != 1 ||
+			again.Layers[0].Name != c.layers || again.Layers[0].Bare {
 			t.Errorf("%s: edited it is %q of %+v", c.name, again.Body, again.Layers)
 		}
 	}
@@ -75,7 +83,8 @@ func TestKombuCompressionsThatStay(t *testing.T) {
 		{"application/zstd", "00ff00ff", "zstd: no magic bytes"},
 	} {
 		doc := (&Decoder{}).Decode(unhex(t, c.body), Hints{Compression: c.header}, nil)
-		if text := stepsText(doc); doc.Kind != Binary || !strings.Contains(text, c.why) || strings.Contains(text, "\u202e") {
+		if text := stepsText(doc); doc.Kind != Binary || !strings.Contains(text, c.why) ||
+			strings.Contains(text, "\u202e") {
 			t.Errorf("%q: %s\n%s", c.header, doc.Kind, text)
 		}
 	}
@@ -91,7 +100,8 @@ func TestBzip2BombsAreCapped(t *testing.T) {
 	}
 	checkWithin(t, b)
 	tiny := bytes.Repeat(unhex(t, bz2Tiny), maxBzip2/(len(bz2Tiny)/2)+1)
-	if doc := (&Decoder{}).Decode(tiny, Hints{Compression: "bzip2"}, nil); len(doc.Layers) > 0 || !strings.Contains(stepsText(doc), "more than 1 MiB of bzip2 are not unpacked") {
+	if doc := (&Decoder{}).Decode(tiny, Hints{Compression: "bzip2"}, nil); len(doc.Layers) > 0 ||
+		!strings.Contains(stepsText(doc), "more than 1 MiB of bzip2 are not unpacked") {
 		t.Errorf("%s", stepsText(doc))
 	}
 	b = budget.NewBudget()

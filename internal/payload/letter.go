@@ -35,7 +35,8 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *
 	was := d.decodeReceived(l)
 	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
-	doc.Masked = doc.Masked || d.BytesMasked(was) // the received bytes may contain masked values that the edit has removed
+	// the received bytes may contain masked values that the edit has removed
+	doc.Masked = doc.Masked || d.BytesMasked(was)
 	return doc
 }
 
@@ -69,7 +70,15 @@ func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
 
 func hintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
-	h := Hints{ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Type: p.Type, Queue: l.Origin.Queue, Key: l.Origin.RoutingKey, Picked: l.Picked, Crashed: l.Undecodable()}
+	h := Hints{
+		ContentType:     p.ContentType,
+		ContentEncoding: p.ContentEncoding,
+		Type:            p.Type,
+		Queue:           l.Origin.Queue,
+		Key:             l.Origin.RoutingKey,
+		Picked:          l.Picked,
+		Crashed:         l.Undecodable(),
+	}
 	h.Compression, _ = p.Headers[kombuHeader].(string)
 	if h.Picked == "" {
 		h.Picked = l.GroupPick
@@ -102,5 +111,11 @@ func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadl
 		clean = deadletter.Resent
 	}
 	properties, _ = clean(properties)
-	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: properties, Body: e.Body, Changes: strings.Join(e.Changed, "; ")}, nil
+	return deadletter.Revision{
+		Letter:     l.ID,
+		Number:     l.Revision + 1,
+		Properties: properties,
+		Body:       e.Body,
+		Changes:    strings.Join(e.Changed, "; "),
+	}, nil
 }

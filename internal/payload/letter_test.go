@@ -36,7 +36,10 @@ func TestABodyIsBoundedByWhatCanBePublished(t *testing.T) {
 func TestALetterIsReadAsItIsSent(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
-	l := deadletter.Letter{Body: []byte(`{"card":"4111","n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}}
+	l := deadletter.Letter{
+		Body:       []byte(`{"card":"4111","n":1}`),
+		Properties: deadletter.Properties{ContentType: "application/json"},
+	}
 	if doc := d.Letter(&l); !doc.Masked || strings.Contains(doc.JSON, "4111") {
 		t.Errorf("%s", doc.JSON)
 	}
@@ -59,14 +62,27 @@ func TestALetterIsReadAsItIsSent(t *testing.T) {
 func TestALetterIsRevisedByAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
-	l := deadletter.Letter{ID: "x", Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json", Expiration: "5000", Headers: deadletter.Table{"CC": "q", "a": "b"}}}
+	l := deadletter.Letter{
+		ID:   "x",
+		Body: []byte(`{"n":1}`),
+		Properties: deadletter.Properties{
+			ContentType: "application/json",
+			Expiration:  "5000",
+			Headers:     deadletter.Table{"CC": "q", "a": "b"},
+		},
+	}
 	r, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":2}]`), true)
-	if err != nil || string(r.Body) != `{"n":2}` || r.Number != 1 || r.Changes != "n" || r.Properties.Expiration != "" || len(r.Properties.Headers) != 1 {
+	if err != nil || string(r.Body) != `{"n":2}` || r.Number != 1 || r.Changes != "n" ||
+		r.Properties.Expiration != "" || len(
+		r.Properties.Headers,
+	) != 1 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	r.Properties.Expiration = "9000" // a person has set this
 	l.Revision, l.Revised = 1, &r
-	if again, err := d.Revise(&l, []byte(`[{"op":"replace","path":"/n","value":3}]`), true); err != nil || again.Number != 2 || again.Properties.Expiration != "9000" {
+	if again, err := d.Revise(
+		&l, []byte(`[{"op":"replace","path":"/n","value":3}]`), true,
+	); err != nil || again.Number != 2 || again.Properties.Expiration != "9000" {
 		t.Errorf("%+v %v", again, err)
 	}
 	for patch, want := range map[string]string{
@@ -87,7 +103,8 @@ func TestReadingWithoutJSON(t *testing.T) {
 	body := encode(t, email, `{"requestId": "r", "to": {"address": "dana@example.com"}}`)
 	with := (&Decoder{Types: schemas(), Mask: pattern}).Decode(body, Hints{Type: email}, nil)
 	without := (&Decoder{Types: schemas(), Mask: pattern, NoJSON: true}).Decode(body, Hints{Type: email}, nil)
-	if with.JSON == "" || without.JSON != "" || !without.Masked || without.Type != email || Summary(with, "") != Summary(without, "") || Words(with) != Words(without) {
+	if with.JSON == "" || without.JSON != "" || !without.Masked || without.Type != email ||
+		Summary(with, "") != Summary(without, "") || Words(with) != Words(without) {
 		t.Errorf("with %+v\nwithout %+v", with, without)
 	}
 }
@@ -97,7 +114,10 @@ func TestReadingWithoutJSON(t *testing.T) {
 func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: Masks{JSON: []deadletter.FieldPath{{"card"}}}.Body()}
-	l := deadletter.Letter{Body: []byte(`{"card":"4111","n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}}
+	l := deadletter.Letter{
+		Body:       []byte(`{"card":"4111","n":1}`),
+		Properties: deadletter.Properties{ContentType: "application/json"},
+	}
 	patch := []byte(`[{"op":"replace","path":"/n","value":2}]`)
 	if _, err := d.Revise(&l, patch, false); err == nil || !strings.Contains(err.Error(), "right to reveal") {
 		t.Error(err)
@@ -116,7 +136,11 @@ func TestAMaskedLetterIsRevisedByWhoMayReveal(t *testing.T) {
 func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
-	l := deadletter.Letter{Body: []byte(`{"n":1}`), Properties: deadletter.Properties{ContentType: "application/json"}, Crashes: deadletter.MaxCrashes}
+	l := deadletter.Letter{
+		Body:       []byte(`{"n":1}`),
+		Properties: deadletter.Properties{ContentType: "application/json"},
+		Crashes:    deadletter.MaxCrashes,
+	}
 	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), hintsOf(&l)
 	_, revised := d.Revise(&l, patch, true)
 	_, patched := d.Patch(l.Body, h, patch, nil)
@@ -128,7 +152,9 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if e, err := d.Replace(l.Body, h, []byte(`{"n":2}`), nil); err != nil || e.JSON != "" || string(e.Body) != `{"n":2}` || len(e.Changed) != 1 {
+	if e, err := d.Replace(
+		l.Body, h, []byte(`{"n":2}`), nil,
+	); err != nil || e.JSON != "" || string(e.Body) != `{"n":2}` || len(e.Changed) != 1 {
 		t.Errorf("%+v %v", e, err)
 	}
 }
@@ -139,14 +165,23 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	t.Parallel()
 	types := descriptor.NewRegistry()
-	for _, fields := range []string{"string request_id = 1; int64 tenant_id = 2; string text = 3; repeated string labels = 4;", "int64 request_id = 1; string tenant_id = 2; int64 text = 3; double labels = 4;"} {
-		if _, err := types.AddSource("acme", fstest.MapFS{"a.proto": {Data: []byte(`syntax = "proto3"; package acme; message Order { ` + fields + ` }`)}}); err != nil {
+	for _, fields := range []string{
+		"string request_id = 1; int64 tenant_id = 2; string text = 3; repeated string labels = 4;",
+		"int64 request_id = 1; string tenant_id = 2; int64 text = 3; double labels = 4;",
+	} {
+		if _, err := types.AddSource("acme", fstest.MapFS{
+			"a.proto": {Data: []byte(`syntax = "proto3"; package acme; message Order { ` + fields + ` }`)},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	d := &Decoder{Types: types}
-	l := deadletter.Letter{Body: []byte("\n\x05r-123\x10\x85\xa6\x03\x1a\x11hello good friend\x22\x03one\x22\x03two"), Type: "acme.Order", Reading: deadletter.ReadByMatch}
-	if doc := d.Letter(&l); doc.Type != "acme.Order" || !strings.Contains(doc.JSON, "hello good friend") || doc.Reading() != deadletter.ReadByMatch {
+	l := deadletter.Letter{
+		Body: []byte("\n\x05r-123\x10\x85\xa6\x03\x1a\x11hello good friend\x22\x03one\x22\x03two"), Type: "acme.Order",
+		Reading: deadletter.ReadByMatch,
+	}
+	if doc := d.Letter(&l); doc.Type != "acme.Order" || !strings.Contains(doc.JSON, "hello good friend") ||
+		doc.Reading() != deadletter.ReadByMatch {
 		t.Errorf("%s %q: %s", doc.Kind, doc.Type, doc.Problem)
 	}
 	wrapped := l
@@ -178,7 +213,9 @@ func TestTypesThatFitAreListedAsCommonAsTheyAre(t *testing.T) {
 	for _, m := range doc.Ranking.Matches {
 		names = append(names, m.Type)
 	}
-	if got := strings.Join(names, " "); got != "a.C a.B a.A" || doc.Ranking.Verdict != Ambiguous || doc.Ranking.Tied != 3 {
+	if got := strings.Join(
+		names, " ",
+	); got != "a.C a.B a.A" || doc.Ranking.Verdict != Ambiguous || doc.Ranking.Tied != 3 {
 		t.Errorf("%s, %+v", got, doc.Ranking)
 	}
 }
@@ -191,7 +228,10 @@ func TestAMatchByShapeOnly(t *testing.T) {
 	for property, only := range map[string]bool{"": true, "order.placed": true, "user.created": false} {
 		doc := d.Decode(threeFields, Hints{Type: property, Prior: map[string]float64{"a.UserCreated": 1}}, nil)
 		if doc.Type != "a.UserCreated" || doc.ShapeOnly != only || doc.Ranking.Matches[0].Score > shapeMost == only {
-			t.Errorf("property %q: %q, by shape only %v, score %v", property, doc.Type, doc.ShapeOnly, doc.Ranking.Matches[0].Score)
+			t.Errorf(
+				"property %q: %q, by shape only %v, score %v", property, doc.Type, doc.ShapeOnly,
+				doc.Ranking.Matches[0].Score,
+			)
 		}
 	}
 	if doc := d.Decode(threeFields, Hints{Picked: "a.UserCreated"}, nil); doc.ShapeOnly {
@@ -208,7 +248,8 @@ func TestATaggedTextIsAmbiguous(t *testing.T) {
 	text := strings.Repeat("projects/p", 4)
 	body := []byte("\n(" + text)
 	doc := d.Decode(body, Hints{}, nil)
-	if doc.Reading() != deadletter.ReadAmbiguous || len(doc.Fields) != 1 || doc.Fields[0].Number != 1 || Summary(doc, "") != `binary, 42 B: "`+text+`"` {
+	if doc.Reading() != deadletter.ReadAmbiguous || len(doc.Fields) != 1 || doc.Fields[0].Number != 1 ||
+		Summary(doc, "") != `binary, 42 B: "`+text+`"` {
 		t.Errorf("%s, %+v, %s", doc.Reading(), doc.Fields, Summary(doc, ""))
 	}
 	if doc := (&Decoder{}).Decode(body, Hints{}, nil); doc.Kind != Text {

@@ -123,7 +123,9 @@ func (k *marking) insert(text string, b *budget.Budget) (out []byte, places []*j
 			return nil, nil, errors.New("it cannot be marked")
 		}
 		if m.text == "" {
-			pieces = append(pieces, piece{name.from, name.from + len(name.raw), string(quoteJSON("@" + name.text)), nil, false})
+			pieces = append(pieces, piece{
+				name.from, name.from + len(name.raw), string(quoteJSON("@" + name.text)), nil, false,
+			})
 		} else {
 			pieces = append(pieces, piece{n.from, n.to, m.text, m.at, m.marked})
 		}
@@ -207,14 +209,17 @@ func mayNeedMark(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 	return false
 }
 
-func (k *marking) value(fd protoreflect.FieldDescriptor, v protoreflect.Value, set func(protoreflect.Value), at *jsonPlace) {
+func (k *marking) value(
+	fd protoreflect.FieldDescriptor, v protoreflect.Value, set func(protoreflect.Value), at *jsonPlace,
+) {
 	switch fd.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
 		k.submessage(v.Message(), at)
 	case protoreflect.StringKind:
 		k.add(at, `{"`+wireKey+`":"`+base64.StdEncoding.EncodeToString([]byte(v.String()))+`"}`, true)
 		set(protoreflect.ValueOfString("x"))
-	case protoreflect.FloatKind, protoreflect.DoubleKind: // many JSON readers turn -0 into 0, but they do not change a text
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		// many JSON readers turn -0 into 0, but they do not change a text
 		k.add(at, `"-0"`, false)
 	}
 }
@@ -223,7 +228,10 @@ func (k *marking) submessage(m protoreflect.Message, at *jsonPlace) {
 	md := m.Descriptor()
 	switch md.FullName() {
 	case "google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask", "google.protobuf.Any":
-		if _, err := (protojson.MarshalOptions{Resolver: &tolerant{Resolver: k.types}, AllowPartial: true}).Marshal(m.Interface()); err == nil {
+		if _, err := (protojson.MarshalOptions{
+			Resolver:     &tolerant{Resolver: k.types},
+			AllowPartial: true,
+		}).Marshal(m.Interface()); err == nil {
 			return
 		}
 		if text, ok := wireForm(m); ok {
@@ -318,7 +326,8 @@ func wireForm(m protoreflect.Message) (string, bool) {
 		}
 		inner = `"paths":[` + strings.Join(paths, ",") + `]`
 	default:
-		inner = `"typeUrl":` + string(quoteJSON(number(1).String())) + `,"value":"` + base64.StdEncoding.EncodeToString(number(2).Bytes()) + `"`
+		inner = `"typeUrl":` + string(quoteJSON(number(1).String())) + `,"value":"` +
+			base64.StdEncoding.EncodeToString(number(2).Bytes()) + `"`
 	}
 	return `{"` + wireKey + `":{` + inner + `}}`, true
 }

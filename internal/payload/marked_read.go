@@ -80,7 +80,9 @@ func unmarshalMarked(m *dynamicpb.Message, text string, tree *jsonNode, types *t
 		}
 	}
 	if _, err := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); err != nil {
-		return &markError{-1, `a text that is marked "@wire" is not UTF-8, and its field takes nothing else: write it as text`}
+		return &markError{
+			-1, `a text that is marked "@wire" is not UTF-8, and its field takes nothing else: write it as text`,
+		}
 	}
 	return nil
 }
@@ -285,7 +287,10 @@ func (k *unmarking) members(n *jsonNode, md protoreflect.MessageDescriptor, path
 		name := n.names[i].text
 		switch {
 		case name == wireKey:
-			k.fail(n, `the name "@wire" stands for a value without a JSON form: write "@@wire" when the name itself is meant`)
+			k.fail(
+				n,
+				`the name "@wire" stands for a value without a JSON form: write "@@wire" when the name itself is meant`,
+			)
 			return
 		case escapedWireKey.MatchString(name):
 			name = name[1:]

@@ -34,27 +34,102 @@ func TestMarkedValues(t *testing.T) {
 		old, new  string // texts in the JSON without white space
 		want      []byte // the new body; "!" and a text = the error contains the text
 	}{
-		{"a Timestamp is mended", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{"@wire":{"seconds":"1700000000000"}}`, `{"@wire":{"seconds":"1700000000000"}}`, `"2023-11-14T22:13:20Z"`, msg(21, varint(1, 1700000000), unknown)},
-		{"a Timestamp is edited", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{`, `1700000000000`, `1700000000001`, msg(21, varint(1, 1700000000001), unknown)},
-		{"a Timestamp becomes good", "Kinds", msg(21, varint(1, 1700000000000)), `"at":{`, `"1700000000000"`, `1700000000`, msg(21, varint(1, 1700000000))},
-		{"a Timestamp is taken out", "Kinds", wire(varint(3, 1), msg(21, varint(1, 1<<60))), `"count":1`, `,"at":{"@wire":{"seconds":"1152921504606846976"}}`, ``, varint(3, 1)},
-		{"a Timestamp is made bad", "Kinds", msg(21, varint(1, 1)), `"at":"1970-01-01T00:00:01Z"`, `"1970-01-01T00:00:01Z"`, `{"@wire":{"nanos":-1}}`, msg(21, varint(2, math.MaxUint64))},
-		{"a Duration is mended", "Kinds", msg(15, varint(1, 1), varint(2, math.MaxUint64)), `"timeout":{"@wire":{"seconds":"1","nanos":-1}}`, `{"@wire":{"seconds":"1","nanos":-1}}`, `"1s"`, msg(15, varint(1, 1))},
-		{"a FieldMask is edited", "Kinds", msg(16, str(1, "fooBar"), str(1, "a")), `"mask":{"@wire":{"paths":["fooBar","a"]}}`, `fooBar`, `foo_bar`, msg(16, str(1, "foo_bar"), str(1, "a"))},
-		{"NaN in a Struct is mended", "Kinds", msg(17, msg(1, str(1, "k"), msg(2, nan))), `"extra":{"k":{"@wire":{"numberValue":"NaN"}}}`, `{"@wire":{"numberValue":"NaN"}}`, `"x"`, msg(17, msg(1, str(1, "k"), msg(2, str(3, "x"))))},
-		{"a Value without a kind is mended", "Kinds", msg(25), `"anyValue":{"@wire":{}}`, `{"@wire":{}}`, `true`, msg(25, varint(4, 1))},
-		{"-0.0 is a text", "Kinds", protowire.AppendFixed64([]byte{0x09}, 1<<63), `"ratio":"-0"`, `"-0"`, `-1`, protowire.AppendFixed64([]byte{0x09}, math.Float64bits(-1))},
-		{"an Any is mended", "Kinds", msg(14, str(1, "x/acme.notify.v1.EmailAddress"), msg(2, []byte{0x0a, 9}), unknown), `"detail":{"@wire":{"typeUrl":"x/acme.notify.v1.EmailAddress","value":"Cgk="}}`, `{"@wire":{"typeUrl":"x/acme.notify.v1.EmailAddress","value":"Cgk="}}`, `{"@type":"x/acme.notify.v1.EmailAddress","address":"a"}`, msg(14, str(1, "x/acme.notify.v1.EmailAddress"), msg(2, str(1, "a")), unknown)},
-		{"a text is mended", "acme.odd.Order", wire(str(1, "a\xff"), unknown), `"id":{"@wire":"Yf8="}`, `{"@wire":"Yf8="}`, `"b"`, wire(str(1, "b"), unknown)},
-		{"a text is edited", "acme.odd.Order", wire(str(1, "a\xff"), unknown), `"id":{"@wire":"Yf8="}`, `Yf8=`, `Yfw=`, wire(str(1, "a\xfc"), unknown)},
-		{"the name of the mark in a Struct", "Kinds", encode(t, "Kinds", `{"extra": {"@wire": "a"}}`), `"extra":{"@@wire":"a"}`, `"a"`, `"b"`, encode(t, "Kinds", `{"extra": {"@wire": "b"}}`)},
-		{"a mark that is no number", "Kinds", msg(21, varint(1, 1<<60)), ``, `"1152921504606846976"`, `"x"`, []byte(`!line 1, column 7: at: write a time of the years 1 to 9999, "2026-01-02T03:04:05.678Z", or {"@wire": {"seconds": "0", "nanos": 0}}`)},
-		{"a mark of another type", "Kinds", msg(21, varint(1, 1<<60)), ``, `"seconds"`, `"paths"`, []byte(`!line 1, column 7: at: write a time`)},
-		{"a mark where none can be", "Kinds", wire(varint(3, 1), msg(21, varint(1, 1<<60))), ``, `"count":1`, `"count":{"@wire":"MQ=="}`, []byte(`!line 1, column 10: count: write a whole number`)},
-		{"bad base64", "acme.odd.Order", str(1, "a\xff"), ``, `Yf8=`, `Yf8`, []byte(`!line 1, column 7: id: write a text, or {"@wire": "base64 of the text"}`)},
-		{"the name of the mark, not escaped", "Kinds", encode(t, "Kinds", `{"extra": {"a": "x"}}`), ``, `"a"`, `"@wire"`, []byte(`!line 1, column 10: extra: the name "@wire" stands for a value without a JSON form: write "@@wire"`)},
-		{"not UTF-8 in proto3", "Kinds", str(13, "a"), ``, `"a"`, `{"@wire":"/w=="}`, []byte(`!a text that is marked "@wire" is not UTF-8`)},
-		{"a mistake behind a mark", "Kinds", msg(21, varint(1, 1<<60)), ``, `}}}`, `}},"count":"x"}`, []byte(`!line 1, column 59: count: write a whole number`)},
+		{
+			"a Timestamp is mended", "Kinds", msg(21, varint(1, 1700000000000), unknown),
+			`"at":{"@wire":{"seconds":"1700000000000"}}`, `{"@wire":{"seconds":"1700000000000"}}`,
+			`"2023-11-14T22:13:20Z"`, msg(21, varint(1, 1700000000), unknown),
+		},
+		{
+			"a Timestamp is edited", "Kinds", msg(21, varint(1, 1700000000000), unknown), `"at":{`, `1700000000000`,
+			`1700000000001`, msg(21, varint(1, 1700000000001), unknown),
+		},
+		{
+			"a Timestamp becomes good", "Kinds", msg(21, varint(1, 1700000000000)), `"at":{`, `"1700000000000"`,
+			`1700000000`, msg(21, varint(1, 1700000000)),
+		},
+		{
+			"a Timestamp is taken out", "Kinds", wire(varint(3, 1), msg(21, varint(1, 1<<60))), `"count":1`,
+			`,"at":{"@wire":{"seconds":"1152921504606846976"}}`, ``, varint(3, 1),
+		},
+		{
+			"a Timestamp is made bad", "Kinds", msg(21, varint(1, 1)), `"at":"1970-01-01T00:00:01Z"`,
+			`"1970-01-01T00:00:01Z"`, `{"@wire":{"nanos":-1}}`, msg(21, varint(2, math.MaxUint64)),
+		},
+		{
+			"a Duration is mended", "Kinds", msg(15, varint(1, 1), varint(2, math.MaxUint64)),
+			`"timeout":{"@wire":{"seconds":"1","nanos":-1}}`, `{"@wire":{"seconds":"1","nanos":-1}}`, `"1s"`,
+			msg(15, varint(1, 1)),
+		},
+		{
+			"a FieldMask is edited", "Kinds", msg(16, str(1, "fooBar"), str(1, "a")),
+			`"mask":{"@wire":{"paths":["fooBar","a"]}}`, `fooBar`, `foo_bar`, msg(16, str(1, "foo_bar"), str(1, "a")),
+		},
+		{
+			"NaN in a Struct is mended", "Kinds", msg(17, msg(1, str(1, "k"), msg(2, nan))),
+			`"extra":{"k":{"@wire":{"numberValue":"NaN"}}}`, `{"@wire":{"numberValue":"NaN"}}`, `"x"`,
+			msg(17, msg(1, str(1, "k"), msg(2, str(3, "x")))),
+		},
+		{
+			"a Value without a kind is mended", "Kinds", msg(25), `"anyValue":{"@wire":{}}`, `{"@wire":{}}`, `true`,
+			msg(25, varint(4, 1)),
+		},
+		{
+			"-0.0 is a text", "Kinds", protowire.AppendFixed64([]byte{0x09}, 1<<63), `"ratio":"-0"`, `"-0"`, `-1`,
+			protowire.AppendFixed64([]byte{0x09}, math.Float64bits(-1)),
+		},
+		{
+			"an Any is mended", "Kinds",
+			msg(14, str(1, "x/acme.notify.v1.EmailAddress"), msg(2, []byte{0x0a, 9}), unknown),
+			`"detail":{"@wire":{"typeUrl":"x/acme.notify.v1.EmailAddress","value":"Cgk="}}`,
+			`{"@wire":{"typeUrl":"x/acme.notify.v1.EmailAddress","value":"Cgk="}}`,
+			`{"@type":"x/acme.notify.v1.EmailAddress","address":"a"}`,
+			msg(14, str(1, "x/acme.notify.v1.EmailAddress"), msg(2, str(1, "a")), unknown),
+		},
+		{
+			"a text is mended", "acme.odd.Order", wire(str(1, "a\xff"), unknown), `"id":{"@wire":"Yf8="}`,
+			`{"@wire":"Yf8="}`, `"b"`, wire(str(1, "b"), unknown),
+		},
+		{
+			"a text is edited", "acme.odd.Order", wire(str(1, "a\xff"), unknown), `"id":{"@wire":"Yf8="}`, `Yf8=`,
+			`Yfw=`, wire(str(1, "a\xfc"), unknown),
+		},
+		{
+			"the name of the mark in a Struct", "Kinds", encode(t, "Kinds", `{"extra": {"@wire": "a"}}`),
+			`"extra":{"@@wire":"a"}`, `"a"`, `"b"`, encode(t, "Kinds", `{"extra": {"@wire": "b"}}`),
+		},
+		{
+			"a mark that is no number", "Kinds", msg(21, varint(1, 1<<60)), ``, `"1152921504606846976"`, `"x"`,
+			[]byte(
+				`!line 1, column 7: at: write a time of the years 1 to 9999, "2026-01-02T03:04:05.678Z", or {"@wire": {"seconds": "0", "nanos": 0}}`,
+			),
+		},
+		{
+			"a mark of another type", "Kinds", msg(21, varint(1, 1<<60)), ``, `"seconds"`, `"paths"`,
+			[]byte(`!line 1, column 7: at: write a time`),
+		},
+		{
+			"a mark where none can be", "Kinds", wire(varint(3, 1), msg(21, varint(1, 1<<60))), ``, `"count":1`,
+			`"count":{"@wire":"MQ=="}`, []byte(`!line 1, column 10: count: write a whole number`),
+		},
+		{
+			"bad base64", "acme.odd.Order", str(1, "a\xff"), ``, `Yf8=`, `Yf8`,
+			[]byte(`!line 1, column 7: id: write a text, or {"@wire": "base64 of the text"}`),
+		},
+		{
+			"the name of the mark, not escaped", "Kinds", encode(t, "Kinds", `{"extra": {"a": "x"}}`), ``, `"a"`,
+			`"@wire"`,
+			[]byte(
+				`!line 1, column 10: extra: the name "@wire" stands for a value without a JSON form: write "@@wire"`,
+			),
+		},
+		{
+			"not UTF-8 in proto3", "Kinds", str(13, "a"), ``, `"a"`, `{"@wire":"/w=="}`,
+			[]byte(`!a text that is marked "@wire" is not UTF-8`),
+		},
+		{
+			"a mistake behind a mark", "Kinds", msg(21, varint(1, 1<<60)), ``, `}}}`, `}},"count":"x"}`,
+			[]byte(`!line 1, column 59: count: write a whole number`),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,7 +141,8 @@ func TestMarkedValues(t *testing.T) {
 			}
 			e, err := editor().Edit(tt.body, h, strings.Replace(text, tt.old, tt.new, 1), nil)
 			if len(tt.want) > 0 && tt.want[0] == '!' {
-				if mistake := (*EditError)(nil); !errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), string(tt.want[1:])) {
+				if mistake := (*EditError)(nil); !errors.As(err, &mistake) ||
+					!strings.HasPrefix(err.Error(), string(tt.want[1:])) {
 					t.Errorf("got  %v\nwant %s", err, tt.want[1:])
 				}
 				return
@@ -90,7 +166,10 @@ func TestMarkedValuesAreNamed(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(21, varint(1, 1<<60))
 	doc := decode(body, Hints{Type: "Kinds"})
-	if want := `the JSON marks values that have no JSON form with "@wire": at`; doc.JSONProblem != want || doc.Problem != "" || len(doc.Notes) != 1 || doc.Notes[0] != want {
+	if want := `the JSON marks values that have no JSON form with "@wire": at`; doc.JSONProblem != want ||
+		doc.Problem != "" || len(
+		doc.Notes,
+	) != 1 || doc.Notes[0] != want {
 		t.Errorf("%q, problem %q, notes %q", doc.JSONProblem, doc.Problem, doc.Notes)
 	}
 	doc = patternMask().Decode(body, Hints{Type: "Kinds"}, nil)
@@ -106,11 +185,21 @@ func TestMarkedValuesAreMasked(t *testing.T) {
 	str := func(num protowire.Number, s string) []byte { return payloadtest.LengthPrefixed(num, []byte(s)) }
 	anchored := &Decoder{Types: schemas(), Mask: Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`^4111`)}}.Body()}
 	field := func(path string) *Decoder {
-		return &Decoder{Types: schemas(), Mask: Masks{Fields: []deadletter.MaskedField{{Path: strings.Split(path, ".")}}}.Body()}
+		return &Decoder{
+			Types: schemas(), Mask: Masks{Fields: []deadletter.MaskedField{{Path: strings.Split(path, ".")}}}.Body(),
+		}
 	}
 	number := payloadtest.LengthPrefixed(21, varint(1, 4111111111111111))
-	broken := payloadtest.LengthPrefixed(14, wire(str(1, "x/acme.notify.v1.EmailAddress"), str(2, string(wire(str(1, card), []byte{0x0a, 9})))))
-	stamped := payloadtest.LengthPrefixed(14, wire(str(1, "x/acme.notify.v1.Kinds"), str(2, string(wire(str(10, card), payloadtest.LengthPrefixed(21, varint(1, 1<<60)))))))
+	broken := payloadtest.LengthPrefixed(
+		14, wire(str(1, "x/acme.notify.v1.EmailAddress"), str(2, string(wire(str(1, card), []byte{0x0a, 9})))),
+	)
+	stamped := payloadtest.LengthPrefixed(
+		14,
+		wire(
+			str(1, "x/acme.notify.v1.Kinds"),
+			str(2, string(wire(str(10, card), payloadtest.LengthPrefixed(21, varint(1, 1<<60))))),
+		),
+	)
 	tests := []struct {
 		name, typ string
 		d         *Decoder

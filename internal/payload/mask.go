@@ -12,8 +12,12 @@ import (
 // their keys. A Mask that is in use must not be changed, so that several goroutines can use it.
 type Mask struct {
 	Fields []deadletter.MaskedField
-	JSON   []deadletter.FieldPath                        // paths from the top of a JSON body, with the names in the JSON; they also apply to a JSON body inside an envelope
-	Text   func(text string) (shown string, masked bool) // hides parts of any value; nil = nothing. Numbers are in decimal, enums by name, bytes unchanged
+	// paths from the top of a JSON body, with the names in the JSON; they also apply to a JSON body
+	// inside an envelope
+	JSON []deadletter.FieldPath
+	// hides parts of any value; nil = nothing. Numbers are in decimal, enums by name, bytes
+	// unchanged
+	Text func(text string) (shown string, masked bool)
 
 	// Property returns a property of the letter, or a part of a property, as a text about the body
 	// may show it. If the field Property is nil, nothing is hidden.

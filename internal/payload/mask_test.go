@@ -15,7 +15,10 @@ var digits16 = regexp.MustCompile(`[0-9]{16}`)
 
 // pattern masks numbers of 16 digits anywhere, and the whole field to.address in types of
 // acme.notify.
-var pattern = Masks{Patterns: []*regexp.Regexp{digits16}, Fields: []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}}}.Body()
+var pattern = Masks{
+	Patterns: []*regexp.Regexp{digits16},
+	Fields:   []deadletter.MaskedField{{Type: "acme.notify.*", Path: []string{"to", "address"}}},
+}.Body()
 
 // shownTexts returns all texts that a document shows.
 func shownTexts(d *Document) string {
@@ -62,14 +65,51 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 		{"struct key", kinds(`{"extra": {"` + card + `": 1}}`), Hints{Type: "Kinds"}},
 		{"value", kinds(`{"anyValue": "` + card + `"}`), Hints{Type: "Kinds"}},
 		{"wrapper", kinds(`{"note": "` + card + `"}`), Hints{Type: "Kinds"}},
-		{"any", kinds(`{"detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": "` + card + `"}}`), Hints{Type: "Kinds"}},
-		{"any of a well-known type", kinds(`{"detail": {"@type": "x/google.protobuf.StringValue", "value": "` + card + `"}}`), Hints{Type: "Kinds"}},
-		{"unknown field", append(kinds(`{"count": 1}`), payloadtest.LengthPrefixed(999, []byte("x"+card))...), Hints{Type: "Kinds"}},
-		{"unknown message", append(kinds(`{"count": 1}`), payloadtest.LengthPrefixed(999, payloadtest.LengthPrefixed(1, payloadtest.LengthPrefixed(2, []byte(card))))...), Hints{Type: "Kinds"}},
-		{"overridden by a later one", append(payloadtest.LengthPrefixed(11, []byte(card)), payloadtest.LengthPrefixed(11, []byte("b"))...), Hints{Type: "Kinds"}},
-		{"group", encode(t, "acme.odd.Order", `{"id": "1", "line": {"sku": "`+card+`"}}`), Hints{Type: "acme.odd.Order"}},
-		{"extension", encode(t, "acme.odd.Order", `{"id": "1", "[acme.odd.remark]": "`+card+`"}`), Hints{Type: "acme.odd.Order"}},
-		{"beyond the tree", kinds(`{"tags": [` + strings.Repeat(`"x",`, 3000) + `"` + card + `"]}`), Hints{Type: "Kinds"}},
+		{
+			"any",
+			kinds(`{"detail": {"@type": "x/acme.notify.v1.EmailAddress", "address": "` + card + `"}}`),
+			Hints{Type: "Kinds"},
+		},
+		{
+			"any of a well-known type",
+			kinds(`{"detail": {"@type": "x/google.protobuf.StringValue", "value": "` + card + `"}}`),
+			Hints{Type: "Kinds"},
+		},
+		{
+			"unknown field",
+			append(kinds(`{"count": 1}`), payloadtest.LengthPrefixed(999, []byte("x"+card))...),
+			Hints{Type: "Kinds"},
+		},
+		{
+			"unknown message",
+			append(
+				kinds(`{"count": 1}`),
+				payloadtest.LengthPrefixed(
+					999, payloadtest.LengthPrefixed(1, payloadtest.LengthPrefixed(2, []byte(card))),
+				)...,
+			),
+			Hints{Type: "Kinds"},
+		},
+		{
+			"overridden by a later one",
+			append(payloadtest.LengthPrefixed(11, []byte(card)), payloadtest.LengthPrefixed(11, []byte("b"))...),
+			Hints{Type: "Kinds"},
+		},
+		{
+			"group",
+			encode(t, "acme.odd.Order", `{"id": "1", "line": {"sku": "`+card+`"}}`),
+			Hints{Type: "acme.odd.Order"},
+		},
+		{
+			"extension",
+			encode(t, "acme.odd.Order", `{"id": "1", "[acme.odd.remark]": "`+card+`"}`),
+			Hints{Type: "acme.odd.Order"},
+		},
+		{
+			"beyond the tree",
+			kinds(`{"tags": [` + strings.Repeat(`"x",`, 3000) + `"` + card + `"]}`),
+			Hints{Type: "Kinds"},
+		},
 		{"path", encode(t, email, `{"requestId": "r", "to": {"address": "`+card+`"}}`), Hints{Type: email}},
 		{"JSON string", []byte(`{"a":{"b":["` + card + `"]}}`), Hints{}},
 		{"JSON string with escapes", []byte(`{"a":"\u0034111111111111111"}`), Hints{}},
@@ -83,19 +123,62 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 		{"Confluent", confluent(7, []byte{0}, kinds(`{"tags": ["a", "`+card+`"]}`)), Hints{Type: "Kinds"}},
 		{"data of a CloudEvent", cloudEvent("", `"data": {"a": "`+card+`"}`), Hints{ContentType: ce}},
 		{"text of a CloudEvent", cloudEvent("text/plain", `"data": "card `+card+`"`), Hints{ContentType: ce}},
-		{"protobuf of a CloudEvent", cloudEvent("application/protobuf; messageType=Kinds", `"data_base64": "`+string(encodeStd(kinds(`{"tags": ["`+card+`"]}`)))+`"`), Hints{ContentType: ce}},
-		{"beside the data of a CloudEvent", cloudEvent("", `"data": {"a": 1}, "subject": "`+card+`"`), Hints{ContentType: ce}},
-		{"name beside the data of a CloudEvent", cloudEvent("", `"data": {"a": 1}, "`+card+`": 1`), Hints{ContentType: ce}},
-		{"data schema of a CloudEvent", cloudEvent("application/protobuf", `"data_base64": "CAE=", "dataschema": "`+card+`"`), Hints{ContentType: ce}},
-		{"content type of a CloudEvent", cloudEvent("application/protobuf; messageType="+card, `"data_base64": "CAE="`), Hints{ContentType: ce}},
-		{"type of a CloudEvent", []byte(`{"specversion":"1.0","type":"` + card + `","source":"s","id":"i","data":1}`), Hints{ContentType: ce}},
-		{"around a CloudEvent in a CloudEvent", cloudEvent(ce, `"subject": "`+card+`", "data": `+string(cloudEvent("", `"data": 1`))), Hints{ContentType: ce}},
-		{"MassTransit message", []byte(`{"messageType":["urn:message:A:B"],"message":{"card":"` + card + `"}}`), Hints{ContentType: mt}},
-		{"MassTransit type", []byte(`{"messageType":["urn:message:A:` + card + `"],"message":{}}`), Hints{ContentType: mt}},
+		{
+			"protobuf of a CloudEvent",
+			cloudEvent(
+				"application/protobuf; messageType=Kinds",
+				`"data_base64": "`+string(encodeStd(kinds(`{"tags": ["`+card+`"]}`)))+`"`,
+			),
+			Hints{ContentType: ce},
+		},
+		{
+			"beside the data of a CloudEvent",
+			cloudEvent("", `"data": {"a": 1}, "subject": "`+card+`"`),
+			Hints{ContentType: ce},
+		},
+		{
+			"name beside the data of a CloudEvent",
+			cloudEvent("", `"data": {"a": 1}, "`+card+`": 1`),
+			Hints{ContentType: ce},
+		},
+		{
+			"data schema of a CloudEvent",
+			cloudEvent("application/protobuf", `"data_base64": "CAE=", "dataschema": "`+card+`"`),
+			Hints{ContentType: ce},
+		},
+		{
+			"content type of a CloudEvent",
+			cloudEvent("application/protobuf; messageType="+card, `"data_base64": "CAE="`),
+			Hints{ContentType: ce},
+		},
+		{
+			"type of a CloudEvent",
+			[]byte(`{"specversion":"1.0","type":"` + card + `","source":"s","id":"i","data":1}`),
+			Hints{ContentType: ce},
+		},
+		{
+			"around a CloudEvent in a CloudEvent",
+			cloudEvent(ce, `"subject": "`+card+`", "data": `+string(cloudEvent("", `"data": 1`))),
+			Hints{ContentType: ce},
+		},
+		{
+			"MassTransit message",
+			[]byte(`{"messageType":["urn:message:A:B"],"message":{"card":"` + card + `"}}`),
+			Hints{ContentType: mt},
+		},
+		{
+			"MassTransit type",
+			[]byte(`{"messageType":["urn:message:A:` + card + `"],"message":{}}`),
+			Hints{ContentType: mt},
+		},
 		{"EasyNetQ message", easyNetQOf(`{"card":"`+card+`"}`, "application/json", ""), Hints{Type: easyNetQType}},
 		{"EasyNetQ type", easyNetQOf(`hello there`, "application/json", card), Hints{Type: easyNetQType}},
 		{"EasyNetQ exception", []byte(strings.Replace(easyNetQBody, "no price", card, 1)), Hints{Type: easyNetQType}},
-		{"EasyNetQ exception that is cut", []byte(strings.Replace(easyNetQBody, "System.AggregateException", strings.Repeat("x", 290)+card, 1)), Hints{Type: easyNetQType}},
+		{
+			"EasyNetQ exception that is cut",
+			[]byte(strings.Replace(easyNetQBody, "System.AggregateException", strings.Repeat("x", 290)+card, 1)),
+			Hints{Type: easyNetQType},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,7 +191,9 @@ func TestMaskedIsMaskedEverywhere(t *testing.T) {
 				t.Errorf("masked %v, kind %s, %s", doc.Masked, doc.Kind, doc.Problem)
 			}
 			all := shownTexts(doc)
-			for _, secret := range []string{card, b64[:20], hex.EncodeToString([]byte(card)), strings.TrimSuffix(hexGroups([]byte(card)), " ")} {
+			for _, secret := range []string{
+				card, b64[:20], hex.EncodeToString([]byte(card)), strings.TrimSuffix(hexGroups([]byte(card)), " "),
+			} {
 				if strings.Contains(all, secret) {
 					t.Errorf("%q is shown in %s", secret, all)
 				}

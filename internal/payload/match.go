@@ -15,9 +15,10 @@ import (
 type Verdict string
 
 const (
-	Matched   Verdict = "matched"   // the first match is the type
-	Ambiguous Verdict = "ambiguous" // the types in Tied are (almost) equally likely, or the body may just as well be a text
-	Unknown   Verdict = "unknown"   // no type fits the body well, or the body says too little
+	Matched Verdict = "matched" // the first match is the type
+	// the types in Tied are (almost) equally likely, or the body may just as well be a text
+	Ambiguous Verdict = "ambiguous"
+	Unknown   Verdict = "unknown" // no type fits the body well, or the body says too little
 )
 
 // Match is a type that can decode a body.
@@ -39,9 +40,11 @@ type Ranking struct {
 
 	leftFrom, leftTo string // the first and the last name of the types that were not compared
 
-	drifted   bool               // the body has the only type of its queue, plus new fields: see drift.go
-	plausible []*descriptor.Type // types that are tied with the first one or know the whole body; set only if the decoder hides anything
-	fields    int64              // number of fields on the wire, at all levels
+	drifted bool // the body has the only type of its queue, plus new fields: see drift.go
+	// types that are tied with the first one or know the whole body; set only if the decoder hides
+	// anything
+	plausible []*descriptor.Type
+	fields    int64 // number of fields on the wire, at all levels
 }
 
 // These are the limits of one ranking.
@@ -184,7 +187,12 @@ func (m *matcher) rank(types *typeIndex, body []byte, h Hints, declared bool, b 
 		if best < 0 || rank > m.compared[best].rank {
 			best = len(m.compared)
 		}
-		m.compared = append(m.compared, compared{rank: rank, prior: float32(before), id: int32(id), unread: e.unread > 0})
+		m.compared = append(m.compared, compared{
+			rank:   rank,
+			prior:  float32(before),
+			id:     int32(id),
+			unread: e.unread > 0,
+		})
 	}
 	b.Spend(min(c.visits, visits))
 	if best < 0 {
@@ -304,7 +312,9 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 	r.Enough = score >= matchedFrom && e.bits() >= need
 	switch {
 	case score < matchedFrom:
-		r.Verdict, r.Why = Unknown, fmt.Sprintf("no type decodes it well: the best is %s, score %.2f", best.name, r.Matches[0].Score)
+		r.Verdict, r.Why = Unknown, fmt.Sprintf(
+			"no type decodes it well: the best is %s, score %.2f", best.name, r.Matches[0].Score,
+		)
 	case r.Tied > 1:
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+r.names(3)
 		if text {
@@ -317,7 +327,8 @@ func (r *Ranking) judge(m *matcher, types *typeIndex, c *comparison, h Hints, hi
 		r.Verdict, r.Why = Ambiguous, "ambiguous: "+best.name+", or text"
 	case e.bits() < need:
 		r.Verdict, r.Why = Unknown, "the body says too little to tell types apart"
-	case r.Left > 0 && (hint != "" || score+known <= 1+margin): // one of the types that were not compared may fit just as well
+	case r.Left > 0 && (hint != "" || score+known <= 1+margin):
+		// one of the types that were not compared may fit just as well
 		r.Verdict, r.Why = Ambiguous, r.notCompared()
 	default:
 		r.Verdict = Matched
@@ -333,7 +344,10 @@ func (r *Ranking) notCompared() string {
 	if r.leftTo != r.leftFrom {
 		which = "from " + r.leftFrom + " to " + r.leftTo
 	}
-	return fmt.Sprintf("too large to compare with %s of %s: %s", deadletter.Count(r.Left), deadletter.Plural(r.Types, "type", "types"), which)
+	return fmt.Sprintf(
+		"too large to compare with %s of %s: %s", deadletter.Count(r.Left), deadletter.Plural(r.Types, "type", "types"),
+		which,
+	)
 }
 
 // names returns a text with the names of the first n types that fit the body about equally well.

@@ -250,7 +250,11 @@ func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []
 		}
 		// If the reference finds nothing odd and nothing unknown in the body, the message must have
 		// the same size when it is encoded again.
-		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(m); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(again) != len(body) && defs[0].Desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
+		if again, _ := (proto.MarshalOptions{AllowPartial: true}).Marshal(
+			m,
+		); ref.e.odd == 0 && ref.e.unread == 0 && !ref.beyond && len(
+			again,
+		) != len(body) && defs[0].Desc.Syntax() == protoreflect.Proto3 && !hasMap(m) {
 			t.Fatalf("%s: %x re-encodes to %x, evidence %+v", name, body, again, ref.e)
 		}
 		if score := ref.e.score(); score >= listedFrom {
@@ -261,7 +265,9 @@ func ranked(t testing.TB, r *descriptor.Registry, body []byte, h Hints) (list []
 			list = append(list, listed{name, score + priorWeight*p, ref.e})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Or(cmp.Compare(b.rank, a.rank), strings.Compare(a.name, b.name)) })
+	slices.SortStableFunc(
+		list, func(a, b listed) int { return cmp.Or(cmp.Compare(b.rank, a.rank), strings.Compare(a.name, b.name)) },
+	)
 	tied := 0
 	for tied < len(list) && list[0].rank-list[tied].rank <= margin {
 		tied++
@@ -282,7 +288,8 @@ func compareRankings(t testing.TB, r *descriptor.Registry, body []byte, h Hints)
 			t.Fatalf("%x: fast %+v, reference %+v", body, got, want)
 		}
 		g, w := got.Matches[i], want[i]
-		if g.Type != w.name || g.Score != shapeMost*min(1, w.rank) || !slices.Equal(g.Why[:len(w.e.reasons())], w.e.reasons()) {
+		if g.Type != w.name || g.Score != shapeMost*min(1, w.rank) ||
+			!slices.Equal(g.Why[:len(w.e.reasons())], w.e.reasons()) {
 			t.Fatalf("%x, place %d: fast %+v, reference %s %v %v", body, i+1, g, w.name, w.rank, w.e.reasons())
 		}
 	}
@@ -307,12 +314,21 @@ func inventTypes(n int) *descriptor.Registry {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	file := &descriptorpb.FileDescriptorProto{
 		Name: proto.String("invented.proto"), Package: proto.String("invented"), Syntax: proto.String("proto3"),
-		Dependency: []string{"google/protobuf/timestamp.proto", "google/protobuf/duration.proto", "google/protobuf/any.proto"},
-		EnumType: []*descriptorpb.EnumDescriptorProto{{Name: proto.String("State"), Value: []*descriptorpb.EnumValueDescriptorProto{
-			{Name: proto.String("A"), Number: proto.Int32(0)}, {Name: proto.String("B"), Number: proto.Int32(1)}, {Name: proto.String("C"), Number: proto.Int32(2)}, {Name: proto.String("D"), Number: proto.Int32(-5)},
-		}}},
+		Dependency: []string{
+			"google/protobuf/timestamp.proto", "google/protobuf/duration.proto", "google/protobuf/any.proto",
+		},
+		EnumType: []*descriptorpb.EnumDescriptorProto{
+			{Name: proto.String("State"), Value: []*descriptorpb.EnumValueDescriptorProto{
+				{Name: proto.String("A"), Number: proto.Int32(0)},
+				{Name: proto.String("B"), Number: proto.Int32(1)},
+				{Name: proto.String("C"), Number: proto.Int32(2)},
+				{Name: proto.String("D"), Number: proto.Int32(-5)},
+			}},
+		},
 	}
-	kinds := []descriptorpb.FieldDescriptorProto_Type{9, 9, 9, 9, 9, 5, 3, 13, 8, 14, 11, 11, 11, 12, 1, 2, 17, 18, 4, 6, 7, 15, 16}
+	kinds := []descriptorpb.FieldDescriptorProto_Type{
+		9, 9, 9, 9, 9, 5, 3, 13, 8, 14, 11, 11, 11, 12, 1, 2, 17, 18, 4, 6, 7, 15, 16,
+	}
 	for i := range n {
 		m := &descriptorpb.DescriptorProto{Name: proto.String(fmt.Sprintf("T%d", i))}
 		num := int32(0)
@@ -320,12 +336,18 @@ func inventTypes(n int) *descriptor.Registry {
 		for f := range 1 + rnd.IntN(9) {
 			num += 1 + int32(rnd.IntN(10)/9)*int32(rnd.IntN(20)*rnd.IntN(20))
 			k := kinds[rnd.IntN(len(kinds))]
-			fd := &descriptorpb.FieldDescriptorProto{Name: proto.String(fmt.Sprintf("f%d", f)), Number: proto.Int32(num), Type: k.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+			fd := &descriptorpb.FieldDescriptorProto{
+				Name: proto.String(fmt.Sprintf("f%d", f)), Number: proto.Int32(num), Type: k.Enum(),
+				Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+			}
 			switch k {
 			case descriptorpb.FieldDescriptorProto_TYPE_ENUM:
 				fd.TypeName = proto.String(".invented.State")
 			case descriptorpb.FieldDescriptorProto_TYPE_MESSAGE:
-				fd.TypeName = proto.String([]string{".google.protobuf.Timestamp", ".google.protobuf.Duration", ".google.protobuf.Any", fmt.Sprintf(".invented.T%d", rnd.IntN(n))}[min(3, rnd.IntN(8))])
+				fd.TypeName = proto.String([]string{
+					".google.protobuf.Timestamp", ".google.protobuf.Duration", ".google.protobuf.Any",
+					fmt.Sprintf(".invented.T%d", rnd.IntN(n)),
+				}[min(3, rnd.IntN(8))])
 			}
 			switch rnd.IntN(8) {
 			case 0, 1:
@@ -342,7 +364,13 @@ func inventTypes(n int) *descriptor.Registry {
 				value.Name, value.Number = proto.String("value"), proto.Int32(2)
 				m.NestedType = append(m.NestedType, &descriptorpb.DescriptorProto{
 					Name: &entry, Options: &descriptorpb.MessageOptions{MapEntry: proto.Bool(true)},
-					Field: []*descriptorpb.FieldDescriptorProto{{Name: proto.String("key"), Number: proto.Int32(1), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: fd.Label}, value},
+					Field: []*descriptorpb.FieldDescriptorProto{
+						{
+							Name: proto.String("key"), Number: proto.Int32(1),
+							Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: fd.Label,
+						},
+						value,
+					},
 				})
 				fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String(fmt.Sprintf(".invented.T%d.%s", i, entry))
 				fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
@@ -351,7 +379,8 @@ func inventTypes(n int) *descriptor.Registry {
 		}
 		if oneof {
 			m.OneofDecl = []*descriptorpb.OneofDescriptorProto{{Name: proto.String("choice")}}
-			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int { // the members of a oneof must be adjacent
+			// the members of a oneof must be adjacent
+			slices.SortStableFunc(m.Field, func(a, b *descriptorpb.FieldDescriptorProto) int {
 				return map[bool]int{true: 1}[a.OneofIndex == nil] - map[bool]int{true: 1}[b.OneofIndex == nil]
 			})
 		}
@@ -435,8 +464,20 @@ func TestMatchIsLikeTheReference(t *testing.T) {
 func FuzzMatch(f *testing.F) {
 	f.Add(sample(f), true, 0.5)
 	f.Add(encodeStd(sample(f)), false, 0.0)
-	f.Add(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`), true, 1.0)
-	f.Add(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`), true, 0.0)
+	f.Add(
+		encode(
+			f, "Kinds",
+			`{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`,
+		),
+		true, 1.0,
+	)
+	f.Add(
+		encode(
+			f, "acme.odd.Order",
+			`{"line": {"sku": "s"}, "extra": [{"n": 1}], "unpacked": [1], "[acme.odd.codes]": [1, 2]}`,
+		),
+		true, 0.0,
+	)
 	f.Add(bytes.Repeat([]byte{0x12, 0x00}, 100), true, 0.0)
 	f.Add(payloadtest.Nested([]byte{0x18, 1}, 0xa2, 25), true, 0.0)
 	f.Add(append(bytes.Repeat([]byte{0xa3, 0x06}, 50), bytes.Repeat([]byte{0xa4, 0x06}, 50)...), true, 0.0)

@@ -20,12 +20,17 @@ func registryOf(t testing.TB, sets ...string) *descriptor.Registry {
 	r := descriptor.NewRegistry()
 	for i, source := range sets {
 		fields := map[string]descriptorpb.FieldDescriptorProto_Type{"string": 9, "int64": 3, "bytes": 12, "bool": 8}
-		file := &descriptorpb.FileDescriptorProto{Name: proto.String("a.proto"), Package: proto.String("a"), Syntax: proto.String("proto3")}
+		file := &descriptorpb.FileDescriptorProto{
+			Name: proto.String("a.proto"), Package: proto.String("a"), Syntax: proto.String("proto3"),
+		}
 		for _, line := range strings.Split(source, ";") { // "Name string int64"
 			words := strings.Fields(line)
 			m := &descriptorpb.DescriptorProto{Name: &words[0]}
 			for n, w := range words[1:] {
-				m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{Name: proto.String(string(rune('a' + n))), Number: proto.Int32(int32(n + 1)), Type: fields[w].Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()})
+				m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{
+					Name: proto.String(string(rune('a' + n))), Number: proto.Int32(int32(n + 1)),
+					Type: fields[w].Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+				})
 			}
 			file.MessageType = append(file.MessageType, m)
 		}
@@ -55,36 +60,174 @@ func TestMatch(t *testing.T) {
 		why     string
 	}{
 		{name: "one type", types: []string{"A string int64 string"}, body: threeFields, verdict: Matched, first: "a.A"},
-		{name: "alike", types: []string{"A string int64 string; B string int64 string"}, body: threeFields, verdict: Ambiguous, first: "a.A", why: "ambiguous: a.A, a.B"},
-		{name: "one has more fields", types: []string{"A string int64 string bytes bool bytes; B string int64 string"}, body: threeFields, verdict: Ambiguous, first: "a.B", why: "ambiguous: a.B, a.A"},
-		{name: "seen before", types: []string{"A string int64 string; B string int64 string"}, body: threeFields, h: Hints{Prior: map[string]float64{"a.B": 1}}, verdict: Matched, first: "a.B"},
-		{name: "a type property like the name", types: []string{"Ab string int64 string; UserCreated string int64 string"}, body: threeFields, h: Hints{Type: "user.created"}, verdict: Matched, first: "a.UserCreated"},
-		{name: "what was before does not fit", types: []string{"A string int64 string; B int64 string"}, body: threeFields, h: Hints{Prior: map[string]float64{"a.B": 1}}, verdict: Matched, first: "a.A"},
-		{name: "priors that are no weights", types: []string{"A string int64 string; B string int64 string"}, body: threeFields, h: Hints{Prior: map[string]float64{"a.A": -5, "a.B": 1e300}}, verdict: Matched, first: "a.B"},
-		{name: "texts have no control characters", types: []string{"A string int64 string; B string int64 bytes"}, body: []byte("\x0a\x05hello\x10\xac\x02\x1a\x05\x01\x02\x03\x04\x00"), verdict: Unknown, first: "a.B", why: "the body says too little to tell types apart"},
-		{name: "too many unknown bytes", types: []string{"A string int64"}, body: append(bytes.Clone(threeFields), "\x22\x10xxxxxxxxxxxxxxx\x01"...), verdict: Unknown},
-		{name: "two sets define it alike", types: []string{"A string int64 string", "A string int64 string"}, body: threeFields, verdict: Matched, first: "a.A"},
-		{name: "two sets define it differently", types: []string{"A string", "A string int64 string"}, body: threeFields, verdict: Matched, first: "a.A"},
-		{name: "too short", types: []string{"A string int64 string"}, body: []byte{8, 1, 16, 1}, verdict: Unknown, why: "the body is too short to tell"},
-		{name: "too little", types: []string{"A string int64 string"}, body: []byte("\x10\x01\x1a\x05\xc3\xa9\xc3\xa9x"), verdict: Unknown, why: "the body says too little to tell types apart"},
-		{name: "too little, and alike", types: []string{"A string string; B string string"}, body: []byte("\x0a\x0faud-c2i3x27x-19\x12\x09Grace 740"), verdict: Ambiguous, first: "a.A", why: "ambiguous: a.A, a.B"},
+		{
+			name:    "alike",
+			types:   []string{"A string int64 string; B string int64 string"},
+			body:    threeFields,
+			verdict: Ambiguous,
+			first:   "a.A",
+			why:     "ambiguous: a.A, a.B",
+		},
+		{
+			name:    "one has more fields",
+			types:   []string{"A string int64 string bytes bool bytes; B string int64 string"},
+			body:    threeFields,
+			verdict: Ambiguous,
+			first:   "a.B",
+			why:     "ambiguous: a.B, a.A",
+		},
+		{
+			name:    "seen before",
+			types:   []string{"A string int64 string; B string int64 string"},
+			body:    threeFields,
+			h:       Hints{Prior: map[string]float64{"a.B": 1}},
+			verdict: Matched,
+			first:   "a.B",
+		},
+		{
+			name:    "a type property like the name",
+			types:   []string{"Ab string int64 string; UserCreated string int64 string"},
+			body:    threeFields,
+			h:       Hints{Type: "user.created"},
+			verdict: Matched,
+			first:   "a.UserCreated",
+		},
+		{
+			name:    "what was before does not fit",
+			types:   []string{"A string int64 string; B int64 string"},
+			body:    threeFields,
+			h:       Hints{Prior: map[string]float64{"a.B": 1}},
+			verdict: Matched,
+			first:   "a.A",
+		},
+		{
+			name:    "priors that are no weights",
+			types:   []string{"A string int64 string; B string int64 string"},
+			body:    threeFields,
+			h:       Hints{Prior: map[string]float64{"a.A": -5, "a.B": 1e300}},
+			verdict: Matched,
+			first:   "a.B",
+		},
+		{
+			name:    "texts have no control characters",
+			types:   []string{"A string int64 string; B string int64 bytes"},
+			body:    []byte("\x0a\x05hello\x10\xac\x02\x1a\x05\x01\x02\x03\x04\x00"),
+			verdict: Unknown,
+			first:   "a.B",
+			why:     "the body says too little to tell types apart",
+		},
+		{
+			name:    "too many unknown bytes",
+			types:   []string{"A string int64"},
+			body:    append(bytes.Clone(threeFields), "\x22\x10xxxxxxxxxxxxxxx\x01"...),
+			verdict: Unknown,
+		},
+		{
+			name:    "two sets define it alike",
+			types:   []string{"A string int64 string", "A string int64 string"},
+			body:    threeFields,
+			verdict: Matched,
+			first:   "a.A",
+		},
+		{
+			name:    "two sets define it differently",
+			types:   []string{"A string", "A string int64 string"},
+			body:    threeFields,
+			verdict: Matched,
+			first:   "a.A",
+		},
+		{
+			name:    "too short",
+			types:   []string{"A string int64 string"},
+			body:    []byte{8, 1, 16, 1},
+			verdict: Unknown,
+			why:     "the body is too short to tell",
+		},
+		{
+			name:    "too little",
+			types:   []string{"A string int64 string"},
+			body:    []byte("\x10\x01\x1a\x05\xc3\xa9\xc3\xa9x"),
+			verdict: Unknown,
+			why:     "the body says too little to tell types apart",
+		},
+		{
+			name:    "too little, and alike",
+			types:   []string{"A string string; B string string"},
+			body:    []byte("\x0a\x0faud-c2i3x27x-19\x12\x09Grace 740"),
+			verdict: Ambiguous,
+			first:   "a.A",
+			why:     "ambiguous: a.A, a.B",
+		},
 		{name: "empty", types: []string{"A string"}, verdict: Unknown, why: "the body is empty"},
-		{name: "text", types: []string{"A string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Ambiguous, why: "ambiguous: a.A, or text"},
-		{name: "tagged texts of several types", types: []string{"A string; B string"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Ambiguous, why: "ambiguous: a.A, a.B, or text"},
-		{name: "tagged texts that were of one type", types: []string{"A string string; B string string"}, body: []byte("\n\x20" + strings.Repeat("x", 32) + "\x12\x20" + strings.Repeat("y", 32)), h: Hints{Prior: map[string]float64{"a.B": 1}}, verdict: Matched, first: "a.B"},
-		{name: "tagged texts of no type", types: []string{"A int64"}, body: []byte("\n\x20" + strings.Repeat("x", 32)), verdict: Unknown, why: "no type can decode it"},
-		{name: "a text that ends before its length", types: []string{"A string"}, body: []byte("\n\x21" + strings.Repeat("x", 32)), verdict: Unknown, why: "the body is text"},
-		{name: "common before", types: []string{"A string int64 string; B string int64 string; C string int64 string"}, body: threeFields, h: Hints{Prior: map[string]float64{"a.C": 0.6, "a.B": 0.4}}, verdict: Ambiguous, first: "a.C", why: "ambiguous: a.C, a.B, a.A"},
-		{name: "JSON", types: []string{"A string"}, body: []byte(`{"a": "hello", "b": 300}`), verdict: Unknown, why: "the body is text"},
+		{
+			name:    "text",
+			types:   []string{"A string"},
+			body:    []byte("\n\x20" + strings.Repeat("x", 32)),
+			verdict: Ambiguous,
+			why:     "ambiguous: a.A, or text",
+		},
+		{
+			name:    "tagged texts of several types",
+			types:   []string{"A string; B string"},
+			body:    []byte("\n\x20" + strings.Repeat("x", 32)),
+			verdict: Ambiguous,
+			why:     "ambiguous: a.A, a.B, or text",
+		},
+		{
+			name:    "tagged texts that were of one type",
+			types:   []string{"A string string; B string string"},
+			body:    []byte("\n\x20" + strings.Repeat("x", 32) + "\x12\x20" + strings.Repeat("y", 32)),
+			h:       Hints{Prior: map[string]float64{"a.B": 1}},
+			verdict: Matched,
+			first:   "a.B",
+		},
+		{
+			name:    "tagged texts of no type",
+			types:   []string{"A int64"},
+			body:    []byte("\n\x20" + strings.Repeat("x", 32)),
+			verdict: Unknown,
+			why:     "no type can decode it",
+		},
+		{
+			name:    "a text that ends before its length",
+			types:   []string{"A string"},
+			body:    []byte("\n\x21" + strings.Repeat("x", 32)),
+			verdict: Unknown,
+			why:     "the body is text",
+		},
+		{
+			name:    "common before",
+			types:   []string{"A string int64 string; B string int64 string; C string int64 string"},
+			body:    threeFields,
+			h:       Hints{Prior: map[string]float64{"a.C": 0.6, "a.B": 0.4}},
+			verdict: Ambiguous,
+			first:   "a.C",
+			why:     "ambiguous: a.C, a.B, a.A",
+		},
+		{
+			name:    "JSON",
+			types:   []string{"A string"},
+			body:    []byte(`{"a": "hello", "b": 300}`),
+			verdict: Unknown,
+			why:     "the body is text",
+		},
 		{name: "no types", body: threeFields, verdict: Unknown, why: "no types are registered"},
-		{name: "noise", types: []string{"A string"}, body: []byte{0xff, 0xfe, 0, 0, 1, 2, 3, 4, 5}, verdict: Unknown, why: "it does not read as protobuf of any type"},
+		{
+			name:    "noise",
+			types:   []string{"A string"},
+			body:    []byte{0xff, 0xfe, 0, 0, 1, 2, 3, 4, 5},
+			verdict: Unknown,
+			why:     "it does not read as protobuf of any type",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := budget.NewBudget()
 			got := (&Decoder{Types: registryOf(t, tt.types...)}).Match(tt.body, tt.h, b)
 			checkWithin(t, b)
-			if got.Verdict != tt.verdict || tt.first != "" && (len(got.Matches) == 0 || got.Matches[0].Type != tt.first) || tt.why != "" && got.Why != tt.why {
+			if got.Verdict != tt.verdict ||
+				tt.first != "" && (len(got.Matches) == 0 || got.Matches[0].Type != tt.first) ||
+				tt.why != "" && got.Why != tt.why {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -94,11 +237,15 @@ func TestMatch(t *testing.T) {
 func TestMatchSaysWhy(t *testing.T) {
 	t.Parallel()
 	got := (&Decoder{Types: schemas()}).Match(sample(t), Hints{}, nil)
-	if want := "13 of 157 B in 1 field unknown, 8 of 9 fields present, 1 plausible time"; len(got.Matches) != 1 || strings.Join(got.Matches[0].Why, ", ") != want {
+	if want := "13 of 157 B in 1 field unknown, 8 of 9 fields present, 1 plausible time"; len(got.Matches) != 1 ||
+		strings.Join(got.Matches[0].Why, ", ") != want {
 		t.Errorf("got %+v", got)
 	}
-	doc := (&Decoder{Types: registryOf(t, "A string int64 string; B string int64 string")}).Decode(encodeStd(threeFields), Hints{}, nil)
-	if doc.Kind != Binary || doc.Ranking.Verdict != Ambiguous || !strings.Contains(stepsText(doc), "matched against 2 types: ambiguous: a.A, a.B") || doc.Problem != "" {
+	doc := (&Decoder{
+		Types: registryOf(t, "A string int64 string; B string int64 string"),
+	}).Decode(encodeStd(threeFields), Hints{}, nil)
+	if doc.Kind != Binary || doc.Ranking.Verdict != Ambiguous ||
+		!strings.Contains(stepsText(doc), "matched against 2 types: ambiguous: a.A, a.B") || doc.Problem != "" {
 		t.Errorf("got %s, %q", doc.Kind, stepsText(doc))
 	}
 }
@@ -155,7 +302,9 @@ func TestMatchOfManyTypes(t *testing.T) {
 // not compared could fit almost as well.
 func TestTypesThatAreNotCompared(t *testing.T) {
 	t.Parallel()
-	r := registryOf(t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string")
+	r := registryOf(
+		t, "A string int64 string; B string int64 string; C string int64 string; D int64", "C string int64 string",
+	)
 	var tree wireTree
 	tree.read(threeFields, 100)
 	match := func(h Hints) Ranking {
@@ -184,8 +333,10 @@ func TestHostileBodiesAreMatchedInBounds(t *testing.T) {
 		return append(append(bytes.Repeat([]byte{0x0b}, depth), b...), bytes.Repeat([]byte{0x0c}, depth)...)
 	}
 	bodies := map[string][]byte{
-		"empty sub-messages":         bytes.Repeat([]byte{0x0a, 0x00}, size/2),
-		"just few enough fields":     bytes.Repeat(append([]byte{0x0a, 0x4e}, bytes.Repeat([]byte{0x01}, 78)...), 190_000),
+		"empty sub-messages": bytes.Repeat([]byte{0x0a, 0x00}, size/2),
+		"just few enough fields": bytes.Repeat(
+			append([]byte{0x0a, 0x4e}, bytes.Repeat([]byte{0x01}, 78)...), 190_000,
+		),
 		"one text":                   payloadtest.LengthPrefixed(1, bytes.Repeat([]byte{'x'}, size-100)),
 		"one text that is a message": payloadtest.LengthPrefixed(1, bytes.Repeat([]byte{'P', '1'}, size/2-100)),
 		"packed":                     payloadtest.LengthPrefixed(9, bytes.Repeat([]byte{1}, size-100)),

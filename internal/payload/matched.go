@@ -68,7 +68,13 @@ func (r *reading) readMatched() bool {
 	}
 	if by.Verdict == Matched {
 		before := doc.Problem
-		c := r.candidate(by.Matches[0].Type, fmt.Sprintf("matching against %s, score %.2f", deadletter.Plural(by.Types, "type", "types"), by.Matches[0].Score), deadletter.ReadByMatch)
+		c := r.candidate(
+			by.Matches[0].Type,
+			fmt.Sprintf(
+				"matching against %s, score %.2f", deadletter.Plural(by.Types, "type", "types"), by.Matches[0].Score,
+			),
+			deadletter.ReadByMatch,
+		)
 		if r.readProtobuf(c) || doc.TooLarge {
 			return !doc.TooLarge
 		}

@@ -56,7 +56,8 @@ func (t *tree) occurrences(parts []Range) map[protowire.Number][]occurrence {
 
 // accepts reports whether the decoder accepts a value of the given wire type for the field fd.
 func accepts(fd protoreflect.FieldDescriptor, wire protowire.Type) bool {
-	return fd != nil && (wire == descriptor.WireType(fd.Kind()) || wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
+	return fd != nil && (wire == descriptor.WireType(fd.Kind()) ||
+		wire == protowire.BytesType && fd.IsList() && descriptor.Packable(fd.Kind()))
 }
 
 // filterAccepted returns those occurrences that the decoder accepts for the field fd. If the

@@ -39,7 +39,10 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	var w strings.Builder
 	p.doc.write(&w, s.doc.Kind == Protobuf || bytes.IndexByte(s.doc.Body, '\n') >= 0, 0)
 	if w.Len() > maxJSON {
-		return nil, &EditError{Message: "the patch makes a text of more than " + deadletter.Bytes(maxJSON) + ", the most that can be edited here: replace the body as a whole"}
+		return nil, &EditError{
+			Message: "the patch makes a text of more than " + deadletter.Bytes(maxJSON) +
+				", the most that can be edited here: replace the body as a whole",
+		}
 	}
 	u := &unmasked{source: w.String(), text: w.String(), given: p.given}
 	if u.tree, err = parseJSON(u.text, s.trees); err != nil {
@@ -268,7 +271,10 @@ func (p *patching) childIndex(member string, n *jsonNode, name string) (int, err
 		case i >= 0 && !n.names[i].masked:
 			return i, nil
 		case n.masksNames(): // fail for any name; otherwise, the answer would disclose masked names
-			return 0, p.fail(member, "names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead")
+			return 0, p.fail(
+				member,
+				"names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead",
+			)
 		}
 		return 0, p.fail(member, "there is no such value in this letter")
 	case '[':

@@ -29,8 +29,12 @@ type Decoder struct {
 	Types    *descriptor.Registry // nil = no protobuf types are known
 	Bindings []Binding            // the first one that matches a letter is used
 	Mask     *Mask                // nil = nothing is masked except fields with debug_redact
-	MaxBody  int64                // maximum size in bytes of a body, and of everything that is unpacked from it together; 0 = 16 MiB
-	NoJSON   bool                 // omit the JSON of messages, which takes a quarter of the time; for verdicts and search, which use the tree
+	// maximum size in bytes of a body, and of everything that is unpacked from it together; 0 = 16
+	// MiB
+	MaxBody int64
+	// omit the JSON of messages, which takes a quarter of the time; for verdicts and search, which
+	// use the tree
+	NoJSON bool
 }
 
 // budget returns the budget for one letter. If the parameter b is nil, it returns the default
@@ -48,8 +52,10 @@ func (d *Decoder) budget(b *budget.Budget) *budget.Budget {
 
 // Hints contains everything that a letter says about its body. None of it is trusted.
 type Hints struct {
-	ContentType     string // the property content-type, with parameters
-	ContentEncoding string // the property content-encoding: names separated by commas, in the order in which the encodings were applied
+	ContentType string // the property content-type, with parameters
+	// the property content-encoding: names separated by commas, in the order in which the encodings
+	// were applied
+	ContentEncoding string
 	Compression     string // the header "compression" of kombu
 	Type            string // the property type: a full or short name of a type, or any word that the publisher chose
 	Queue           string // origin queue, for bindings
@@ -68,7 +74,9 @@ type Hints struct {
 	// body is never used, whatever its prior is.
 	Prior map[string]float64
 
-	hidden []deadletter.FieldPath // paths of field numbers that were hidden in the body from which this one was made; used if this body is also matched
+	// paths of field numbers that were hidden in the body from which this one was made; used if
+	// this body is also matched
+	hidden []deadletter.FieldPath
 }
 
 // Decode decodes one body. It always returns a Document and never panics. If nothing can decode the

@@ -90,7 +90,8 @@ func (r *reading) peelNamed(name string) bool {
 		}
 		out := r.base64(shape.text)
 		return out != nil && r.layer(shape.layer(), out, ", as the content encoding says")
-	case "identity", "utf-8", "utf8", "us-ascii", "binary", "8bit", "7bit", "none": // .NET and Python clients put the character set here
+	case "identity", "utf-8", "utf8", "us-ascii", "binary", "8bit", "7bit", "none":
+		// .NET and Python clients put the character set here
 		return true
 	}
 	doc.step(false, "content encoding "+visible(r.toldEncoding(name), "")+": not known here")
@@ -212,7 +213,8 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	// any byte, so its first bytes do not show its type. If a type is named or protobuf is
 	// declared, the whole text is decoded. If the body may be matched against the registered types,
 	// the whole text is decoded if its first bytes have the wire format.
-	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() && !(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
+	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() &&
+		!(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
 		return nil
 	}
 	out := r.base64(text)
@@ -220,7 +222,9 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 		return nil
 	}
 	isJSON, _ := r.isJSON(out)
-	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.isConfluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) {
+	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) ||
+		r.isConfluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) ||
+		r.mayMatch() && plainlyMessage(out) {
 		return out
 	}
 	return nil

@@ -106,7 +106,8 @@ func (p place) member(name string) place {
 		if fd := p.any.Fields().ByNumber(1); fd != nil {
 			plain.spot = p.spot.field(fd)
 		}
-	case p.any != nil && p.md != nil && hasSpecialForm(p.md) && name == "value": // JSON writes this type as a single value
+	case p.any != nil && p.md != nil && hasSpecialForm(p.md) && name == "value":
+		// JSON writes this type as a single value
 		in := place{spot: p.spot, types: p.types}
 		in.describe(p.md)
 		return in

@@ -20,7 +20,9 @@ import (
 // of the fields on the way from the top of the body. The tree, the JSON, the hex view, the search
 // and the editor apply these rules like the configured ones.
 
-const maxPlaces = 200 // maximum number of rules that other types give for one body; if there are more, everything is hidden
+// maximum number of rules that other types give for one body; if there are more, everything is
+// hidden
+const maxPlaces = 200
 
 // guess is called for a body whose type was found only by its form, so that its true type may be
 // another one. guess adds rules to the spot of this body. They hide the fields that other plausible
@@ -122,7 +124,8 @@ func (b typeRules) mayMatch(md protoreflect.MessageDescriptor) bool {
 	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
 		first := path[0]
 		fields := md.Fields()
-		return first[0] >= '0' && first[0] <= '9' || fields.ByName(protoreflect.Name(first)) != nil || fields.ByJSONName(first) != nil
+		return first[0] >= '0' && first[0] <= '9' || fields.ByName(protoreflect.Name(first)) != nil ||
+			fields.ByJSONName(first) != nil
 	})
 }
 

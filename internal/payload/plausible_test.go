@@ -50,15 +50,41 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 		body        []byte
 		clear       string // text that must still be shown
 	}{
-		{"the type is covered less", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail", "email"), flat, "by noon"},
-		{"a rule of any type", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("", "email"), flat, "by noon"},
-		{"debug_redact", `message Mail { string email = 1 [debug_redact = true]; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, nil, flat, "by noon"},
-		{"far behind, but it reads all", `message Mail { bytes email = 1; bytes subject = 2; bytes note = 3; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail", "email"), flat, "by noon"},
-		{"deeper", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Order { string id = 1; Mail mail = 2; int64 sum = 3; string words = 4; string m = 5; }
-			message Inner { string a = 1; string b = 2; string c = 3; } message Thing { string a = 1; Inner b = 2; int64 c = 3; string d = 4; }`, rule("acme.Mail", "email"), nested, "by noon"},
-		{"one value where the other has a message", `message Mail { string email = 1; string subject = 2; string note = 3; string x = 4; string y = 5; } message Order { string id = 1; Mail mail = 2; int64 sum = 3; string words = 4; string m = 5; }
-			message Thing { string a = 1; bytes b = 2; int64 c = 3; string d = 4; }`, rule("acme.Mail", "email"), nested, "plain words"},
-		{"a whole type", `message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`, rule("acme.Mail"), flat, ""},
+		{
+			"the type is covered less",
+			`message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`,
+			rule("acme.Mail", "email"), flat, "by noon",
+		},
+		{
+			"a rule of any type",
+			`message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`,
+			rule("", "email"), flat, "by noon",
+		},
+		{
+			"debug_redact",
+			`message Mail { string email = 1 [debug_redact = true]; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`,
+			nil, flat, "by noon",
+		},
+		{
+			"far behind, but it reads all",
+			`message Mail { bytes email = 1; bytes subject = 2; bytes note = 3; } message Thing { string a = 1; string b = 2; string c = 3; }`,
+			rule("acme.Mail", "email"), flat, "by noon",
+		},
+		{
+			"deeper",
+			`message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Order { string id = 1; Mail mail = 2; int64 sum = 3; string words = 4; string m = 5; }
+			message Inner { string a = 1; string b = 2; string c = 3; } message Thing { string a = 1; Inner b = 2; int64 c = 3; string d = 4; }`, rule("acme.Mail", "email"), nested, "by noon",
+		},
+		{
+			"one value where the other has a message",
+			`message Mail { string email = 1; string subject = 2; string note = 3; string x = 4; string y = 5; } message Order { string id = 1; Mail mail = 2; int64 sum = 3; string words = 4; string m = 5; }
+			message Thing { string a = 1; bytes b = 2; int64 c = 3; string d = 4; }`, rule("acme.Mail", "email"), nested, "plain words",
+		},
+		{
+			"a whole type",
+			`message Mail { string email = 1; string subject = 2; string note = 3; string more = 4; } message Thing { string a = 1; string b = 2; string c = 3; }`,
+			rule("acme.Mail"), flat, "",
+		},
 	} {
 		d := &Decoder{Types: sourceOf(t, header+tt.types), Mask: tt.mask}
 		doc := d.Decode(tt.body, before, nil)
@@ -90,11 +116,17 @@ func TestGuessHidesWhatOtherTypesHide(t *testing.T) {
 func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
-	body := append(payloadtest.LengthPrefixed(1, []byte(secret)), payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...)
+	body := append(
+		payloadtest.LengthPrefixed(1, []byte(secret)),
+		payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...,
+	)
 	var tree wireTree
 	tree.read(body, 1000)
-	d := &Decoder{Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(), Types: sourceOf(t, `syntax = "proto3"; package acme;
-		message Mail { string email = 1; string subject = 2; } message Thing { string a = 1; string b = 2; }`)}
+	d := &Decoder{
+		Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(),
+		Types: sourceOf(t, `syntax = "proto3"; package acme;
+		message Mail { string email = 1; string subject = 2; } message Thing { string a = 1; string b = 2; }`),
+	}
 	for _, before := range []map[string]float64{nil, {"acme.Thing": 1}} {
 		b := budget.NewBudget()
 		b.Fields = 2 * tree.fields // only enough for the types that the queue had before
@@ -115,14 +147,22 @@ func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	const secret = "ann@acme.example"
 	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // earlier letters of the queue had this type
-	body := append(payloadtest.LengthPrefixed(1, []byte(secret)), payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...)
-	d := &Decoder{Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(), Types: sourceOf(t, `syntax = "proto3"; package acme;
-		message Mail { string email = 1; string subject = 2; string a = 3; string b = 4; int64 c = 5; } message Thing { string a = 1; string b = 2; string c = 5; }`)}
+	body := append(
+		payloadtest.LengthPrefixed(1, []byte(secret)),
+		payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...,
+	)
+	d := &Decoder{
+		Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(),
+		Types: sourceOf(t, `syntax = "proto3"; package acme;
+		message Mail { string email = 1; string subject = 2; string a = 3; string b = 4; int64 c = 5; } message Thing { string a = 1; string b = 2; string c = 5; }`),
+	}
 	doc := d.Decode(body, before, nil)
 	if doc.Type != "acme.Thing" || !doc.Masked {
 		t.Fatalf("read as %q, masked %v", doc.Type, doc.Masked)
 	}
-	e, err := d.Patch(body, before, []byte(`[{"op": "add", "path": "/c", "value": "a text, where Mail has a number"}]`), nil)
+	e, err := d.Patch(
+		body, before, []byte(`[{"op": "add", "path": "/c", "value": "a text, where Mail has a number"}]`), nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +175,10 @@ func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 	if strings.Contains(all, secret) || !strings.Contains(all, "where Mail has a number") {
 		t.Errorf("the edit shows\n%s", all)
 	}
-	now := &deadletter.Letter{Type: "acme.Thing", Reading: deadletter.ReadByMatch, Body: body, Revision: 1, Revised: &deadletter.Revision{Number: 1, Body: e.Body}}
+	now := &deadletter.Letter{
+		Type: "acme.Thing", Reading: deadletter.ReadByMatch, Body: body, Revision: 1,
+		Revised: &deadletter.Revision{Number: 1, Body: e.Body},
+	}
 	if text := everyText(d.Letter(now)); strings.Contains(text, secret) {
 		t.Errorf("the edited letter shows\n%s", text)
 	}

@@ -27,12 +27,17 @@ func TestPropertiesAreMaskedInSentences(t *testing.T) {
 		{"content encoding", Hints{ContentEncoding: "TOKEN777"}},
 		{"fourth content encoding", Hints{ContentEncoding: "TOKEN777, identity"}},
 	} {
-		for by, masks := range map[string]Masks{"a pattern": anywhere, "a pattern of the whole": whole, "its name": named} {
-			if by == "a pattern of the whole" && tt.name == "fourth content encoding" || by == "a pattern of the whole" && tt.name == "content type" {
+		for by, masks := range map[string]Masks{
+			"a pattern": anywhere, "a pattern of the whole": whole, "its name": named,
+		} {
+			if by == "a pattern of the whole" && tt.name == "fourth content encoding" ||
+				by == "a pattern of the whole" && tt.name == "content type" {
 				continue // the pattern does not fit this property
 			}
 			plain := &Decoder{Types: schemas()}
-			if text := everyText(plain.Decode(message, tt.h, nil)); !strings.Contains(strings.ToUpper(text), "TOKEN777") {
+			if text := everyText(plain.Decode(message, tt.h, nil)); !strings.Contains(
+				strings.ToUpper(text), "TOKEN777",
+			) {
 				t.Fatalf("%s: without a mask it is not told, so this proves nothing:\n%s", tt.name, text)
 			}
 			d := &Decoder{Types: schemas(), Mask: masks.Body()}
@@ -43,7 +48,8 @@ func TestPropertiesAreMaskedInSentences(t *testing.T) {
 			if text := everyText(d.Revealed().Decode(message, tt.h, nil)); !strings.Contains(strings.ToUpper(text), "TOKEN777") {
 				t.Errorf("%s, masked by %s, is not told to who may see it:\n%s", tt.name, by, text)
 			}
-			if _, err := d.Editable(message, tt.h, nil); err != nil && strings.Contains(strings.ToUpper(err.Error()), "TOKEN777") {
+			if _, err := d.Editable(message, tt.h, nil); err != nil &&
+				strings.Contains(strings.ToUpper(err.Error()), "TOKEN777") {
 				t.Errorf("%s, masked by %s, is told by the editor: %v", tt.name, by, err)
 			}
 		}

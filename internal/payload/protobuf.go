@@ -37,7 +37,9 @@ func (r *reading) readProtobuf(c candidate) bool {
 	}
 	var m *dynamicpb.Message
 	if err == nil && s.Known == 0 {
-		err = fmt.Errorf("%s, none of which it knows", deadletter.Plural(s.Unknown, "field is", "fields are")+" on the wire")
+		err = fmt.Errorf(
+			"%s, none of which it knows", deadletter.Plural(s.Unknown, "field is", "fields are")+" on the wire",
+		)
 	}
 	if err == nil {
 		if over := r.budget.TakeMemory(s.Memory + treeMemory); over != nil {
@@ -61,7 +63,10 @@ func (r *reading) readProtobuf(c candidate) bool {
 	}
 	used := "whole body used"
 	if doc.UnknownFields, doc.UnknownBytes = s.Unknown, s.UnknownBytes; s.Unknown > 0 {
-		used = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(s.UnknownBytes), deadletter.Bytes(len(doc.Body)), deadletter.Plural(s.Unknown, "field", "fields"))
+		used = fmt.Sprintf(
+			"%s of %s in %s unknown", deadletter.Count(s.UnknownBytes), deadletter.Bytes(len(doc.Body)),
+			deadletter.Plural(s.Unknown, "field", "fields"),
+		)
 	}
 	doc.step(true, "protobuf by "+c.source+", "+used)
 	at := r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...)
@@ -153,7 +158,8 @@ func sameFields(a, b protoreflect.MessageDescriptor) bool {
 	for i := range x.Len() {
 		f := x.Get(i)
 		g := y.ByNumber(f.Number())
-		if g == nil || f.Name() != g.Name() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || typeName(f) != typeName(g) {
+		if g == nil || f.Name() != g.Name() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() ||
+			typeName(f) != typeName(g) {
 			return false
 		}
 	}
@@ -179,14 +185,19 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 	doc.Notes = append(doc.Notes, t.limitNotes()...)
 	doc.Masked = doc.Masked || t.masked
-	var hidden bool // parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a later field overrides them
+	// parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a
+	// later field overrides them
+	var hidden bool
 	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
 	doc.Masked = doc.Masked || hidden
 	if r.NoJSON {
 		return
 	}
 	if s.JsonBytes > maxJSON {
-		doc.jsonProblem("the JSON would have about " + deadletter.Bytes(int(s.JsonBytes)) + ", above " + deadletter.Bytes(maxJSON) + ", and is left out")
+		doc.jsonProblem(
+			"the JSON would have about " + deadletter.Bytes(int(s.JsonBytes)) + ", above " + deadletter.Bytes(maxJSON) +
+				", and is left out",
+		)
 	} else if err := r.jsonOf(m, def, s, at); err != nil {
 		doc.jsonProblem("no JSON: " + err.Error())
 	}

@@ -6,7 +6,9 @@ import "testing"
 // error quotes must come first. Ids, which say the least, must come last.
 func TestSummariesBeginWithWhatTheErrorQuotes(t *testing.T) {
 	t.Parallel()
-	body := []byte(`{"event_id":"evt-000108","eventId":7,"paid":12,"tenant":"acme","order":{"template":"welcome_v3","number":4821}}`)
+	body := []byte(
+		`{"event_id":"evt-000108","eventId":7,"paid":12,"tenant":"acme","order":{"template":"welcome_v3","number":4821}}`,
+	)
 	for errorText, want := range map[string]string{
 		"":                                `paid: 12, tenant: "acme", order.template: "welcome_v3", order.number: 4821, event_id: "evt-000108", eventId: 7`,
 		"there is no template welcome_v3": `order.template: "welcome_v3", paid: 12, tenant: "acme", order.number: 4821, event_id: "evt-000108", eventId: 7`,
@@ -26,7 +28,13 @@ func TestQuotedWords(t *testing.T) {
 	for _, c := range []struct {
 		text, word string
 		want       bool
-	}{{"order 4821 failed", "4821", true}, {"order 48213", "4821", false}, {"14821", "4821", false}, {"48213 and 4821", "4821", true}, {"", "4821", false}} {
+	}{
+		{"order 4821 failed", "4821", true},
+		{"order 48213", "4821", false},
+		{"14821", "4821", false},
+		{"48213 and 4821", "4821", true},
+		{"", "4821", false},
+	} {
 		if got := containsWord(c.text, c.word); got != c.want {
 			t.Errorf("containsWord(%q, %q) = %v", c.text, c.word, got)
 		}

@@ -29,7 +29,8 @@ func checkRanges(t *testing.T, d *Document, texts bool) {
 					t.Errorf("%s.%s: %v is not in %v", path, n.Name, r, in)
 				}
 			}
-			if k := len(n.Ranges); k > 0 && n.Kind == String && !n.Masked && n.text != "" && !bytes.Contains(d.Body[n.Ranges[k-1].From:n.Ranges[k-1].To], []byte(n.text)) && texts {
+			if k := len(n.Ranges); k > 0 && n.Kind == String && !n.Masked && n.text != "" &&
+				!bytes.Contains(d.Body[n.Ranges[k-1].From:n.Ranges[k-1].To], []byte(n.text)) && texts {
 				t.Errorf("%s.%s: %q is not in %x", path, n.Name, n.text, d.Body[n.Ranges[k-1].From:n.Ranges[k-1].To])
 			}
 			below := n.Ranges
@@ -47,7 +48,9 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	for seed := range 500 {
 		registry := secrets()[0]
 		defs, _ := registry.Lookup("acme.secret.Person")
-		f := &forger{Rand: rand.New(rand.NewPCG(uint64(seed), 9)), types: defs[0].Types, left: 40, held: "acme.secret.Person"}
+		f := &forger{
+			Rand: rand.New(rand.NewPCG(uint64(seed), 9)), types: defs[0].Types, left: 40, held: "acme.secret.Person",
+		}
 		body := f.message(defs[0].Desc, nil, false, 0)
 		checkRanges(t, (&Decoder{Types: registry}).Decode(body, Hints{Type: "acme.secret.Person"}, nil), false)
 		checkRanges(t, new(Decoder).Decode(append([]byte{0xa8, 0x06, 0x81, 0x01}, body...), Hints{}, nil), true)
@@ -55,7 +58,8 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 	doc := (&Decoder{Types: schemas()}).Decode(sample(t), Hints{Type: email}, nil)
 	checkRanges(t, doc, true)
 	for path, want := range map[string]string{
-		"to.address": "\x0a\x10dana@example.com", "template.locale": "\x12\x05en-GB", "variables.plan": "\x2a\x0c\x0a\x04plan\x12\x04team", "tenant_id": "\x10\xd5\xf8\x02",
+		"to.address": "\x0a\x10dana@example.com", "template.locale": "\x12\x05en-GB",
+		"variables.plan": "\x2a\x0c\x0a\x04plan\x12\x04team", "tenant_id": "\x10\xd5\xf8\x02",
 	} {
 		n := doc.scalarAt(path)
 		if n == nil || len(n.Ranges) != 1 || string(doc.Body[n.Ranges[0].From:n.Ranges[0].To]) != want {
@@ -76,7 +80,12 @@ func TestEveryNodeHasItsBytes(t *testing.T) {
 func TestTheWireIsShown(t *testing.T) {
 	t.Parallel()
 	body := payloadtest.LengthPrefixed(1, []byte("hello"))
-	body = append(body, payloadtest.LengthPrefixed(2, append([]byte{0x08, 0x07}, payloadtest.LengthPrefixed(3, []byte{0xff, 0x00})...))...)
+	body = append(
+		body,
+		payloadtest.LengthPrefixed(
+			2, append([]byte{0x08, 0x07}, payloadtest.LengthPrefixed(3, []byte{0xff, 0x00})...),
+		)...,
+	)
 	body = protowire.AppendFixed64(protowire.AppendTag(body, 4, protowire.Fixed64Type), 0x3ff8000000000000)
 	body = append(body, 0x2b, 0x30, 0x01, 0x2c, 0x3a, 0x00)
 	doc := new(Decoder).Decode(body, Hints{}, nil)
@@ -106,10 +115,15 @@ field 7  (empty) length-delimited [{28 30}]`)
 	}
 	mask := Masks{Fields: []deadletter.MaskedField{{Type: "acme.*", Path: []string{"a"}}}}.Body()
 	hidden := (&Decoder{Mask: mask}).Decode(body, Hints{}, nil)
-	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked || !hidden.Masked || strings.Contains(everyText(hidden), "hello") {
+	if len(hidden.Fields) != 5 || hidden.Fields[1].Children != nil || hidden.Fields[0].Value != Masked ||
+		!hidden.Masked || strings.Contains(
+		everyText(hidden), "hello",
+	) {
 		t.Errorf("%+v", hidden.Fields)
 	}
-	if plain := (&Decoder{Mask: mask}).Revealed().Decode(body, Hints{}, nil); plain.Fields[0].Text() != "hello" || plain.Masked {
+	if plain := (&Decoder{Mask: mask}).Revealed().Decode(
+		body, Hints{}, nil,
+	); plain.Fields[0].Text() != "hello" || plain.Masked {
 		t.Errorf("%+v", plain.Fields)
 	}
 }
@@ -127,9 +141,20 @@ func TestDeviationsAreSaid(t *testing.T) {
 	}{
 		{"Kinds", []byte{0x48, 1, 0x48, 2}, "numbers", "not packed on the wire, which its type is, 2 items"},
 		{"Kinds", payloadtest.LengthPrefixed(9, []byte{1, 2}), "numbers", "2 items"},
-		{"acme.odd.Order", append(payloadtest.LengthPrefixed(1, []byte("x")), payloadtest.LengthPrefixed(8, []byte{1, 2})...), "unpacked", "packed on the wire, which its type is not, 2 items"},
+		{
+			"acme.odd.Order",
+			append(payloadtest.LengthPrefixed(1, []byte("x")), payloadtest.LengthPrefixed(8, []byte{1, 2})...),
+			"unpacked", "packed on the wire, which its type is not, 2 items",
+		},
 		{"Kinds", []byte{0x18, 1, 0x18, 2}, "count", "2 times on the wire, the last counts"},
-		{"Kinds", append(payloadtest.LengthPrefixed(12, payloadtest.LengthPrefixed(1, []byte("a"))), payloadtest.LengthPrefixed(12, payloadtest.LengthPrefixed(2, []byte("b")))...), "address", "oneof contact, in 2 parts on the wire, merged"},
+		{
+			"Kinds",
+			append(
+				payloadtest.LengthPrefixed(12, payloadtest.LengthPrefixed(1, []byte("a"))),
+				payloadtest.LengthPrefixed(12, payloadtest.LengthPrefixed(2, []byte("b")))...,
+			),
+			"address", "oneof contact, in 2 parts on the wire, merged",
+		},
 		{"acme.odd.Order", []byte{0x10, 1}, "id", "required, missing on the wire"},
 		{"Kinds", []byte{0x18, 1}, "urgent", "default, not on the wire"},
 		{"Kinds", payloadtest.LengthPrefixed(11, []byte("e@x")), "email", "oneof contact"},

@@ -36,7 +36,9 @@ type redactorKey protoreflect.FullName
 // redacts reports whether a message of the type may contain a field with debug_redact, at any
 // depth.
 func redacts(d *descriptor.Type) bool {
-	return redacting(d.Types) && d.Types.Memo(redactorKey(d.Desc.FullName()), func() any { return findRedacted(d) }).(bool)
+	return redacting(d.Types) && d.Types.Memo(
+		redactorKey(d.Desc.FullName()), func() any { return findRedacted(d) },
+	).(bool)
 }
 
 func findRedacted(d *descriptor.Type) bool {

@@ -26,8 +26,10 @@ import (
 )
 
 var wantTypes = []string{
-	"acme.notify.v1.Attachment", "acme.notify.v1.EmailAddress", "acme.notify.v1.EmailRequested", "acme.notify.v1.Kinds", "acme.notify.v1.TemplateRef",
-	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart", "acme.shop.v1.Order", "acme.shop.v1.Owner",
+	"acme.notify.v1.Attachment", "acme.notify.v1.EmailAddress", "acme.notify.v1.EmailRequested", "acme.notify.v1.Kinds",
+	"acme.notify.v1.TemplateRef",
+	"acme.odd.Line2", "acme.odd.Order", "acme.odd.Order.Extra", "acme.odd.Order.Line", "acme.shop.v1.Cart",
+	"acme.shop.v1.Order", "acme.shop.v1.Owner",
 }
 
 // descriptorSet returns the files of testdata/schemas as a serialised set, with or without the
@@ -43,9 +45,16 @@ func descriptorSet(t testing.TB, google bool) []byte {
 	if err := proto.Unmarshal(content, set); err != nil {
 		t.Fatal(err)
 	}
-	set.File = slices.DeleteFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return strings.HasPrefix(f.GetName(), "google/") })
+	set.File = slices.DeleteFunc(
+		set.File, func(f *descriptorpb.FileDescriptorProto) bool { return strings.HasPrefix(f.GetName(), "google/") },
+	)
 	if google {
-		for _, f := range []protoreflect.FileDescriptor{anypb.File_google_protobuf_any_proto, durationpb.File_google_protobuf_duration_proto, timestamppb.File_google_protobuf_timestamp_proto, structpb.File_google_protobuf_struct_proto, wrapperspb.File_google_protobuf_wrappers_proto, fieldmaskpb.File_google_protobuf_field_mask_proto, emptypb.File_google_protobuf_empty_proto} {
+		for _, f := range []protoreflect.FileDescriptor{
+			anypb.File_google_protobuf_any_proto, durationpb.File_google_protobuf_duration_proto,
+			timestamppb.File_google_protobuf_timestamp_proto, structpb.File_google_protobuf_struct_proto,
+			wrapperspb.File_google_protobuf_wrappers_proto, fieldmaskpb.File_google_protobuf_field_mask_proto,
+			emptypb.File_google_protobuf_empty_proto,
+		} {
 			set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
 		}
 	}
@@ -84,14 +93,17 @@ func TestImportsThatAreMissingStayUnresolved(t *testing.T) {
 	_, err := r.AddSet("x", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
 		Name: s("a.proto"), Package: s("a"), Syntax: s("proto3"), Dependency: []string{"gone.proto"},
 		MessageType: []*descriptorpb.DescriptorProto{{Name: s("M"), Field: []*descriptorpb.FieldDescriptorProto{
-			{Name: s("gone"), Number: &n1, Type: &msg, TypeName: s(".gone.Type")}, {Name: s("name"), Number: &n2, Type: &str},
+			{Name: s("gone"), Number: &n1, Type: &msg, TypeName: s(".gone.Type")},
+			{Name: s("name"), Number: &n2, Type: &str},
 		}}},
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	doc := (&Decoder{Types: r}).Decode([]byte("\x0a\x02\x08\x01\x12\x01n"), Hints{Type: "a.M"}, nil)
-	if n := nodeAt(t, doc, "gone"); n.Note != "its type is missing in the descriptor set" || len(n.Children) != 1 || doc.UnknownFields != 1 {
+	if n := nodeAt(
+		t, doc, "gone",
+	); n.Note != "its type is missing in the descriptor set" || len(n.Children) != 1 || doc.UnknownFields != 1 {
 		t.Errorf("got %+v, %s", n, doc.Problem)
 	}
 	if n := nodeAt(t, doc, "name"); n.Value != `"n"` {
@@ -114,7 +126,8 @@ func TestVersionsAndSetsThatDisagree(t *testing.T) {
 	add("one", "string a = 1;")
 	add("one", "string a = 1; int32 b = 2;")
 	add("one", "string a = 1; int32 b = 2;")
-	if got := r.Sets(); len(got) != 2 || !got[0].Current || got[1].Current || got[0].Version == got[1].Version || len(got[0].Version) != 64 {
+	if got := r.Sets(); len(got) != 2 || !got[0].Current || got[1].Current || got[0].Version == got[1].Version ||
+		len(got[0].Version) != 64 {
 		t.Errorf("sets %+v", got)
 	}
 	dec := &Decoder{Types: r}
@@ -165,7 +178,13 @@ func TestRegistryServesReadersWhileSetsAreAdded(t *testing.T) {
 
 func TestTypesOfGoogleWithoutARegistry(t *testing.T) {
 	t.Parallel()
-	any := payloadtest.LengthPrefixed(1, append(payloadtest.LengthPrefixed(1, []byte("k")), payloadtest.LengthPrefixed(2, payloadtest.LengthPrefixed(3, []byte("v")))...))
+	any := payloadtest.LengthPrefixed(
+		1,
+		append(
+			payloadtest.LengthPrefixed(1, []byte("k")),
+			payloadtest.LengthPrefixed(2, payloadtest.LengthPrefixed(3, []byte("v")))...,
+		),
+	)
 	doc := (&Decoder{}).Decode(any, Hints{Type: "type.googleapis.com/google.protobuf.Struct"}, nil)
 	if n := nodeAt(t, doc, "value", `"k"`); n.Value != `"v"` || doc.JSON != "{\n  \"k\": \"v\"\n}" {
 		t.Errorf("got %+v, JSON %s", n, doc.JSON)
@@ -182,18 +201,33 @@ func TestOddWellKnownTypes(t *testing.T) {
 	one, two := int32(1), int32(2)
 	odd := func(names ...string) (list []*descriptorpb.DescriptorProto) {
 		for _, n := range names {
-			list = append(list, &descriptorpb.DescriptorProto{Name: s(n), Field: []*descriptorpb.FieldDescriptorProto{{Name: s("seconds"), Number: &two, Type: &str}}})
+			list = append(list, &descriptorpb.DescriptorProto{
+				Name:  s(n),
+				Field: []*descriptorpb.FieldDescriptorProto{{Name: s("seconds"), Number: &two, Type: &str}},
+			})
 		}
 		return list
 	}
-	kinds := []string{"Timestamp", "Duration", "Any", "Struct", "Value", "ListValue", "FieldMask", "StringValue", "BytesValue", "Empty"}
+	kinds := []string{
+		"Timestamp", "Duration", "Any", "Struct", "Value", "ListValue", "FieldMask", "StringValue", "BytesValue",
+		"Empty",
+	}
 	m := &descriptorpb.DescriptorProto{Name: s("M")}
 	for i, k := range kinds {
 		n := one + int32(i)
-		m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{Name: s("f" + k), Number: &n, Type: &msg, TypeName: s(".google.protobuf." + k)})
+		m.Field = append(m.Field, &descriptorpb.FieldDescriptorProto{
+			Name: s("f" + k), Number: &n, Type: &msg, TypeName: s(".google.protobuf." + k),
+		})
 	}
-	if _, err := r.AddSet("odd", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{Name: s("odd.proto"), Package: s("google.protobuf"), Syntax: s("proto3"), MessageType: odd(kinds...)},
-		&descriptorpb.FileDescriptorProto{Name: s("m.proto"), Syntax: s("proto3"), Dependency: []string{"odd.proto"}, MessageType: []*descriptorpb.DescriptorProto{m}})); err != nil {
+	if _, err := r.AddSet("odd", payloadtest.Set(t, &descriptorpb.FileDescriptorProto{
+		Name: s("odd.proto"), Package: s("google.protobuf"), Syntax: s("proto3"), MessageType: odd(kinds...),
+	},
+		&descriptorpb.FileDescriptorProto{
+			Name:        s("m.proto"),
+			Syntax:      s("proto3"),
+			Dependency:  []string{"odd.proto"},
+			MessageType: []*descriptorpb.DescriptorProto{m},
+		})); err != nil {
 		t.Fatal(err)
 	}
 	for i := range kinds {

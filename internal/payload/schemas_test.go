@@ -30,7 +30,9 @@ func encode(t testing.TB, typ, json string) []byte {
 		t.Fatalf("type %s is not in testdata/schemas", typ)
 	}
 	m := dynamicpb.NewMessage(defs[0].Desc)
-	if err := (protojson.UnmarshalOptions{Resolver: defs[0].Types, AllowPartial: true}).Unmarshal([]byte(json), m); err != nil {
+	if err := (protojson.UnmarshalOptions{
+		Resolver: defs[0].Types, AllowPartial: true,
+	}).Unmarshal([]byte(json), m); err != nil {
 		t.Fatal(err)
 	}
 	b, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m)

@@ -27,17 +27,19 @@ const maxElements = 64 // maximum number of elements of a packed field that are 
 // evidence is what a body says for or against one type. The fields "covered", "parts" and "added"
 // are about the top level of the body. All other numbers count fields at all levels.
 type evidence struct {
-	bytes, unread  int64 // bytes of the body, and of fields that the type does not know
-	unreadFields   int
-	added          int64 // the part of unread that is in top-level fields whose numbers the type does not know
-	known          int   // number of known fields
-	odd            int   // number of values that no publisher of the type writes: a zero that is not sent, a repeated single field, a number out of range; re-encoding them would give other bytes
-	enums, noEnum  int   // numbers of enum values that the enum has, and that it does not have
-	texts, noText  int   // numbers of strings that are text, and that contain control characters
-	times, noTimes int   // numbers of plausible times, and of implausible times, durations and type URLs
-	textAsBytes    int   // number of bytes fields that contain text or a message, which another type may declare
-	textAsNumbers  int   // number of packed fields of numbers that can be read as text
-	covered, parts int   // number of top-level fields that are present, and of all top-level fields
+	bytes, unread int64 // bytes of the body, and of fields that the type does not know
+	unreadFields  int
+	added         int64 // the part of unread that is in top-level fields whose numbers the type does not know
+	known         int   // number of known fields
+	// number of values that no publisher of the type writes: a zero that is not sent, a repeated
+	// single field, a number out of range; re-encoding them would give other bytes
+	odd            int
+	enums, noEnum  int // numbers of enum values that the enum has, and that it does not have
+	texts, noText  int // numbers of strings that are text, and that contain control characters
+	times, noTimes int // numbers of plausible times, and of implausible times, durations and type URLs
+	textAsBytes    int // number of bytes fields that contain text or a message, which another type may declare
+	textAsNumbers  int // number of packed fields of numbers that can be read as text
+	covered, parts int // number of top-level fields that are present, and of all top-level fields
 }
 
 // score returns a value from 0 to 1, which says how well the type fits the body. Every defect of
@@ -82,7 +84,10 @@ func (e *evidence) bits() int { return 5*e.known + 3*e.texts + 2*e.enums + 8*e.t
 func (e *evidence) reasons() []string {
 	list := []string{"whole body used"}
 	if e.unreadFields > 0 {
-		list[0] = fmt.Sprintf("%s of %s in %s unknown", deadletter.Count(e.unread), deadletter.Bytes(int(e.bytes)), deadletter.Plural(e.unreadFields, "field", "fields"))
+		list[0] = fmt.Sprintf(
+			"%s of %s in %s unknown", deadletter.Count(e.unread), deadletter.Bytes(int(e.bytes)),
+			deadletter.Plural(e.unreadFields, "field", "fields"),
+		)
 	}
 	add := func(n int, one, many string) {
 		if n > 0 {
@@ -273,7 +278,8 @@ func (c *comparison) packed(f *shapeField, n *wireNode, e *evidence, odd *bool) 
 			return false
 		}
 		*odd = *odd || n.hasFlag(nodeLongInner)
-		if f.kind == protoreflect.EnumKind || f.kind == protoreflect.BoolKind || f.kind == protoreflect.Int32Kind || f.kind == protoreflect.Uint32Kind || f.kind == protoreflect.Sint32Kind {
+		if f.kind == protoreflect.EnumKind || f.kind == protoreflect.BoolKind || f.kind == protoreflect.Int32Kind ||
+			f.kind == protoreflect.Uint32Kind || f.kind == protoreflect.Sint32Kind {
 			c.elements(f, c.tree.body[n.at:n.at+n.length], e, odd)
 		}
 	}
@@ -326,7 +332,8 @@ func (e *evidence) addTime(seconds, nanos int64) {
 // addDuration examines a google.protobuf.Duration. More than ten years is implausible.
 func (e *evidence) addDuration(seconds, nanos int64) {
 	const most = 315_360_000
-	if seconds > most || seconds < -most || nanos > 999_999_999 || nanos < -999_999_999 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
+	if seconds > most || seconds < -most || nanos > 999_999_999 || nanos < -999_999_999 || seconds > 0 && nanos < 0 ||
+		seconds < 0 && nanos > 0 {
 		e.noTimes++
 	}
 }

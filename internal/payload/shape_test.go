@@ -10,10 +10,16 @@ import (
 func TestTheShapeOfAnUnknownBody(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, body, want string }{
-		{"all kinds", "\x0a\x06abcdef\x10\x05\x1a\x04\x0a\x02hi\x3a\x03\x00\xff\xfe", "1: string, 2: int64?, 3: message, 7: bytes"},
+		{
+			"all kinds", "\x0a\x06abcdef\x10\x05\x1a\x04\x0a\x02hi\x3a\x03\x00\xff\xfe",
+			"1: string, 2: int64?, 3: message, 7: bytes",
+		},
 		{"repeated", "\x0a\x03abc\x0a\x03def\x0a\x03ghi", "1: repeated string"},
 		{"of two kinds", "\x0a\x03abc\x08\x01\x10\xd5\xf8\x02", "1: repeated bytes?, 2: int64?"},
-		{"fixed and empty", "\x0d\x00\x00\x80\x3f\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x1a\x00", "1: fixed32?, 2: fixed64?, 3: empty"},
+		{
+			"fixed and empty", "\x0d\x00\x00\x80\x3f\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x1a\x00",
+			"1: fixed32?, 2: fixed64?, 3: empty",
+		},
 		{"no protobuf", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", ""},
 		{"text", "hello there, this is text", ""},
 	} {
@@ -32,7 +38,9 @@ func TestConflictsBetweenSets(t *testing.T) {
 	r := descriptor.NewRegistry()
 	add := func(name, fields string) {
 		t.Helper()
-		if _, err := r.AddSource(name, fstest.MapFS{"a.proto": {Data: []byte(`syntax = "proto3"; package a; message A { ` + fields + ` }`)}}); err != nil {
+		if _, err := r.AddSource(name, fstest.MapFS{
+			"a.proto": {Data: []byte(`syntax = "proto3"; package a; message A { ` + fields + ` }`)},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

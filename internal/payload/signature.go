@@ -120,7 +120,9 @@ func matchablesOf(t *descriptor.Resolver) []matchable {
 	return t.Memo(matchablesKey{}, func() any {
 		var list []matchable
 		c := &shapes{
-			made: map[protoreflect.MessageDescriptor]*shape{}, exts: map[protoreflect.FullName][]protoreflect.FieldDescriptor{}, enums: map[protoreflect.EnumDescriptor][]int32{},
+			made:  map[protoreflect.MessageDescriptor]*shape{},
+			exts:  map[protoreflect.FullName][]protoreflect.FieldDescriptor{},
+			enums: map[protoreflect.EnumDescriptor][]int32{},
 		}
 		t.RangeExtensions(func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor) {
 			c.exts[of] = append(c.exts[of], x)
@@ -130,7 +132,9 @@ func matchablesOf(t *descriptor.Resolver) []matchable {
 		}
 		t.RangeMessages(func(md protoreflect.MessageDescriptor) {
 			if s := c.shape(md); len(s.fields) > 0 && !descriptor.IsGoogle(md.FullName()) {
-				list = append(list, matchable{string(md.FullName()), plainName(string(md.Name())), s, &descriptor.Type{Desc: md, Types: t}})
+				list = append(list, matchable{
+					string(md.FullName()), plainName(string(md.Name())), s, &descriptor.Type{Desc: md, Types: t},
+				})
 			}
 		})
 		return list
@@ -210,7 +214,12 @@ func (c *shapes) add(s *shape, fd protoreflect.FieldDescriptor) {
 	if s.field(num) >= 0 || len(s.fields) >= 1<<15-1 {
 		return
 	}
-	f := shapeField{kind: fd.Kind(), wire: int8(descriptor.WireType(fd.Kind())), list: fd.IsList(), packs: fd.IsPacked()}
+	f := shapeField{
+		kind:  fd.Kind(),
+		wire:  int8(descriptor.WireType(fd.Kind())),
+		list:  fd.IsList(),
+		packs: fd.IsPacked(),
+	}
 	f.absent = !fd.HasPresence() && !f.list && !fd.IsMap() && s.special != mapEntry
 	if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && o.Index() < 64 {
 		f.oneof = int8(o.Index() + 1)

@@ -13,8 +13,10 @@ import (
 var snappyMagic = []byte("\xff\x06\x00\x00sNaPpY")
 
 const (
-	snappyBlock  = 64 << 10  // framing_format.txt, 4.2: a chunk has at most 65,536 bytes of data
-	snappyMemory = 192 << 10 // bytes that the reader of klauspost/compress 1.20.1 allocates: a chunk and a decompressed block
+	snappyBlock = 64 << 10 // framing_format.txt, 4.2: a chunk has at most 65,536 bytes of data
+	// bytes that the reader of klauspost/compress 1.20.1 allocates: a chunk and a decompressed
+	// block
+	snappyMemory = 192 << 10
 )
 
 // openSnappy reads a stream of snappy frames.

@@ -21,9 +21,10 @@ type spot struct {
 // masking holds everything that is hidden in one body.
 type masking struct {
 	*Mask
-	redacts bool                                         // a field of the body's types has debug_redact
-	others  []*descriptor.Resolver                       // other definitions of the type, whose debug_redact fields are hidden too
-	begun   map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
+	redacts bool // a field of the body's types has debug_redact
+	// other definitions of the type, whose debug_redact fields are hidden too
+	others []*descriptor.Resolver
+	begun  map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
 }
 
 // rootSpot returns the spot of the whole current body, with the masks that apply to it. The

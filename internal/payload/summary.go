@@ -96,7 +96,8 @@ func isID(name string) bool {
 	lower := strings.ToLower(name)
 	for _, end := range []string{"id", "uuid", "guid"} {
 		if before, ok := strings.CutSuffix(lower, end); ok {
-			return before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-") || name[len(before)] < 'a'
+			return before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-") ||
+				name[len(before)] < 'a'
 		}
 	}
 	return false

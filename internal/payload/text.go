@@ -38,7 +38,8 @@ func visible(s, keep string) string {
 
 // isDeceptive reports whether a rune is invisible, or affects how its neighbours are shown.
 func isDeceptive(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == '\u3164' || r == '\u115f' || r == '\u1160' || r == '\uffa0'
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == '\u3164' ||
+		r == '\u115f' || r == '\u1160' || r == '\uffa0'
 }
 
 func escaped(r rune) string {

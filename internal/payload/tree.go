@@ -45,13 +45,30 @@ type tree struct {
 func (t *tree) limitNotes() []string {
 	var list []string
 	if t.left > 0 {
-		list = append(list, fmt.Sprintf("the tree shows the first %s entries; %s more, with what they contain, are left out", deadletter.Count(maxNodes), deadletter.Count(t.left)))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"the tree shows the first %s entries; %s more, with what they contain, are left out",
+				deadletter.Count(maxNodes), deadletter.Count(t.left),
+			),
+		)
 	}
 	if t.short > 0 {
-		list = append(list, fmt.Sprintf("the values have more than %s together; %s of the later ones are cut to %d bytes", deadletter.Bytes(maxShown), deadletter.Count(t.short), shortValue))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"the values have more than %s together; %s of the later ones are cut to %d bytes",
+				deadletter.Bytes(maxShown), deadletter.Count(t.short), shortValue,
+			),
+		)
 	}
 	if t.deep > 0 {
-		list = append(list, fmt.Sprintf("the tree ends at %d levels; %s are deeper", maxTreeDepth, deadletter.Plural(t.deep, "value", "values")))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"the tree ends at %d levels; %s are deeper", maxTreeDepth, deadletter.Plural(t.deep, "value", "values"),
+			),
+		)
 	}
 	return list
 }
@@ -132,7 +149,12 @@ func (t *tree) message(m protoreflect.Message, at spot, parts []Range) []Node {
 	var items []item
 	there := t.occurrences(parts)
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		items = append(items, item{number: fd.Number(), fd: fd, value: v, there: filterAccepted(there[fd.Number()], fd, true)})
+		items = append(items, item{
+			number: fd.Number(),
+			fd:     fd,
+			value:  v,
+			there:  filterAccepted(there[fd.Number()], fd, true),
+		})
 		return true
 	})
 	fields := m.Descriptor().Fields()
@@ -237,7 +259,10 @@ func (t *tree) list(n *Node, fd protoreflect.FieldDescriptor, list protoreflect.
 	n.addNote(deadletter.Plural(list.Len(), "item", "items"))
 	for i := range list.Len() {
 		if i == maxItems {
-			n.Children = append(n.Children, Node{Kind: More, Value: deadletter.Count(list.Len()-i) + " more items not shown"})
+			n.Children = append(n.Children, Node{
+				Kind:  More,
+				Value: deadletter.Count(list.Len()-i) + " more items not shown",
+			})
 			break
 		}
 		if t.takeNode() {
@@ -273,7 +298,10 @@ func (t *tree) mapEntries(n *Node, fd protoreflect.FieldDescriptor, m protorefle
 	})
 	for i, k := range keys {
 		if i == maxItems {
-			n.Children = append(n.Children, Node{Kind: More, Value: deadletter.Count(len(keys)-i) + " more entries not shown"})
+			n.Children = append(n.Children, Node{
+				Kind:  More,
+				Value: deadletter.Count(len(keys)-i) + " more entries not shown",
+			})
 			break
 		}
 		if t.takeNode() {
@@ -411,7 +439,10 @@ func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) 
 	inner := dynamicpb.NewMessage(md)
 	// The scan of the whole body has already included the content of this Any, so the content fits
 	// into the budget.
-	if err := (proto.UnmarshalOptions{Resolver: t.types, AllowPartial: true}).Unmarshal(content.Bytes(), inner); err != nil {
+	if err := (proto.UnmarshalOptions{
+		Resolver:     t.types,
+		AllowPartial: true,
+	}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
 		n.Children = t.message(m, at.unreadAny(md), parts)
 		return

@@ -23,7 +23,8 @@ func TestATrialIsDecoded(t *testing.T) {
 		if doc.Type != deadletter.TrialType || doc.Reading() != deadletter.ReadByContentType || doc.Problem != "" {
 			t.Errorf("%s: %+v", name, doc)
 		}
-		if got := Summary(doc, ""); !strings.Contains(got, `text: "Hello"`) || !strings.Contains(got, `broker: "main"`) {
+		if got := Summary(doc, ""); !strings.Contains(got, `text: "Hello"`) ||
+			!strings.Contains(got, `broker: "main"`) {
 			t.Errorf("%s: %s", name, got)
 		}
 		if doc := d.Decode(body, Hints{}, nil); doc.Type != "" {

@@ -22,7 +22,14 @@ const (
 // unknownNode returns the node of a field that its type does not know. The number and the wire type
 // are certain. The rest is marked as a guess.
 func (t *tree) unknownNode(it *item, at spot) Node {
-	n := Node{Number: int32(it.number), Name: "unknown", Unknown: true, Kind: Wire, Type: wireName(it.wire), Ranges: wholeRanges(it.there)}
+	n := Node{
+		Number:  int32(it.number),
+		Name:    "unknown",
+		Unknown: true,
+		Kind:    Wire,
+		Type:    wireName(it.wire),
+		Ranges:  wholeRanges(it.there),
+	}
 	g := &guess{}
 	n.Value = g.value(it.number, it.wire, it.raw, at, 1)
 	n.Masked = g.masked

@@ -167,7 +167,8 @@ func timestampText(seconds, nanos int64) (string, bool) {
 // for more than 10,000 years, or if the seconds and the nanoseconds have different signs.
 func durationText(seconds, nanos int64) (string, bool) {
 	const limit = 315_576_000_000
-	if seconds < -limit || seconds > limit || nanos <= -1e9 || nanos >= 1e9 || seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0 {
+	if seconds < -limit || seconds > limit || nanos <= -1e9 || nanos >= 1e9 || seconds > 0 && nanos < 0 ||
+		seconds < 0 && nanos > 0 {
 		return "", false
 	}
 	sign := ""

@@ -14,8 +14,17 @@ import (
 func TestWireFeatures(t *testing.T) {
 	t.Parallel()
 	features := append(payloadtest.WireFeatures(),
-		payloadtest.WireFeature{Name: "Struct", Type: "acme.notify.v1.Kinds", Body: encode(t, "acme.notify.v1.Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`)},
-		payloadtest.WireFeature{Name: "Struct with the names of marks", Type: "acme.notify.v1.Kinds", Body: encode(t, "acme.notify.v1.Kinds", `{"extra": {"@wire": {"numberValue": "NaN"}, "a": [{"@wire": {}}, {"@@wire": {"@wire": []}, "@wire": null}], "b": {"@type": "x"}}}`)},
+		payloadtest.WireFeature{
+			Name: "Struct", Type: "acme.notify.v1.Kinds",
+			Body: encode(t, "acme.notify.v1.Kinds", `{"extra": {"a": [1, null, {"b": "x"}], "c": true}}`),
+		},
+		payloadtest.WireFeature{
+			Name: "Struct with the names of marks", Type: "acme.notify.v1.Kinds",
+			Body: encode(
+				t, "acme.notify.v1.Kinds",
+				`{"extra": {"@wire": {"numberValue": "NaN"}, "a": [{"@wire": {}}, {"@@wire": {"@wire": []}, "@wire": null}], "b": {"@type": "x"}}}`,
+			),
+		},
 	)
 	for _, tt := range features {
 		t.Run(tt.Name, func(t *testing.T) {
@@ -26,7 +35,9 @@ func TestWireFeatures(t *testing.T) {
 				for _, v := range []uint64{7, 8, 300} {
 					body, want := encoded(tt.With(7)), encoded(tt.With(v))
 					text := editText(t, editor(), body, h)
-					edited := strings.Replace(text, `"`+field+`": 7`, `"`+field+`": `+map[uint64]string{7: "7", 8: "8", 300: "300"}[v], 1)
+					edited := strings.Replace(
+						text, `"`+field+`": 7`, `"`+field+`": `+map[uint64]string{7: "7", 8: "8", 300: "300"}[v], 1,
+					)
 					if v != 7 && edited == text {
 						t.Fatalf("no %s in %s", field, text)
 					}
@@ -40,7 +51,9 @@ func TestWireFeatures(t *testing.T) {
 					if v == 7 {
 						continue
 					}
-					patch := `[{"op": "replace", "path": "/` + field + `", "value": ` + map[uint64]string{8: "8", 300: "300"}[v] + `}]`
+					patch := `[{"op": "replace", "path": "/` + field + `", "value": ` + map[uint64]string{
+						8: "8", 300: "300",
+					}[v] + `}]`
 					e, err = editor().Patch(body, h, []byte(patch), nil)
 					if err != nil || !bytes.Equal(e.Body, want) {
 						t.Errorf("patch %s: %v\ngot %+v", patch, err, e)

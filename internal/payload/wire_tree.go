@@ -13,8 +13,9 @@ import (
 const (
 	maxWireNodes  = 2_000
 	maxWireDepth  = 32
-	maxWireFields = 200_000  // maximum number of fields that are read, whether they become nodes or not
-	maxWireWork   = 32 << 20 // maximum number of bytes examined; a byte counts once for each level to which it may belong
+	maxWireFields = 200_000 // maximum number of fields that are read, whether they become nodes or not
+	// maximum number of bytes examined; a byte counts once for each level to which it may belong
+	maxWireWork = 32 << 20
 )
 
 // wireNode is one field on the wire. If its content may be a message, the nodes of this content
@@ -196,7 +197,9 @@ func (t *wireTree) content(i, at, length, depth int) {
 }
 
 func withoutControls(p []byte) bool {
-	return !slices.ContainsFunc(p, func(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f })
+	return !slices.ContainsFunc(
+		p, func(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f },
+	)
 }
 
 // varints reports whether p is a sequence of varints, and whether one of them is longer than
@@ -296,7 +299,8 @@ func (o *outline) refuses(s *signature, unread int64) bool {
 	}
 	unknown := [wires]uint64{
 		o.by[wireVarint] &^ s.varint, o.by[wire32] &^ s.fixed32, o.by[wire64] &^ s.fixed64,
-		o.by[wireBytes] &^ (s.texts | s.messages | s.bytes | s.varints | s.fixed32s | s.fixed64s), o.by[wireGroup] &^ s.groups,
+		o.by[wireBytes] &^ (s.texts | s.messages | s.bytes | s.varints | s.fixed32s | s.fixed64s),
+		o.by[wireGroup] &^ s.groups,
 	}
 	var n int64
 	for w := range unknown {

@@ -36,7 +36,14 @@ func (t *tree) wireNodes(part Range, at spot, depth int) []Node {
 		}
 		to := from + n + size
 		if t.takeNode() {
-			node := Node{Number: int32(num), Name: "field " + strconv.Itoa(int(num)), Unknown: true, Kind: Wire, Type: wireName(typ), Ranges: []Range{{from, to}}}
+			node := Node{
+				Number:  int32(num),
+				Name:    "field " + strconv.Itoa(int(num)),
+				Unknown: true,
+				Kind:    Wire,
+				Type:    wireName(typ),
+				Ranges:  []Range{{from, to}},
+			}
 			t.wireValue(&node, num, typ, raw[:size], Range{from + n, to}, at, depth)
 			nodes = append(nodes, node)
 		}

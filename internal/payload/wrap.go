@@ -31,7 +31,9 @@ func wrap(layers []Layer, body []byte, b *budget.Budget) ([]byte, []Check, error
 			return nil, nil, &EditError{Message: "too large to wrap again: " + err.Error()}
 		}
 		if l.Base64 != nil && len(body)%3 != 0 && !strings.Contains(l.Detail, "padded") {
-			doubts = append(doubts, Check{LevelWarn, l.Name + ": the original does not show whether its base64 is padded; the new body is"})
+			doubts = append(doubts, Check{
+				LevelWarn, l.Name + ": the original does not show whether its base64 is padded; the new body is",
+			})
 		}
 		var err error
 		if body, err = l.wrap(body); err != nil {
@@ -91,7 +93,9 @@ func (l *Layer) pack(data []byte) []byte {
 	case "gzip":
 		z = gzip.NewWriter(&out)
 	case "zstd":
-		w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true))
+		w, err := zstd.NewWriter(
+			&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithZeroFrames(true),
+		)
 		if err != nil {
 			panic("payload: " + err.Error()) // constant options; see panicToError
 		}

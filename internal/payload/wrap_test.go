@@ -58,7 +58,10 @@ func inLines(b []byte, alphabet *base64.Encoding, size int, end string) []byte {
 
 func TestEditWrapsAgain(t *testing.T) {
 	t.Parallel()
-	body := encode(t, email, `{"requestId": "req_1", "to": {"address": "dana@example.com"}, "template": {"name": "welcome_v3", "locale": "en-GB"}, "idempotencyKey": "+/+/+/+/"}`)
+	body := encode(
+		t, email,
+		`{"requestId": "req_1", "to": {"address": "dana@example.com"}, "template": {"name": "welcome_v3", "locale": "en-GB"}, "idempotencyKey": "+/+/+/+/"}`,
+	)
 	text := `{"requestId": "req_1", "template": {"name": "welcome_v3"}}`
 	types := cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(encodeStd(body))+`"`)
 	tests := []struct {
@@ -70,27 +73,130 @@ func TestEditWrapsAgain(t *testing.T) {
 		check  string
 	}{
 		{"base64", encodeStd(body), Hints{Type: email}, "", "", "ok base64, as received"},
-		{"base64 with white space around", wire([]byte(" \r\n"), encodeStd(body), []byte("\n")), Hints{Type: email}, " \r\n", "\n", ""},
-		{"base64 of URLs, not padded", []byte(base64.RawURLEncoding.EncodeToString(body)), Hints{Type: email}, "", "", ""},
+		{
+			"base64 with white space around",
+			wire([]byte(" \r\n"), encodeStd(body), []byte("\n")),
+			Hints{Type: email},
+			" \r\n",
+			"\n",
+			"",
+		},
+		{
+			"base64 of URLs, not padded",
+			[]byte(base64.RawURLEncoding.EncodeToString(body)),
+			Hints{Type: email},
+			"",
+			"",
+			"",
+		},
 		{"base64 in lines", inLines(body, base64.StdEncoding, 76, "\r\n"), Hints{Type: email}, "", "", ""},
 		{"base64 in short lines", inLines(body, base64.URLEncoding, 20, "\n"), Hints{Type: email}, "", "", ""},
 		{"gzip", payloadtest.Gzipped(t, body), Hints{Type: email}, "\x1f\x8b", "", "ok gzip, as received"},
 		{"zlib", zlibbed(t, body), Hints{Type: email, ContentEncoding: "deflate"}, "\x78", "", ""},
-		{"bare deflate", deflated(t, body), Hints{Type: email, ContentEncoding: "deflate"}, "", "", "ok deflate, as received"},
+		{
+			"bare deflate",
+			deflated(t, body),
+			Hints{Type: email, ContentEncoding: "deflate"},
+			"",
+			"",
+			"ok deflate, as received",
+		},
 		{"zstd", zstded(t, body), Hints{Type: email}, "\x28\xb5\x2f\xfd", "", "ok zstd, as received"},
 		{"snappy", snappied(t, body), Hints{Type: email}, "\xff\x06\x00\x00sNaPpY", "", "ok snappy, as received"},
-		{"Confluent", confluent(7, []byte{4, 2, 0}, body), Hints{Type: email}, "\x00\x00\x00\x00\x07\x04\x02\x00", "", "ok Confluent, as received"},
+		{
+			"Confluent",
+			confluent(7, []byte{4, 2, 0}, body),
+			Hints{Type: email},
+			"\x00\x00\x00\x00\x07\x04\x02\x00",
+			"",
+			"ok Confluent, as received",
+		},
 		{"Confluent JSON", confluent(7, nil, []byte(text)), Hints{}, "\x00\x00\x00\x00\x07{", "}", ""},
-		{"base64 of gzip of base64", encodeStd(payloadtest.Gzipped(t, encodeStd(body))), Hints{Type: email}, "H4sI", "", "ok base64 of gzip of base64, as received"},
-		{"gzip of zstd of Confluent", payloadtest.Gzipped(t, zstded(t, confluent(7, []byte{0}, body))), Hints{Type: email}, "\x1f\x8b", "", "ok gzip of zstd of Confluent, as received"},
-		{"CloudEvent of JSON", cloudEvent("", `"data": `+text), Hints{ContentType: ce}, `{"specversion": "1.0"`, `}, "comexampleothervalue": 5}`, "ok CloudEvents, as received"},
-		{"CloudEvent of base64", types, Hints{ContentType: ce}, `{"specversion": "1.0"`, `", "comexampleothervalue": 5}`, "ok Unknown"},
-		{"base64 of gzip of a CloudEvent", encodeStd(payloadtest.Gzipped(t, types)), Hints{ContentType: ce}, "H4sI", "", "ok base64 of gzip of CloudEvents, as received"},
-		{"CloudEvent of base64 of gzip", cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, body)))+`"`), Hints{ContentType: ce}, `{"specversion"`, `}`, ""},
-		{"CloudEvent of text", cloudEvent("text/x-json", `"data": "{\"requestId\":\"req_1\",\"template\":{\"name\":\"welcome_v3\\u00e4\"}}"`), Hints{ContentType: ce}, `{"specversion"`, `\"\n  }\n}", "comexampleothervalue": 5}`, ""},
-		{"MassTransit", []byte(`{"messageType": ["urn:message:A:B"], "message" : ` + text + `, "headers": {}}`), Hints{ContentType: mt}, `{"messageType": ["urn:message:A:B"], "message" : {`, `}, "headers": {}}`, "ok MassTransit, as received"},
-		{"EasyNetQ error", easyNetQOf(text, "application/json", "x"), Hints{Type: easyNetQType}, `{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"{`, `}","DateTime":"2026-01-02T03:04:05Z","BasicProperties":{"ContentType":"application/json","Type":"x"}}`, "ok EasyNetQ error, as received"},
-		{"EasyNetQ error of base64", easyNetQOf(string(encodeStd(body)), "application/octet-stream", email), Hints{Type: easyNetQType}, `{"RoutingKey":"k"`, `}}`, "ok EasyNetQ error of base64, as received"},
+		{
+			"base64 of gzip of base64",
+			encodeStd(payloadtest.Gzipped(t, encodeStd(body))),
+			Hints{Type: email},
+			"H4sI",
+			"",
+			"ok base64 of gzip of base64, as received",
+		},
+		{
+			"gzip of zstd of Confluent",
+			payloadtest.Gzipped(t, zstded(t, confluent(7, []byte{0}, body))),
+			Hints{Type: email},
+			"\x1f\x8b",
+			"",
+			"ok gzip of zstd of Confluent, as received",
+		},
+		{
+			"CloudEvent of JSON",
+			cloudEvent("", `"data": `+text),
+			Hints{ContentType: ce},
+			`{"specversion": "1.0"`,
+			`}, "comexampleothervalue": 5}`,
+			"ok CloudEvents, as received",
+		},
+		{
+			"CloudEvent of base64",
+			types,
+			Hints{ContentType: ce},
+			`{"specversion": "1.0"`,
+			`", "comexampleothervalue": 5}`,
+			"ok Unknown",
+		},
+		{
+			"base64 of gzip of a CloudEvent",
+			encodeStd(payloadtest.Gzipped(t, types)),
+			Hints{ContentType: ce},
+			"H4sI",
+			"",
+			"ok base64 of gzip of CloudEvents, as received",
+		},
+		{
+			"CloudEvent of base64 of gzip",
+			cloudEvent(
+				"application/protobuf; messageType="+email,
+				`"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, body)))+`"`,
+			),
+			Hints{ContentType: ce},
+			`{"specversion"`,
+			`}`,
+			"",
+		},
+		{
+			"CloudEvent of text",
+			cloudEvent(
+				"text/x-json", `"data": "{\"requestId\":\"req_1\",\"template\":{\"name\":\"welcome_v3\\u00e4\"}}"`,
+			),
+			Hints{ContentType: ce},
+			`{"specversion"`,
+			`\"\n  }\n}", "comexampleothervalue": 5}`,
+			"",
+		},
+		{
+			"MassTransit",
+			[]byte(`{"messageType": ["urn:message:A:B"], "message" : ` + text + `, "headers": {}}`),
+			Hints{ContentType: mt},
+			`{"messageType": ["urn:message:A:B"], "message" : {`,
+			`}, "headers": {}}`,
+			"ok MassTransit, as received",
+		},
+		{
+			"EasyNetQ error",
+			easyNetQOf(text, "application/json", "x"),
+			Hints{Type: easyNetQType},
+			`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"{`,
+			`}","DateTime":"2026-01-02T03:04:05Z","BasicProperties":{"ContentType":"application/json","Type":"x"}}`,
+			"ok EasyNetQ error, as received",
+		},
+		{
+			"EasyNetQ error of base64",
+			easyNetQOf(string(encodeStd(body)), "application/octet-stream", email),
+			Hints{Type: easyNetQType},
+			`{"RoutingKey":"k"`,
+			`}}`,
+			"ok EasyNetQ error of base64, as received",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,12 +207,16 @@ func TestEditWrapsAgain(t *testing.T) {
 			e := change(t, editor(), tt.body, tt.h, "welcome_v3", `welcome_version_004`)
 			after := decode(e.Body, tt.h)
 			padding := strings.NewReplacer(", padded", "") // differs by chance if compressed
-			if padding.Replace(layers(before)) != padding.Replace(layers(after)) || before.Kind != after.Kind || before.Type != after.Type || !strings.Contains(after.JSON, "welcome_version_004") {
+			if padding.Replace(layers(before)) != padding.Replace(layers(after)) || before.Kind != after.Kind ||
+				before.Type != after.Type || !strings.Contains(
+				after.JSON, "welcome_version_004",
+			) {
 				t.Errorf("got %s %s in %s, want %s: %q", after.Kind, after.Type, layers(after), layers(before), e.Body)
 			}
 			for i := range before.Layers {
 				a, b := before.Layers[i], after.Layers[i]
-				if !bytes.Equal(a.Before, b.Before) || !bytes.Equal(a.After, b.After) || a.Quoted != b.Quoted || a.Bare != b.Bare || !reflect.DeepEqual(a.Base64, b.Base64) {
+				if !bytes.Equal(a.Before, b.Before) || !bytes.Equal(a.After, b.After) || a.Quoted != b.Quoted ||
+					a.Bare != b.Bare || !reflect.DeepEqual(a.Base64, b.Base64) {
 					t.Errorf("layer %+v was %+v", b, a)
 				}
 			}
@@ -129,16 +239,24 @@ func TestEditWrapsAgain(t *testing.T) {
 
 func TestEditThatIsNoEnvelopeAnyMore(t *testing.T) {
 	t.Parallel()
-	e, err := editor().Edit([]byte(`{"messageType":["urn:message:A:B"],"message":{"a":1}}`), Hints{ContentType: mt}, `[1]`, nil)
-	if err != nil || string(e.Body) != `{"messageType":["urn:message:A:B"],"message":[1]}` || !strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: json") {
+	e, err := editor().Edit(
+		[]byte(`{"messageType":["urn:message:A:B"],"message":{"a":1}}`), Hints{ContentType: mt}, `[1]`, nil,
+	)
+	if err != nil || string(e.Body) != `{"messageType":["urn:message:A:B"],"message":[1]}` ||
+		!strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: json") {
 		t.Errorf("got %+v, %v", e, err)
 	}
 	e = change(t, editor(), encodeStd([]byte("the quick brown fox")), Hints{}, "the quick brown fox", "fox")
-	if string(e.Body) != "Zm94" || !strings.Contains(checksText(e), "warn On its own, the new body would be read as something else: text") {
+	if string(e.Body) != "Zm94" || !strings.Contains(
+		checksText(e), "warn On its own, the new body would be read as something else: text",
+	) {
 		t.Errorf("got %s, %s", e.Body, checksText(e))
 	}
 	e = change(t, editor(), []byte("aGVsbG8gdGhlcmUgeW91"), Hints{ContentEncoding: "base64"}, "you", "all!")
-	if string(e.Body) != "aGVsbG8gdGhlcmUgYWxsIQ==" || !strings.Contains(checksText(e), "warn base64: the original does not show whether its base64 is padded; the new body is") {
+	if string(e.Body) != "aGVsbG8gdGhlcmUgYWxsIQ==" ||
+		!strings.Contains(
+			checksText(e), "warn base64: the original does not show whether its base64 is padded; the new body is",
+		) {
 		t.Errorf("got %s, %s", e.Body, checksText(e))
 	}
 	_, err = (&Layer{Name: "CloudEvents", Quoted: true}).wrap([]byte{0xff})
@@ -157,7 +275,11 @@ func TestWrapRandomLayers(t *testing.T) {
 		}
 		var list []Layer
 		for range rapid.IntRange(1, 3).Draw(t, "layers") {
-			l := Layer{Name: rapid.SampledFrom([]string{"base64", "gzip", "deflate", "zstd", "snappy", "Confluent", "CloudEvents"}).Draw(t, "name")}
+			l := Layer{
+				Name: rapid.SampledFrom([]string{
+					"base64", "gzip", "deflate", "zstd", "snappy", "Confluent", "CloudEvents",
+				}).Draw(t, "name"),
+			}
 			switch l.Name {
 			case "deflate":
 				l.Bare = rapid.Bool().Draw(t, "bare")

@@ -53,7 +53,8 @@ const (
 // Fields lists the fields for queries of letters, except free text. The order is suitable for a
 // help text.
 var Fields = []Field{
-	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange, Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
+	State, Queue, Type, Reason, ErrorText, Group, Severity, Status, Owner, Rule, Attempts, Age, Since, Before, Exchange,
+	Key, App, Header, Body, MessageID, CorrelationID, ID, Size, VHost,
 	Broker, Op, Read, Doubt, Sort,
 }
 
@@ -77,14 +78,20 @@ var enumerations = map[Field]struct {
 	values []string
 	none   string // beginning of the error for another value, e.g. "there is no state"
 }{
-	State:    {texts(deadletter.States), "there is no state"},
-	Severity: {texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}), "there is no severity"},
-	Status:   {append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusQuiet), "a group has no status"},
-	Read:     {texts(deadletter.Readings), "read has no value"},
-	Doubt:    {texts(deadletter.Doubts), "doubt has no value"},
-	Sort:     {texts(deadletter.Orders), "letters are not sorted by"},
-	Action:   {texts(deadletter.Acts), "there is no action"},
-	Via:      {append(texts(deadletter.Ways), NotRecorded), "via has no value"},
+	State: {texts(deadletter.States), "there is no state"},
+	Severity: {
+		texts([]deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest}),
+		"there is no severity",
+	},
+	Status: {
+		append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusQuiet),
+		"a group has no status",
+	},
+	Read:   {texts(deadletter.Readings), "read has no value"},
+	Doubt:  {texts(deadletter.Doubts), "doubt has no value"},
+	Sort:   {texts(deadletter.Orders), "letters are not sorted by"},
+	Action: {texts(deadletter.Acts), "there is no action"},
+	Via:    {append(texts(deadletter.Ways), NotRecorded), "via has no value"},
 }
 
 // texts returns names in the form in which queries write them. A minus replaces each space.

@@ -34,7 +34,8 @@ func TestTheManualHolds(t *testing.T) {
 	examples, mistakes := 0, 0
 	example := func(line int, text string) {
 		examples++
-		if _, err := Parse(text, atNow); err != nil && !strings.HasPrefix(text, "app:") { // this field is masked in the test
+		// this field is masked in the test
+		if _, err := Parse(text, atNow); err != nil && !strings.HasPrefix(text, "app:") {
 			t.Errorf("line %d: %s: %v", line+1, text, err)
 		}
 	}
@@ -77,7 +78,10 @@ func TestTheManualHolds(t *testing.T) {
 		t.Errorf("the table has %s, and the fields are %s", fields, Fields)
 	}
 	if examples < 60 || mistakes < 6 {
-		t.Errorf("%d examples and %d mistakes were found: is the manual still written as this test reads it?", examples, mistakes)
+		t.Errorf(
+			"%d examples and %d mistakes were found: is the manual still written as this test reads it?", examples,
+			mistakes,
+		)
 	}
 }
 
@@ -147,15 +151,20 @@ func TestEachLanguageHasItsFields(t *testing.T) {
 	if _, err := Parse("who:lena", Options{}); err == nil {
 		t.Error("letters have no who")
 	}
-	if past, err := Parse("action:Discarded,held", Options{Fields: ActFields}); err != nil || past.String() != "action:discard,hold" {
+	if past, err := Parse(
+		"action:Discarded,held", Options{Fields: ActFields},
+	); err != nil || past.String() != "action:discard,hold" {
 		t.Error(past, err)
 	}
-	yesterday, err := Parse("until:yesterday", Options{Fields: ActFields, Now: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)})
+	yesterday, err := Parse("until:yesterday", Options{
+		Fields: ActFields, Now: time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC),
+	})
 	if at := yesterday.Terms[0].Values[0].Time.Format("2006-01-02T15:04"); err != nil || at != "2026-11-21T00:00" {
 		t.Error("a named day is not included whole", at, err)
 	}
 	day, err := Parse(`until:2026-11-20 who:"Lena Sato" action:"Schema Removed" target:g-4`, Options{Fields: ActFields})
-	if err != nil || day.Terms[0].Values[0].Time.Format("2006-01-02T15:04") != "2026-11-21T00:00" || day.String() != `until:2026-11-20 who:"Lena Sato" action:schema-removed target:G-4` {
+	if err != nil || day.Terms[0].Values[0].Time.Format("2006-01-02T15:04") != "2026-11-21T00:00" ||
+		day.String() != `until:2026-11-20 who:"Lena Sato" action:schema-removed target:G-4` {
 		t.Errorf("%s, %v: %v", day, err, day.Terms[0].Values[0].Time)
 	}
 }

@@ -17,11 +17,16 @@ const (
 
 // Options contains settings of the parser.
 type Options struct {
-	Fields []Field                 // fields that a query can contain; nil = the fields of letters
-	Now    time.Time               // time from which relative times count; zero = time.Now()
-	Masked func(field string) bool // reports whether a field is masked, so that queries must not contain it, e.g. "header.authorization", "body.customer.email" or "message_id"; nil = no field is masked
-	Body   func(path string) bool  // reports whether the search index contains a path of the body; nil = it contains none
-	Look   bool                    // also allows paths of the body that are not in the search index, because the caller itself searches the letters for them
+	Fields []Field   // fields that a query can contain; nil = the fields of letters
+	Now    time.Time // time from which relative times count; zero = time.Now()
+	// reports whether a field is masked, so that queries must not contain it, e.g.
+	// "header.authorization", "body.customer.email" or "message_id"; nil = no field is masked
+	Masked func(field string) bool
+	// reports whether the search index contains a path of the body; nil = it contains none
+	Body func(path string) bool
+	// also allows paths of the body that are not in the search index, because the caller itself
+	// searches the letters for them
+	Look bool
 }
 
 // Parse parses a query, which consists of `field:value` terms. A space between terms means AND. A
@@ -141,7 +146,10 @@ func (p *parser) field(t *Term, text string) error {
 		if meant == "" && p.o.Body != nil && p.o.Body(text) {
 			meant = " (did you mean body." + quotable(text) + "?)"
 		}
-		return errorAt(p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes", quotable(text), meant, strings.Join(list, ", "))
+		return errorAt(
+			p.pos, "there is no field %q%s; the fields are %s; put text that contains a colon in quotes",
+			quotable(text), meant, strings.Join(list, ", "),
+		)
 	case f != Header && f != Body && dotted:
 		return errorAt(p.pos+len(head), "%s has no parts: it is written %s:", f, f)
 	case f == Header && !dotted:
@@ -151,7 +159,9 @@ func (p *parser) field(t *Term, text string) error {
 	case dotted && name == "":
 		return errorAt(p.pos+len(text), "a name is missing here")
 	case strings.Contains(name, "*"):
-		return errorAt(p.pos+strings.IndexByte(text, '*'), "a name has no stars; put one that is part of the name in quotes")
+		return errorAt(
+			p.pos+strings.IndexByte(text, '*'), "a name has no stars; put one that is part of the name in quotes",
+		)
 	}
 	t.Field, t.Name = f, name
 	return nil
@@ -170,7 +180,11 @@ func (p *parser) values(t Term, start int) (Term, error) {
 	case p.o.Masked != nil && p.o.Masked(path):
 		return Term{}, errorAt(start, "%s is masked: letters cannot be found by it", quotable(path))
 	case t.Field == Body && !p.o.Look && (p.o.Body == nil || !p.o.Body(t.Name)):
-		return Term{}, errorAt(start, "%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text", quotable(path), quotable(t.Name))
+		return Term{}, errorAt(
+			start,
+			"%s is not indexed, so only a list looks for it: add %s to search.fields of the configuration, or search for the text",
+			quotable(path), quotable(t.Name),
+		)
 	}
 	for read := 0; ; read++ {
 		if read == maxValues {
@@ -219,15 +233,24 @@ func (p *parser) words(t Term) (Term, error) {
 	case p.nextIs(`"`):
 		return Term{}, errorAt(p.pos, "quotes go around a whole text")
 	case slices.Contains([]string{"AND", "OR", "NOT"}, raw):
-		return Term{}, errorAt(text.at, "a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes")
+		return Term{}, errorAt(
+			text.at,
+			"a space means AND, a comma means OR (state:dead,held) and a minus means NOT; put the word itself in quotes",
+		)
 	case !searchable(strings.Join(text.pieces, "")):
 		return Term{}, errorAt(text.at, "there is no word to search for in %q", quotable(raw))
 	case len(text.pieces) > 2 || len(text.pieces) == 2 && text.pieces[1] != "":
-		return Term{}, errorAt(text.stars[0], `a star goes at the end of a word, for example time*; one that is part of the text is written \*`)
+		return Term{}, errorAt(
+			text.stars[0],
+			`a star goes at the end of a word, for example time*; one that is part of the text is written \*`,
+		)
 	}
 	if i := strings.IndexAny(raw, "<>"); i > 0 {
 		if f, _ := fieldNamed(raw[:i], p.o.Fields); f == Attempts || f == Size || f == Age {
-			return Term{}, errorAt(text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f, quotable(raw[i:]))
+			return Term{}, errorAt(
+				text.at+i, "a colon is missing here, for example %s:%s; put text with a comparison in quotes", f,
+				quotable(raw[i:]),
+			)
 		}
 	}
 	if len(text.pieces) == 1 {

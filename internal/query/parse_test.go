@@ -35,19 +35,57 @@ func TestParse(t *testing.T) {
 		want       []Term
 	}{
 		{"nothing selects everything", "  ", nil},
-		{"a comma is OR, a space is AND", "state:dead,held\tqueue:sms", []Term{{Field: State, Values: exactValues("dead", "held")}, {Field: Queue, Values: exactValues("sms")}}},
-		{"a field twice is two terms", "queue:a queue:b", []Term{{Field: Queue, Values: exactValues("a")}, {Field: Queue, Values: exactValues("b")}}},
-		{"a minus negates the whole term", "-queue:a,b", []Term{{Field: Queue, Not: true, Values: exactValues("a", "b")}}},
+		{
+			"a comma is OR, a space is AND",
+			"state:dead,held\tqueue:sms",
+			[]Term{{Field: State, Values: exactValues("dead", "held")}, {Field: Queue, Values: exactValues("sms")}},
+		},
+		{
+			"a field twice is two terms",
+			"queue:a queue:b",
+			[]Term{{Field: Queue, Values: exactValues("a")}, {Field: Queue, Values: exactValues("b")}},
+		},
+		{
+			"a minus negates the whole term",
+			"-queue:a,b",
+			[]Term{{Field: Queue, Not: true, Values: exactValues("a", "b")}},
+		},
 		{"a minus inside of a value is text", "queue:a,-b", []Term{{Field: Queue, Values: exactValues("a", "-b")}}},
-		{"quotes hold spaces, commas, quotes and colons", `queue:"a b","c,d" type:"say \"x:y\" \\"`, []Term{{Field: Queue, Values: exactValues("a b", "c,d")}, {Field: Type, Values: exactValues(`say "x:y" \`)}}},
-		{"a plain value may hold a colon and a backslash", `queue:a:b\c`, []Term{{Field: Queue, Values: exactValues(`a:b\c`)}}},
-		{"field names in any case", "STATE:Dead Header.X-Foo:B", []Term{{Field: State, Values: exactValues("dead")}, {Field: Header, Name: "X-Foo", Values: exactValues("B")}}},
+		{
+			"quotes hold spaces, commas, quotes and colons",
+			`queue:"a b","c,d" type:"say \"x:y\" \\"`,
+			[]Term{
+				{Field: Queue, Values: exactValues("a b", "c,d")},
+				{Field: Type, Values: exactValues(`say "x:y" \`)},
+			},
+		},
+		{
+			"a plain value may hold a colon and a backslash",
+			`queue:a:b\c`,
+			[]Term{{Field: Queue, Values: exactValues(`a:b\c`)}},
+		},
+		{
+			"field names in any case",
+			"STATE:Dead Header.X-Foo:B",
+			[]Term{
+				{Field: State, Values: exactValues("dead")},
+				{Field: Header, Name: "X-Foo", Values: exactValues("B")},
+			},
+		},
 		{"a value once", "reason:x,x,y", []Term{{Field: Reason, Values: exactValues("x", "y")}}},
 		{"an empty value is quoted", `exchange:""`, []Term{{Field: Exchange, Values: exactValues("")}}},
 
 		{"a glob", "queue:billing.*", []Term{{Field: Queue, Values: []Value{glob("billing.*")}}}},
-		{"a glob with stars everywhere", "error:*no*route*", []Term{{Field: ErrorText, Values: []Value{glob("*no*route*")}}}},
-		{"a glob in quotes", `error:"*unknown field*"`, []Term{{Field: ErrorText, Values: []Value{glob("*unknown field*")}}}},
+		{
+			"a glob with stars everywhere",
+			"error:*no*route*",
+			[]Term{{Field: ErrorText, Values: []Value{glob("*no*route*")}}},
+		},
+		{
+			"a glob in quotes",
+			`error:"*unknown field*"`,
+			[]Term{{Field: ErrorText, Values: []Value{glob("*unknown field*")}}},
+		},
 		{"stars side by side are one", "queue:a***b", []Term{{Field: Queue, Values: []Value{glob("a*b")}}}},
 		{"a literal star", `queue:a\*b,"c\*d"`, []Term{{Field: Queue, Values: exactValues("a*b", "c*d")}}},
 		{"a backslash before a star, in quotes", `queue:"a\\*"`, []Term{{Field: Queue, Values: []Value{glob(`a\*`)}}}},
@@ -58,23 +96,54 @@ func TestParse(t *testing.T) {
 			{Field: Owner, Values: []Value{glob("*a")}},
 			{Field: Reason, Values: []Value{glob("*a")}},
 		}},
-		{"whole values and beginnings of indexed fields", `exchange:acme* key:customer.#,a.* app:x rule:y* message_id:m* correlation_id:c header.x-tenant:48*`, []Term{
-			{Field: Exchange, Values: []Value{glob("acme*")}},
-			{Field: Key, Values: []Value{exactValues("customer.#")[0], glob("a.*")}},
-			{Field: App, Values: exactValues("x")},
-			{Field: Rule, Values: []Value{glob("y*")}},
-			{Field: MessageID, Values: []Value{glob("m*")}},
-			{Field: CorrelationID, Values: exactValues("c")},
-			{Field: Header, Name: "x-tenant", Values: []Value{glob("48*")}},
-		}},
-		{"a star alone: it has the header", "-header.x-error:*", []Term{{Field: Header, Name: "x-error", Not: true, Values: []Value{glob("*")}}}},
-		{"a header whose name has spaces, colons and stars", `header."x \"y\": *":1`, []Term{{Field: Header, Name: `x "y": *`, Values: exactValues("1")}}},
-		{"a path of the body", "body.customer.id:48213", []Term{{Field: Body, Name: "customer.id", Values: exactValues("48213")}}},
+		{
+			"whole values and beginnings of indexed fields",
+			`exchange:acme* key:customer.#,a.* app:x rule:y* message_id:m* correlation_id:c header.x-tenant:48*`,
+			[]Term{
+				{Field: Exchange, Values: []Value{glob("acme*")}},
+				{Field: Key, Values: []Value{exactValues("customer.#")[0], glob("a.*")}},
+				{Field: App, Values: exactValues("x")},
+				{Field: Rule, Values: []Value{glob("y*")}},
+				{Field: MessageID, Values: []Value{glob("m*")}},
+				{Field: CorrelationID, Values: exactValues("c")},
+				{Field: Header, Name: "x-tenant", Values: []Value{glob("48*")}},
+			},
+		},
+		{
+			"a star alone: it has the header",
+			"-header.x-error:*",
+			[]Term{{Field: Header, Name: "x-error", Not: true, Values: []Value{glob("*")}}},
+		},
+		{
+			"a header whose name has spaces, colons and stars",
+			`header."x \"y\": *":1`,
+			[]Term{{Field: Header, Name: `x "y": *`, Values: exactValues("1")}},
+		},
+		{
+			"a path of the body",
+			"body.customer.id:48213",
+			[]Term{{Field: Body, Name: "customer.id", Values: exactValues("48213")}},
+		},
 		{"letters without a type", "type:none", []Term{{Field: Type, Values: exactValues(NoType)}}},
 
-		{"enumerations", "severity:page,digest status:new,regressed", []Term{{Field: Severity, Values: exactValues("page", "digest")}, {Field: Status, Values: exactValues("new", "regressed")}}},
-		{"a group by its name, or its number", "group:G-418,7,g-7", []Term{{Field: Group, Values: exactValues("G-418", "G-7")}}},
-		{"a whole id and a short one", "id:0197A3C2-5b1e-7ac0-9d3f-44e2a6b18c20,A6B18C20", []Term{{Field: ID, Values: exactValues("0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "a6b18c20")}}},
+		{
+			"enumerations",
+			"severity:page,digest status:new,regressed",
+			[]Term{
+				{Field: Severity, Values: exactValues("page", "digest")},
+				{Field: Status, Values: exactValues("new", "regressed")},
+			},
+		},
+		{
+			"a group by its name, or its number",
+			"group:G-418,7,g-7",
+			[]Term{{Field: Group, Values: exactValues("G-418", "G-7")}},
+		},
+		{
+			"a whole id and a short one",
+			"id:0197A3C2-5b1e-7ac0-9d3f-44e2a6b18c20,A6B18C20",
+			[]Term{{Field: ID, Values: exactValues("0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "a6b18c20")}},
+		},
 		{"an operation and a result of it", "op:o-77,O-78/came-back,O-79/DONE", []Term{{Field: Op, Values: []Value{
 			{Raw: "O-77", Pattern: []string{"O-77"}, Op: 77},
 			{Raw: "O-78/came-back", Pattern: []string{"O-78/came-back"}, Op: 78, Result: deadletter.ResultCameBack},
@@ -105,25 +174,105 @@ func TestParse(t *testing.T) {
 			{Field: Age, Values: []Value{{Raw: "<3d", Compare: Less, Time: ago(72 * time.Hour)}}},
 			{Field: Age, Not: true, Values: []Value{{Raw: "<=1w2d", Compare: AtMost, Time: ago(9 * 24 * time.Hour)}}},
 		}},
-		{"how long ago", "since:2h before:1h30m", []Term{{Field: Since, Values: []Value{{Raw: "2h", Time: ago(2 * time.Hour)}}}, {Field: Before, Values: []Value{{Raw: "1h30m", Time: ago(90 * time.Minute)}}}}},
-		{"a date is its first moment in UTC", "since:2026-11-20", []Term{{Field: Since, Values: []Value{{Raw: "2026-11-20", Time: afternoon.Add(-14 * time.Hour)}}}}},
-		{"a day by its name begins at midnight in UTC", "since:Yesterday before:today", []Term{{Field: Since, Values: []Value{{Raw: "Yesterday", Time: afternoon.Add(-38 * time.Hour)}}}, {Field: Before, Values: []Value{{Raw: "today", Time: afternoon.Add(-14 * time.Hour)}}}}},
-		{"a time without seconds", "since:2026-11-20T14:00Z", []Term{{Field: Since, Values: []Value{{Raw: "2026-11-20T14:00Z", Time: afternoon}}}}},
-		{"a time without a zone is UTC", "since:2026-11-20T14:00", []Term{{Field: Since, Values: []Value{{Raw: "2026-11-20T14:00", Time: afternoon}}}}},
-		{"a time with seconds, without a zone", "since:2026-11-20t14:00:30", []Term{{Field: Since, Values: []Value{{Raw: "2026-11-20t14:00:30", Time: afternoon.Add(30 * time.Second)}}}}},
-		{"a time in another zone", "before:2026-11-20T15:00:00+01:00", []Term{{Field: Before, Values: []Value{{Raw: "2026-11-20T15:00:00+01:00", Time: afternoon}}}}},
-		{"a part of a millisecond is the next one", "before:2026-11-20T14:00:00.0001Z", []Term{{Field: Before, Values: []Value{{Raw: "2026-11-20T14:00:00.0001Z", Time: afternoon.Add(time.Millisecond)}}}}},
+		{
+			"how long ago",
+			"since:2h before:1h30m",
+			[]Term{
+				{Field: Since, Values: []Value{{Raw: "2h", Time: ago(2 * time.Hour)}}},
+				{Field: Before, Values: []Value{{Raw: "1h30m", Time: ago(90 * time.Minute)}}},
+			},
+		},
+		{
+			"a date is its first moment in UTC",
+			"since:2026-11-20",
+			[]Term{{Field: Since, Values: []Value{{Raw: "2026-11-20", Time: afternoon.Add(-14 * time.Hour)}}}},
+		},
+		{
+			"a day by its name begins at midnight in UTC",
+			"since:Yesterday before:today",
+			[]Term{
+				{Field: Since, Values: []Value{{Raw: "Yesterday", Time: afternoon.Add(-38 * time.Hour)}}},
+				{Field: Before, Values: []Value{{Raw: "today", Time: afternoon.Add(-14 * time.Hour)}}},
+			},
+		},
+		{
+			"a time without seconds",
+			"since:2026-11-20T14:00Z",
+			[]Term{{Field: Since, Values: []Value{{Raw: "2026-11-20T14:00Z", Time: afternoon}}}},
+		},
+		{
+			"a time without a zone is UTC",
+			"since:2026-11-20T14:00",
+			[]Term{{Field: Since, Values: []Value{{Raw: "2026-11-20T14:00", Time: afternoon}}}},
+		},
+		{
+			"a time with seconds, without a zone",
+			"since:2026-11-20t14:00:30",
+			[]Term{
+				{Field: Since, Values: []Value{{Raw: "2026-11-20t14:00:30", Time: afternoon.Add(30 * time.Second)}}},
+			},
+		},
+		{
+			"a time in another zone",
+			"before:2026-11-20T15:00:00+01:00",
+			[]Term{{Field: Before, Values: []Value{{Raw: "2026-11-20T15:00:00+01:00", Time: afternoon}}}},
+		},
+		{
+			"a part of a millisecond is the next one",
+			"before:2026-11-20T14:00:00.0001Z",
+			[]Term{
+				{
+					Field:  Before,
+					Values: []Value{{Raw: "2026-11-20T14:00:00.0001Z", Time: afternoon.Add(time.Millisecond)}},
+				},
+			},
+		},
 
-		{"words", "tenant unknown", []Term{{Field: Words, Values: exactValues("tenant")}, {Field: Words, Values: exactValues("unknown")}}},
-		{"free text comes last", "tenant state:dead", []Term{{Field: State, Values: exactValues("dead")}, {Field: Words, Values: exactValues("tenant")}}},
-		{"a word of dots, dashes, slashes and commas", "a/b.c-d_e,f=g", []Term{{Field: Words, Values: exactValues("a/b.c-d_e,f=g")}}},
+		{
+			"words",
+			"tenant unknown",
+			[]Term{{Field: Words, Values: exactValues("tenant")}, {Field: Words, Values: exactValues("unknown")}},
+		},
+		{
+			"free text comes last",
+			"tenant state:dead",
+			[]Term{{Field: State, Values: exactValues("dead")}, {Field: Words, Values: exactValues("tenant")}},
+		},
+		{
+			"a word of dots, dashes, slashes and commas",
+			"a/b.c-d_e,f=g",
+			[]Term{{Field: Words, Values: exactValues("a/b.c-d_e,f=g")}},
+		},
 		{"the beginning of a word", "time*", []Term{{Field: Words, Values: []Value{glob("time*")}}}},
-		{"stars side by side behind a word", `st\*r**`, []Term{{Field: Words, Values: []Value{{Raw: `st\*r*`, Pattern: []string{"st*r", ""}}}}}},
+		{
+			"stars side by side behind a word",
+			`st\*r**`,
+			[]Term{{Field: Words, Values: []Value{{Raw: `st\*r*`, Pattern: []string{"st*r", ""}}}}},
+		},
 		{"not a word", "-timeout", []Term{{Field: Words, Not: true, Values: exactValues("timeout")}}},
-		{"quoted text", `-"tenant: \"48213\"" "-x"`, []Term{{Field: Words, Not: true, Values: exactValues(`tenant: "48213"`)}, {Field: Words, Values: exactValues("-x")}}},
-		{"a star in quoted text is only a star", `"SELECT *"`, []Term{{Field: Words, Values: []Value{{Raw: "SELECT *", Pattern: []string{"SELECT *"}}}}}},
-		{"the name of a field is a word, too", "state id=5", []Term{{Field: Words, Values: exactValues("state")}, {Field: Words, Values: exactValues("id=5")}}},
-		{"words of any script", "Größe 注文", []Term{{Field: Words, Values: exactValues("Größe")}, {Field: Words, Values: exactValues("注文")}}},
+		{
+			"quoted text",
+			`-"tenant: \"48213\"" "-x"`,
+			[]Term{
+				{Field: Words, Not: true, Values: exactValues(`tenant: "48213"`)},
+				{Field: Words, Values: exactValues("-x")},
+			},
+		},
+		{
+			"a star in quoted text is only a star",
+			`"SELECT *"`,
+			[]Term{{Field: Words, Values: []Value{{Raw: "SELECT *", Pattern: []string{"SELECT *"}}}}},
+		},
+		{
+			"the name of a field is a word, too",
+			"state id=5",
+			[]Term{{Field: Words, Values: exactValues("state")}, {Field: Words, Values: exactValues("id=5")}},
+		},
+		{
+			"words of any script",
+			"Größe 注文",
+			[]Term{{Field: Words, Values: exactValues("Größe")}, {Field: Words, Values: exactValues("注文")}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := parse(t, c.text)
@@ -148,7 +297,8 @@ func TestAForgottenColonIsNoticed(t *testing.T) {
 		if !strings.ContainsAny(compared, "<>") {
 			continue
 		}
-		if _, err := Parse(name+compared, atNow); err == nil || !strings.Contains(err.Error(), "a colon is missing here, for example "+h.Example) {
+		if _, err := Parse(name+compared, atNow); err == nil ||
+			!strings.Contains(err.Error(), "a colon is missing here, for example "+h.Example) {
 			t.Errorf("%s%s is answered %v", name, compared, err)
 		}
 	}
@@ -283,7 +433,8 @@ func TestMistakesHaveAPosition(t *testing.T) {
 	} {
 		_, err := Parse(c.text, atNow)
 		var mistake *Error
-		if !errors.As(err, &mistake) || mistake.Pos != c.pos || !strings.Contains(mistake.Want, c.want) || !errors.Is(err, deadletter.ErrInvalid) {
+		if !errors.As(err, &mistake) || mistake.Pos != c.pos || !strings.Contains(mistake.Want, c.want) ||
+			!errors.Is(err, deadletter.ErrInvalid) {
 			t.Errorf("Parse(%.60q) = %v, want position %d with %q", c.text, err, c.pos+1, c.want)
 		}
 		if err != nil && deadletter.Visible(err.Error()) != err.Error() {
@@ -297,7 +448,9 @@ func TestNothingOfTheBodyIsSearchableUnlessSaid(t *testing.T) {
 	if _, err := Parse("body.a:1", Options{}); err == nil || !strings.Contains(err.Error(), "search.fields") {
 		t.Error(err)
 	}
-	if q, err := Parse("header.authorization:1 since:1h", Options{}); err != nil || time.Since(q.Terms[1].Values[0].Time) < time.Hour {
+	if q, err := Parse(
+		"header.authorization:1 since:1h", Options{},
+	); err != nil || time.Since(q.Terms[1].Values[0].Time) < time.Hour {
 		t.Error(q, err)
 	}
 }
@@ -320,7 +473,9 @@ func TestEveryFieldHasHelpWhoseExampleAndValuesParse(t *testing.T) {
 }
 
 func Example() {
-	q, err := Parse(`"tenant unknown" state:dead,held queue:billing.* -reason:expired since:2h`, Options{Now: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)})
+	q, err := Parse(`"tenant unknown" state:dead,held queue:billing.* -reason:expired since:2h`, Options{
+		Now: time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

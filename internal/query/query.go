@@ -27,13 +27,17 @@ type Term struct {
 // Value is a value with which a term compares a field. Text fields use Pattern. The fields
 // "attempts" and "size" use Number. Fields about times use Time.
 type Value struct {
-	Raw     string   // text as it was written, without quotes; a relative time stays relative
-	Pattern []string // literal pieces between the stars: ["acme."] stands for acme. without stars, and ["acme.", ""] for acme.*; for Words, the pieces [X, ""] mean that the last word of X is a prefix
+	Raw string // text as it was written, without quotes; a relative time stays relative
+	// literal pieces between the stars: ["acme."] stands for acme. without stars, and ["acme.", ""]
+	// for acme.*; for Words, the pieces [X, ""] mean that the last word of X is a prefix
+	Pattern []string
 	Compare Compare
-	Number  int64     // number of attempts, or size in bytes
-	Time    time.Time // since and before: the given time; age: now minus the age, so that "> 2h" selects letters received before Time; always UTC, in whole milliseconds
-	Result  deadletter.Result
-	Op      deadletter.OperationID
+	Number  int64 // number of attempts, or size in bytes
+	// since and before: the given time; age: now minus the age, so that "> 2h" selects letters
+	// received before Time; always UTC, in whole milliseconds
+	Time   time.Time
+	Result deadletter.Result
+	Op     deadletter.OperationID
 }
 
 // Compare is the operator of a comparison. Only attempts, size and age use operators other than
@@ -61,7 +65,8 @@ type Selection struct {
 func (v Value) exact() bool { return len(v.Pattern) == 1 }
 
 func (v Value) equal(o Value) bool {
-	return v.Raw == o.Raw && slices.Equal(v.Pattern, o.Pattern) && v.Compare == o.Compare && v.Number == o.Number && v.Time.Equal(o.Time) && v.Result == o.Result && v.Op == o.Op
+	return v.Raw == o.Raw && slices.Equal(v.Pattern, o.Pattern) && v.Compare == o.Compare && v.Number == o.Number &&
+		v.Time.Equal(o.Time) && v.Result == o.Result && v.Op == o.Op
 }
 
 // add adds a value to the term, unless the term already has it.

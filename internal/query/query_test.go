@@ -41,14 +41,44 @@ func TestWithReplacesInPlace(t *testing.T) {
 		values []string
 		want   string
 	}{
-		{"several terms become one", Queue, []string{"c", "d e", "c"}, `queue:c,"d e" state:dead -queue:c header.x:1 words`},
+		{
+			"several terms become one",
+			Queue,
+			[]string{"c", "d e", "c"},
+			`queue:c,"d e" state:dead -queue:c header.x:1 words`,
+		},
 		{"without values the positive terms go", Queue, nil, "state:dead -queue:c header.x:1 words"},
-		{"a new term stands before free text", Type, []string{"T"}, "queue:a state:dead queue:b -queue:c header.x:1 type:T words"},
+		{
+			"a new term stands before free text",
+			Type,
+			[]string{"T"},
+			"queue:a state:dead queue:b -queue:c header.x:1 type:T words",
+		},
 		{"a star is a star", State, []string{"a*"}, `queue:a state:a\* queue:b -queue:c header.x:1 words`},
-		{"another header is another field", "header.y", []string{"2"}, "queue:a state:dead queue:b -queue:c header.x:1 header.y:2 words"},
-		{"the same header is replaced", "header.x", []string{"2"}, "queue:a state:dead queue:b -queue:c header.x:2 words"},
-		{"free text is one term each", Words, []string{"new", "text", "two words"}, `queue:a state:dead queue:b -queue:c header.x:1 new text "two words"`},
-		{"a number compares", Attempts, []string{">=3"}, "queue:a state:dead queue:b -queue:c header.x:1 attempts:>=3 words"},
+		{
+			"another header is another field",
+			"header.y",
+			[]string{"2"},
+			"queue:a state:dead queue:b -queue:c header.x:1 header.y:2 words",
+		},
+		{
+			"the same header is replaced",
+			"header.x",
+			[]string{"2"},
+			"queue:a state:dead queue:b -queue:c header.x:2 words",
+		},
+		{
+			"free text is one term each",
+			Words,
+			[]string{"new", "text", "two words"},
+			`queue:a state:dead queue:b -queue:c header.x:1 new text "two words"`,
+		},
+		{
+			"a number compares",
+			Attempts,
+			[]string{">=3"},
+			"queue:a state:dead queue:b -queue:c header.x:1 attempts:>=3 words",
+		},
 	} {
 		before := q.String()
 		if got := q.With(c.field, c.values...).String(); got != c.want {
@@ -88,7 +118,9 @@ func TestValuesAreTheTextsOfTheOnlyPositiveTerm(t *testing.T) {
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	q := parse(t, "word state:dead queue:a")
-	for i, want := range map[int]string{0: "queue:a word", 1: "state:dead word", 2: "state:dead queue:a", 3: q.String(), -1: q.String()} {
+	for i, want := range map[int]string{
+		0: "queue:a word", 1: "state:dead word", 2: "state:dead queue:a", 3: q.String(), -1: q.String(),
+	} {
 		if got := q.Without(i).String(); got != want {
 			t.Errorf("without %d: %s, want %s", i, got, want)
 		}
@@ -98,7 +130,10 @@ func TestWithout(t *testing.T) {
 func TestFixed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"what is not relative stays", "state:dead since:2026-11-20 size:>1KB word", "state:dead since:2026-11-20 size:>1KB word"},
+		{
+			"what is not relative stays", "state:dead since:2026-11-20 size:>1KB word",
+			"state:dead since:2026-11-20 size:>1KB word",
+		},
 		{"since", "since:2h", "since:2026-11-20T12:00:00.123Z"},
 		{"before, negated", "-before:1d", "-before:2026-11-19T14:00:00.123Z"},
 		{"older than is before", "age:>2h", "before:2026-11-20T12:00:00.123Z"},
@@ -111,7 +146,9 @@ func TestFixed(t *testing.T) {
 		if got := fixed.String(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
-		if later, err := Parse(fixed.String(), Options{Now: now.Add(time.Hour)}); err != nil || !cmp.Equal(later, fixed) {
+		if later, err := Parse(
+			fixed.String(), Options{Now: now.Add(time.Hour)},
+		); err != nil || !cmp.Equal(later, fixed) {
 			t.Errorf("%s: an hour later %+v, was %+v, %v", c.name, later, fixed, err)
 		}
 		if q.String() != c.text {

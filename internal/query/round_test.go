@@ -54,12 +54,17 @@ func anyQuery(t *rapid.T) string {
 			term, sorted = "", true
 		}
 		if f == Words {
-			terms = append(terms, term+rapid.SampledFrom([]string{"word", "wo-rd", "pre*", `st\*r`, "a,b", `a\b`, `"quoted text"`, quote("x" + nastyText().Draw(t, "free text"))}).Draw(t, "word"))
+			terms = append(terms, term+rapid.SampledFrom([]string{
+				"word", "wo-rd", "pre*", `st\*r`, "a,b", `a\b`, `"quoted text"`,
+				quote("x" + nastyText().Draw(t, "free text")),
+			}).Draw(t, "word"))
 			continue
 		}
 		term += string(f)
 		if f == Header || f == Body {
-			term += "." + rapid.SampledFrom([]string{"x-tenant", "a.b.c", `"a b"`, quote("x" + nastyText().Draw(t, "name"))}).Draw(t, "name")
+			term += "." + rapid.SampledFrom([]string{
+				"x-tenant", "a.b.c", `"a b"`, quote("x" + nastyText().Draw(t, "name")),
+			}).Draw(t, "name")
 		}
 		count := rapid.IntRange(1, 4).Draw(t, "values")
 		if f == Age || f == Since || f == Before || f == Sort {
@@ -72,9 +77,13 @@ func anyQuery(t *rapid.T) string {
 				values = append(values, rapid.SampledFrom(own).Draw(t, "value"))
 			case slices.Contains(prefixes, f):
 				literal := strings.ReplaceAll(quote(nastyText().Draw(t, "value")), "*", `\*`)
-				values = append(values, rapid.SampledFrom([]string{literal, literal[:len(literal)-1] + `*"`, "*", "acme*", `a\*`, "acme"}).Draw(t, "value"))
+				values = append(values, rapid.SampledFrom([]string{
+					literal, literal[:len(literal)-1] + `*"`, "*", "acme*", `a\*`, "acme",
+				}).Draw(t, "value"))
 			default:
-				values = append(values, rapid.SampledFrom([]string{quote(nastyText().Draw(t, "value")), "*", "acme*", `a\*b*c`, "**x**", "acme", `back\slash`}).Draw(t, "value"))
+				values = append(values, rapid.SampledFrom([]string{
+					quote(nastyText().Draw(t, "value")), "*", "acme*", `a\*b*c`, "**x**", "acme", `back\slash`,
+				}).Draw(t, "value"))
 			}
 		}
 		terms = append(terms, term+":"+strings.Join(values, ","))
@@ -107,7 +116,8 @@ func TestQueriesSurviveTheirText(t *testing.T) {
 			if one, err := Parse(term.String(), o); err != nil || !cmp.Equal(one.Terms, []Term{term}) {
 				t.Fatalf("term %q is %v: %s", term, err, cmp.Diff(one.Terms, []Term{term}))
 			}
-			if rest := q.Without(i); len(rest.Terms) != len(q.Terms)-1 || slices.ContainsFunc(rest.Terms, func(r Term) bool { return len(r.Values) == 0 }) {
+			if rest := q.Without(i); len(rest.Terms) != len(q.Terms)-1 ||
+				slices.ContainsFunc(rest.Terms, func(r Term) bool { return len(r.Values) == 0 }) {
 				t.Fatalf("%q without %d is %q", q, i, rest)
 			}
 		}
@@ -119,7 +129,12 @@ func TestQueriesSurviveTheirText(t *testing.T) {
 func TestWithMeansExactlyItsTexts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfNDistinct(rapid.OneOf(nastyText(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })), 1, 4, rapid.ID[string]).Draw(t, "values")
+		values := rapid.SliceOfNDistinct(
+			rapid.OneOf(
+				nastyText(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
+			),
+			1, 4, rapid.ID[string],
+		).Draw(t, "values")
 		for _, f := range []Field{Queue, Type, Reason, ErrorText, Exchange, "header.x", "header.a b:*"} {
 			q := Query{}.With(f, values...)
 			again, err := Parse(q.String(), Options{})
@@ -152,7 +167,9 @@ func matches(t Term, received time.Time) bool {
 
 func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"age:>2h", "age:>=2h", "age:<2h", "age:<=2h", "-age:>=2h", "since:2h", "before:2h", "-before:2h"} {
+	for _, text := range []string{
+		"age:>2h", "age:>=2h", "age:<2h", "age:<=2h", "-age:>=2h", "since:2h", "before:2h", "-before:2h",
+	} {
 		q := parse(t, text)
 		edge := ago(2 * time.Hour)
 		for _, d := range []time.Duration{-time.Hour, -time.Millisecond, 0, time.Millisecond, time.Hour} {
@@ -169,7 +186,8 @@ func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 // twice, its result must be the same as after the first call.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`, `header."a b":x*`, "since:2h age:>1d size:>=1KiB", `a\*b "c" pre*`, "op:O-7/came-back",
+		"state:dead", `queue:"a b",c type:x`, "-x:y", `"`, "state:dead,", "group:G-1", "queue:\x00", `queue:"\`,
+		`header."a b":x*`, "since:2h age:>1d size:>=1KiB", `a\*b "c" pre*`, "op:O-7/came-back",
 	} {
 		f.Add(s)
 	}

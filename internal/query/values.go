@@ -21,7 +21,9 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	case State, Severity, Status, Doubt, Sort, Via:
 		return parseEnum(f, raw)
 	case Read:
-		if len(t.pieces) == 1 && raw != "" { // the value has no star and is not "", which stands for a letter whose body has not been read yet
+		// the value has no star and is not "", which stands for a letter whose body has not been
+		// read yet
+		if len(t.pieces) == 1 && raw != "" {
 			return parseEnum(f, raw)
 		}
 	case Action:
@@ -32,7 +34,10 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 		}
 		return parseEnum(f, strings.ReplaceAll(raw, " ", "-"))
 	case Target:
-		if name := strings.ToUpper(raw); len(t.pieces) == 1 && (strings.HasPrefix(name, "G-") || strings.HasPrefix(name, "O-")) && strings.Trim(name[2:], "0123456789") == "" {
+		if name := strings.ToUpper(raw); len(t.pieces) == 1 &&
+			(strings.HasPrefix(name, "G-") || strings.HasPrefix(name, "O-")) && strings.Trim(
+			name[2:], "0123456789",
+		) == "" {
 			return literally(name), nil
 		}
 	case Group:
@@ -64,7 +69,11 @@ func readValue(f Field, t text, now time.Time) (Value, error) {
 	}
 	if n := len(t.pieces); slices.Contains(prefixes, f) && n > 1 && (n > 2 || t.pieces[1] != "") {
 		wrong := t.stars[0]
-		return Value{}, errorAt(wrong, `%s takes a whole value or its beginning, for example acme*, so a star goes at the end only; for other parts search the words as free text; a literal star is \*`, f)
+		return Value{}, errorAt(
+			wrong,
+			`%s takes a whole value or its beginning, for example acme*, so a star goes at the end only; for other parts search the words as free text; a literal star is \*`,
+			f,
+		)
 	}
 	return Value{Raw: pattern(t.pieces), Pattern: t.pieces}, nil
 }
@@ -90,7 +99,9 @@ func parseEnum(f Field, raw string) (Value, error) {
 	e := enumerations[f]
 	value := strings.ToLower(raw)
 	if !slices.Contains(e.values, value) {
-		return Value{}, fmt.Errorf("%s %q%s; there are %s", e.none, quotable(raw), didYouMean(value, e.values), strings.Join(e.values, ", "))
+		return Value{}, fmt.Errorf(
+			"%s %q%s; there are %s", e.none, quotable(raw), didYouMean(value, e.values), strings.Join(e.values, ", "),
+		)
 	}
 	return literally(value), nil
 }
@@ -109,7 +120,10 @@ func parseOperation(raw string) (Value, error) {
 		results := texts(deadletter.Results)
 		i := slices.Index(results, strings.ToLower(result))
 		if i < 0 {
-			return Value{}, fmt.Errorf("an operation has no result %q%s; there are %s", quotable(result), didYouMean(strings.ToLower(result), results), strings.Join(results, ", "))
+			return Value{}, fmt.Errorf(
+				"an operation has no result %q%s; there are %s", quotable(result),
+				didYouMean(strings.ToLower(result), results), strings.Join(results, ", "),
+			)
 		}
 		v = literally(id.String() + "/" + results[i])
 		v.Op, v.Result = id, deadletter.Results[i]
@@ -122,7 +136,9 @@ func parseOperation(raw string) (Value, error) {
 func parseLetter(raw string) (Value, error) {
 	if id, err := deadletter.ParseID(raw); err == nil {
 		if _, _, ok := id.Split(); !ok {
-			return Value{}, errors.New("this UUID is not the id of a letter; write the id of a message as message_id:… or correlation_id:…")
+			return Value{}, errors.New(
+				"this UUID is not the id of a letter; write the id of a message as message_id:… or correlation_id:…",
+			)
 		}
 		return literally(string(id)), nil
 	}
@@ -164,14 +180,18 @@ func parseNumber(f Field, raw string) (Value, error) {
 }
 
 // units is a map from the units of a size, in lower case, to the number of bytes in each.
-var units = map[string]int64{"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+var units = map[string]int64{
+	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
 
 func parseSize(raw string) (Value, error) {
 	c, rest := splitComparison(raw)
 	n, rest := splitNumber(rest)
 	unit, ok := units[strings.ToLower(rest)]
 	if n < 0 || !ok || n > math.MaxInt64/unit {
-		return Value{}, errors.New("a size is a whole number with a unit of B, kB, MB, GB, KiB, MiB or GiB, for example >=64KiB")
+		return Value{}, errors.New(
+			"a size is a whole number with a unit of B, kB, MB, GB, KiB, MiB or GiB, for example >=64KiB",
+		)
 	}
 	return Value{Raw: raw, Compare: c, Number: n * unit}, nil
 }
@@ -180,7 +200,9 @@ func parseAge(raw string, now time.Time) (Value, error) {
 	c, rest := splitComparison(raw)
 	d, err := parseDuration(rest)
 	if c == Equal || err != nil {
-		return Value{}, errors.New("an age is a comparison and a duration in s, m, h, d or w, for example >2h or <=1d12h")
+		return Value{}, errors.New(
+			"an age is a comparison and a duration in s, m, h, d or w, for example >2h or <=1d12h",
+		)
 	}
 	return Value{Raw: raw, Compare: c, Time: now.Add(-d)}, nil
 }
@@ -197,12 +219,19 @@ func parseInstant(raw string, now time.Time) (time.Time, error) {
 		return now.Add(-d), nil
 	}
 	upper := strings.ToUpper(raw) // RFC 3339 allows t and z in lower case
-	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") { // Go also accepts a comma before the fraction of a second, but a comma separates values
-			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil // rounded up, because times of receipt are whole milliseconds, and since and before compare with the start of a millisecond
+	for _, layout := range []string{
+		"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02",
+	} {
+		// Go also accepts a comma before the fraction of a second, but a comma separates values
+		if at, err := time.Parse(layout, upper); err == nil && !strings.Contains(raw, ",") {
+			// rounded up, because times of receipt are whole milliseconds, and since and before
+			// compare with the start of a millisecond
+			return at.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond), nil
 		}
 	}
-	return time.Time{}, errors.New("a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, as today or yesterday, or as how long ago: 90s, 15m, 2h, 3d, 1w")
+	return time.Time{}, errors.New(
+		"a time is written 2026-11-20, 2026-11-20T14:00Z or 2026-11-20T14:00:30+01:00, as today or yesterday, or as how long ago: 90s, 15m, 2h, 3d, 1w",
+	)
 }
 
 const maxDuration = 100 * 365 * 24 * time.Hour
@@ -217,7 +246,9 @@ func parseDuration(s string) (time.Duration, error) {
 		if n < 0 || rest == "" {
 			return 0, wrong
 		}
-		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[rest[0]]
+		unit := map[byte]time.Duration{
+			's': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour,
+		}[rest[0]]
 		if unit == 0 || n > int64((maxDuration-d)/unit) {
 			return 0, wrong
 		}

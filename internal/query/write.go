@@ -56,7 +56,8 @@ func (v Value) write() string {
 	plain := pattern(v.Pattern)
 	quoted := plain == "" || strings.ContainsAny(plain, `",`+space)
 	for _, piece := range v.Pattern[:len(v.Pattern)-1] {
-		quoted = quoted || strings.HasSuffix(piece, `\`) // without quotes, this backslash would make the next star literal
+		// without quotes, this backslash would make the next star literal
+		quoted = quoted || strings.HasSuffix(piece, `\`)
 	}
 	if !quoted {
 		return plain

@@ -64,7 +64,10 @@ func (a *Admin) Do(ctx context.Context, method, path string, body, into any) err
 		kind = deadletter.ErrNotFound
 	}
 	if answer.StatusCode >= 300 {
-		return fmt.Errorf("%w: %s %s: the management API answered %s: %s", kind, method, path, answer.Status, deadletter.Visible(deadletter.Cut(string(bytes.TrimSpace(said)), 300)))
+		return fmt.Errorf(
+			"%w: %s %s: the management API answered %s: %s", kind, method, path, answer.Status,
+			deadletter.Visible(deadletter.Cut(string(bytes.TrimSpace(said)), 300)),
+		)
 	}
 	if into == nil || len(said) == 0 {
 		return nil

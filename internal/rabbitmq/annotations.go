@@ -29,8 +29,9 @@ type Annotations struct {
 const (
 	annotationLinger = 5 * time.Millisecond // how long a batch waits for further annotations after its first one
 	annotationRetry  = 5 * time.Second      // wait before the next attempt if the store accepts nothing
-	annotationAsk    = time.Minute          // wait before the next attempt if the queue does not exist or may not be read
-	annotationTell   = 10 * time.Second     // minimum time between two log lines that report refused annotations
+	// wait before the next attempt if the queue does not exist or may not be read
+	annotationAsk  = time.Minute
+	annotationTell = 10 * time.Second // minimum time between two log lines that report refused annotations
 )
 
 // Annotations drains a queue of annotations until ctx ends. Whenever a session ends, it opens
@@ -71,12 +72,19 @@ func (l *Link) Annotations(ctx context.Context, a Annotations) error {
 }
 
 func (l *Link) needsAnnotations(queue string) {
-	l.addRight(deadletter.Right{Operation: "read", Resource: queue, For: "reading what consumers say about their letters", Severity: deadletter.SeverityNotify})
+	l.addRight(deadletter.Right{
+		Operation: "read",
+		Resource:  queue,
+		For:       "reading what consumers say about their letters",
+		Severity:  deadletter.SeverityNotify,
+	})
 }
 
 // annotations drains a queue of annotations during one session. It returns when the session ends.
 func (l *Link) annotations(ctx context.Context, a *Annotations, connected func()) error {
-	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue) // dialReading is needed because the client cannot read all headers; the headers of annotations are not used
+	// dialReading is needed because the client cannot read all headers; the headers of annotations
+	// are not used
+	conn, _, err := l.dialReading(ctx, "annotations "+a.Queue)
 	if err != nil {
 		return err
 	}
@@ -127,7 +135,9 @@ var errEnded = errors.New("the consumer ended")
 
 // annotationBatch waits for a delivery. It returns this delivery together with those that arrive
 // within annotationLinger after it.
-func annotationBatch(ctx context.Context, deliveries <-chan amqp.Delivery, canceled <-chan string) ([]amqp.Delivery, error) {
+func annotationBatch(
+	ctx context.Context, deliveries <-chan amqp.Delivery, canceled <-chan string,
+) ([]amqp.Delivery, error) {
 	var batch []amqp.Delivery
 	var linger <-chan time.Time
 	for len(batch) < firstPrefetch {

@@ -19,8 +19,9 @@ import (
 const live = "&disable_stats=true&enable_queue_totals=true"
 
 const (
-	policyReads = 3                      // how often dlo reads the policies of a vhost to find out what applies
-	policyPause = 500 * time.Millisecond // pause between these readings, in which the broker applies a policy that was just set
+	policyReads = 3 // how often dlo reads the policies of a vhost to find out what applies
+	// pause between these readings, in which the broker applies a policy that was just set
+	policyPause = 500 * time.Millisecond
 )
 
 // applied asks which policies apply to the queues of a snapshot, and replaces what the statistics

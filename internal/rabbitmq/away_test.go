@@ -17,7 +17,10 @@ func TestAQueueWhoseNodeIsDownIsNotGone(t *testing.T) {
 		away, gone bool
 	}{
 		{"NOT_FOUND - no queue 'dlo.letters' in vhost '/'", false, true},
-		{"NOT_FOUND - home node 'rabbit@b' of durable queue 'dlo.letters' in vhost '/' is down or inaccessible", true, false},
+		{
+			"NOT_FOUND - home node 'rabbit@b' of durable queue 'dlo.letters' in vhost '/' is down or inaccessible",
+			true, false,
+		},
 		{"NOT_FOUND - failed to perform operation on queue 'dlo.letters' in vhost '/' due to timeout", true, false},
 	} {
 		err := &amqp.Error{Code: amqp.NotFound, Reason: c.reason}

@@ -19,7 +19,11 @@ func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
 	_, url := testenv.VHost(t)
-	_, inbox := linked(t, Broker{URL: url, Exchange: "dlo.dlx", Inboxes: []string{"inbox"}}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
+	_, inbox := linked(t, Broker{
+		URL:      url,
+		Exchange: "dlo.dlx",
+		Inboxes:  []string{"inbox"},
+	}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	var waits []time.Duration
 	inbox.sleep = func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
@@ -46,7 +50,9 @@ func TestSessionsThatSettleNothingComeEverMoreSlowly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.PublishWithContext(ctx, "", "inbox", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+	if err := ch.PublishWithContext(ctx, "", "inbox", true, false, amqp.Publishing{
+		Body: []byte("x"), DeliveryMode: 2,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

@@ -37,7 +37,11 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 			}
 			declareInbox(t, observer, queue, args)
 			relay := testenv.Relay(t, node.AMQPAddr())
-			link := connect(t, rabbitmq.Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Exchange: "dlo.dlx", Inboxes: []string{queue}})
+			link := connect(t, rabbitmq.Broker{
+				URL:      node.AMQPURLVia(relay.Addr(), vhost),
+				Exchange: "dlo.dlx",
+				Inboxes:  []string{queue},
+			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			session := func() *rabbitmq.Inbox { // each session has its own Inbox, so that no back-off applies
@@ -61,7 +65,9 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				}()
 				w, err := inbox.Next(ctx)
 				<-published
-				for ; err != nil && strings.Contains(err.Error(), "are taken again together"); w, err = inbox.Next(ctx) {
+				for ; err != nil && strings.Contains(
+					err.Error(), "are taken again together",
+				); w, err = inbox.Next(ctx) {
 					again++
 					if _, err := inbox.Open(ctx, deadletter.InboxSession{Prefetch: letters}); err != nil {
 						t.Fatal(err)
@@ -88,9 +94,14 @@ func TestAWindowThatClosedEarlyComesBackFirst(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ours := slices.ContainsFunc(back, func(a deadletter.Arrival) bool { return slices.Contains(open, a.Fingerprint) })
+				ours := slices.ContainsFunc(
+					back, func(a deadletter.Arrival) bool { return slices.Contains(open, a.Fingerprint) },
+				)
 				if !whole && (!acked || ours) {
-					t.Errorf("try %d: a window of %d came back as %d others, the first %q", try, len(w), len(back), back[0].Body)
+					t.Errorf(
+						"try %d: a window of %d came back as %d others, the first %q", try, len(w), len(back),
+						back[0].Body,
+					)
 				}
 				inbox.Close()
 				if _, err := observer.QueuePurge(queue, false); err != nil {

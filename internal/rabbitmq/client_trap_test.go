@@ -53,7 +53,10 @@ func TestRecoveryAcknowledgesAStranger(t *testing.T) {
 	}
 
 	if err := old[1].Ack(false); err != nil {
-		t.Fatalf("the old delivery of letter 2 cannot be acknowledged any more (%v): the client now tells sessions apart", err)
+		t.Fatalf(
+			"the old delivery of letter 2 cannot be acknowledged any more (%v): the client now tells sessions apart",
+			err,
+		)
 	}
 	closeSession(t, recovering)
 	if got := drain(t, other, "inbox"); !slices.Equal(got, []string{"2", "4"}) {
@@ -84,7 +87,9 @@ func TestWithoutRecoveryAnOldDeliveryCannotBeAcknowledged(t *testing.T) {
 		t.Error("a dead session still delivers")
 	}
 	for _, d := range old {
-		for name, err := range map[string]error{"ack": d.Ack(false), "nack": d.Nack(false, true), "reject": d.Reject(true)} {
+		for name, err := range map[string]error{
+			"ack": d.Ack(false), "nack": d.Nack(false, true), "reject": d.Reject(true),
+		} {
 			if !errors.Is(err, amqp.ErrClosed) {
 				t.Errorf("%s of an old delivery: %v, want ErrClosed", name, err)
 			}
@@ -137,7 +142,9 @@ func publishLetters(t *testing.T, ch *amqp.Channel, queue string, letters ...str
 	for i, body := range letters {
 		p := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body)}
 		var err error
-		if confirms[i], err = ch.PublishWithDeferredConfirmWithContext(t.Context(), "", queue, true, false, p); err != nil {
+		if confirms[i], err = ch.PublishWithDeferredConfirmWithContext(
+			t.Context(), "", queue, true, false, p,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

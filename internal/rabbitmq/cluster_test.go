@@ -43,8 +43,14 @@ func inCluster(t *testing.T, c *testenv.Cluster, kind string, home, node int) *c
 	declareInbox(t, ch, clusterInbox, args)
 	publishLetters(t, ch, clusterInbox, numberedLetters(1, clusterAll)...)
 	balancer := testenv.Relay(t, c.Nodes[node].AMQPAddr())
-	link := connect(t, rabbitmq.Broker{URL: c.Nodes[node].AMQPURLVia(balancer.Addr(), vhost), Inboxes: []string{clusterInbox}, AcceptLimited: []string{clusterInbox}})
-	inbox := link.Inbox(clusterInbox, rabbitmq.Limits{Letters: clusterWindow, Bytes: 1 << 20, Linger: 300 * time.Millisecond})
+	link := connect(t, rabbitmq.Broker{
+		URL:           c.Nodes[node].AMQPURLVia(balancer.Addr(), vhost),
+		Inboxes:       []string{clusterInbox},
+		AcceptLimited: []string{clusterInbox},
+	})
+	inbox := link.Inbox(clusterInbox, rabbitmq.Limits{
+		Letters: clusterWindow, Bytes: 1 << 20, Linger: 300 * time.Millisecond,
+	})
 	t.Cleanup(inbox.Close)
 	return &clustered{Inbox: inbox, t: t, c: c, vhost: vhost, balancer: balancer}
 }

@@ -3,8 +3,13 @@ package rabbitmq
 import "github.com/prometheus/client_golang/prometheus"
 
 var (
-	upDesc       = prometheus.NewDesc("dlo_broker_up", "1 while dlo has its publishing connection to the broker, else 0.", []string{"broker"}, nil)
-	drainingDesc = prometheus.NewDesc("dlo_inbox_draining", "1 while letters are taken out of the inbox, else 0; /readyz says why.", []string{"broker", "inbox"}, nil)
+	upDesc = prometheus.NewDesc(
+		"dlo_broker_up", "1 while dlo has its publishing connection to the broker, else 0.", []string{"broker"}, nil,
+	)
+	drainingDesc = prometheus.NewDesc(
+		"dlo_inbox_draining", "1 while letters are taken out of the inbox, else 0; /readyz says why.",
+		[]string{"broker", "inbox"}, nil,
+	)
 )
 
 // Collector returns the gauges dlo_broker_up and dlo_inbox_draining of the given links. The number

@@ -19,16 +19,34 @@ func (i *Inbox) arrival(d *amqp.Delivery) (deadletter.Arrival, int, error) {
 		return deadletter.Arrival{}, 0, err
 	}
 	properties, values := deadletter.ReadProperties(raw)
-	a := deadletter.Arrival{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Tag: d.DeliveryTag, Redelivered: d.Redelivered, Properties: properties, Body: d.Body}
+	a := deadletter.Arrival{
+		Exchange:    d.Exchange,
+		RoutingKey:  d.RoutingKey,
+		Tag:         d.DeliveryTag,
+		Redelivered: d.Redelivered,
+		Properties:  properties,
+		Body:        d.Body,
+	}
 	a.Fingerprint, err = a.Print()
 	return a, len(d.Body) + len(raw) + values*valueSize, err
 }
 
 func publishing(p deadletter.Properties, body []byte) amqp.Publishing {
 	return amqp.Publishing{
-		ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, Headers: toTable(p.Headers), DeliveryMode: p.DeliveryMode, Priority: p.Priority,
-		CorrelationId: p.CorrelationID, ReplyTo: p.ReplyTo, Expiration: p.Expiration, MessageId: p.MessageID, Timestamp: p.Timestamp, Type: p.Type, UserId: p.UserID,
-		AppId: p.AppID, Body: body,
+		ContentType:     p.ContentType,
+		ContentEncoding: p.ContentEncoding,
+		Headers:         toTable(p.Headers),
+		DeliveryMode:    p.DeliveryMode,
+		Priority:        p.Priority,
+		CorrelationId:   p.CorrelationID,
+		ReplyTo:         p.ReplyTo,
+		Expiration:      p.Expiration,
+		MessageId:       p.MessageID,
+		Timestamp:       p.Timestamp,
+		Type:            p.Type,
+		UserId:          p.UserID,
+		AppId:           p.AppID,
+		Body:            body,
 	}
 }
 

@@ -17,12 +17,14 @@ import (
 
 // inboxFacts holds what dlo found out about an inbox before it drains the inbox.
 type inboxFacts struct {
-	kind    string        // classic, quorum or stream; "" = unknown
-	limited bool          // the broker may delete letters from the inbox after lost connections
-	limit   int           // the delivery limit, if the configuration accepts one for this inbox; 0 = none
-	cure    string        // how to remove the delivery limit
-	note    string        // a risk that does not prevent draining; "" = none
-	delay   time.Duration // the longest time for which the queue holds back what a lost connection gives back; 0 = it gives letters back at once
+	kind    string // classic, quorum or stream; "" = unknown
+	limited bool   // the broker may delete letters from the inbox after lost connections
+	limit   int    // the delivery limit, if the configuration accepts one for this inbox; 0 = none
+	cure    string // how to remove the delivery limit
+	note    string // a risk that does not prevent draining; "" = none
+	// the longest time for which the queue holds back what a lost connection gives back; 0 = it
+	// gives letters back at once
+	delay time.Duration
 }
 
 // errNotDrained means that dlo deliberately does not drain an inbox. The inbox is checked again
@@ -50,7 +52,9 @@ func (r *refusal) Unwrap() []error { return []error{errNotDrained, r.kind} }
 // policy or an operator policy overrides the argument of -1. The parameter drainedOnce is true for
 // a queue that is not an inbox. The parameter drainedBefore is true for a queue that was drained
 // before.
-func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string, drainedOnce, drainedBefore bool) (inboxFacts, error) {
+func (l *Link) prepare(
+	ctx context.Context, conn *amqp.Connection, queue string, drainedOnce, drainedBefore bool,
+) (inboxFacts, error) {
 	version, name := l.Status().Version, deadletter.Visible(queue)
 	var facts inboxFacts
 	consumers, empty := 0, false
@@ -70,15 +74,27 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		return err
 	})
 	switch {
-	case err == nil, isCode(err, amqp.AccessRefused): // a user who may not declare queues may still consume; 4.3.0 requires the permission even for a passive declare
+	case err == nil, isCode(err, amqp.AccessRefused):
+		// a user who may not declare queues may still consume; 4.3.0 requires the permission even
+		// for a passive declare
 	case isAway(err):
-		return facts, fmt.Errorf("the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w", name, err)
+		return facts, fmt.Errorf(
+			"the cluster node that has queue %s is down or cannot be reached; its letters are there when it is back: %w",
+			name, err,
+		)
 	case isCode(err, amqp.NotFound) && drainedOnce:
-		return facts, newRefusal(deadletter.ErrNotFound, "there is no queue %s in vhost %s", name, deadletter.Visible(l.vhost))
+		return facts, newRefusal(
+			deadletter.ErrNotFound, "there is no queue %s in vhost %s", name, deadletter.Visible(l.vhost),
+		)
 	case isCode(err, amqp.NotFound):
-		return facts, newRefusal(deadletter.ErrNotFound, "there is no queue %s; declare it, or take it out of inboxes", name)
+		return facts, newRefusal(
+			deadletter.ErrNotFound, "there is no queue %s; declare it, or take it out of inboxes", name,
+		)
 	case isCode(err, amqp.ResourceLocked):
-		return facts, newRefusal(deadletter.ErrConflict, "queue %s belongs to one connection alone (it is exclusive), so nothing else can read it", name)
+		return facts, newRefusal(
+			deadletter.ErrConflict,
+			"queue %s belongs to one connection alone (it is exclusive), so nothing else can read it", name,
+		)
 	default:
 		return facts, err
 	}
@@ -86,7 +102,8 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	if !own {
 		facts.kind, single = queueKind(conn, queue)
 	}
-	e, silent := l.inForce(ctx, queue, !drainedOnce && !(own && empty)) // a new queue has no letters to lose; the next look checks it again
+	// a new queue has no letters to lose; the next look checks it again
+	e, silent := l.inForce(ctx, queue, !drainedOnce && !(own && empty))
 	switch {
 	case e != nil:
 		facts.kind = e.Queue.Kind()
@@ -97,9 +114,15 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 	}
 	switch {
 	case facts.kind == "stream" && drainedOnce:
-		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be drained", name)
+		return facts, newRefusal(
+			deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be drained", name,
+		)
 	case facts.kind == "stream":
-		return facts, newRefusal(deadletter.ErrInvalid, "%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes", name)
+		return facts, newRefusal(
+			deadletter.ErrInvalid,
+			"%s is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes",
+			name,
+		)
 	case facts.limited && (drainedOnce || !slices.Contains(l.broker.AcceptLimited, queue)):
 		why := "its delivery limit lets the broker delete letters after lost connections"
 		if silent != "" {
@@ -109,20 +132,34 @@ func (l *Link) prepare(ctx context.Context, conn *amqp.Connection, queue string,
 		if drainedOnce {
 			return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
 		}
-		return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name)
+		return facts, newRefusal(
+			deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name,
+		)
 	case facts.delay > 0 && single:
-		return facts, newRefusal(deadletter.ErrConflict, "%s has a single active consumer, and its delayed retry holds letters back after lost connections: dlo can then not tell which letters it has stored. %s", name, l.withoutDelay(queue, e))
+		return facts, newRefusal(
+			deadletter.ErrConflict,
+			"%s has a single active consumer, and its delayed retry holds letters back after lost connections: dlo can then not tell which letters it has stored. %s",
+			name, l.withoutDelay(queue, e),
+		)
 	}
 	if facts.limited {
 		facts.cure = withoutLimit(l.vhost, version, queue, e)
 	}
 	if consumers > 0 {
-		others := fmt.Sprintf("%d other consumers read from %s: dlo never sees the letters that they take. Stop these consumers", consumers, name)
+		others := fmt.Sprintf(
+			"%d other consumers read from %s: dlo never sees the letters that they take. Stop these consumers",
+			consumers, name,
+		)
 		switch {
 		case single:
-			others = fmt.Sprintf("%s has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer", name)
+			others = fmt.Sprintf(
+				"%s has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer",
+				name,
+			)
 		case consumers == 1:
-			others = fmt.Sprintf("another consumer reads from %s: dlo never sees the letters that it takes. Stop that consumer", name)
+			others = fmt.Sprintf(
+				"another consumer reads from %s: dlo never sees the letters that it takes. Stop that consumer", name,
+			)
 		}
 		if !drainedOnce {
 			others += ", or take the queue out of inboxes"
@@ -156,7 +193,9 @@ func (l *Link) inForce(ctx context.Context, queue string, patient bool) (e *topo
 		return nil, fmt.Sprintf("the management API does not say (%v)", err)
 	}
 	if p := e.Unknown("delivery-limit"); p != nil {
-		return nil, fmt.Sprintf("dlo cannot evaluate the pattern of operator policy %s, so it is unknown", deadletter.Visible(p.Name))
+		return nil, fmt.Sprintf(
+			"dlo cannot evaluate the pattern of operator policy %s, so it is unknown", deadletter.Visible(p.Name),
+		)
 	}
 	return e, ""
 }
@@ -170,12 +209,18 @@ func withoutLimit(vhost, version, queue string, e *topology.Effect) string {
 		}
 	}
 	definition := `{"delivery-limit":-1}`
-	if !atLeast(version, 4, 0) { // 3.x accepts no negative limit in a policy, but any policy without a limit removes the limit there
+	// 3.x accepts no negative limit in a policy, but any policy without a limit removes the limit
+	// there
+	if !atLeast(version, 4, 0) {
 		definition = `{"dead-letter-strategy":"at-most-once"}`
 	}
-	cure := "Give it a policy without a limit (" + setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
+	cure := "Give it a policy without a limit (" +
+		setPolicy(vhost, 1001, "dlo-no-limit", "^"+regexp.QuoteMeta(queue)+"$", definition) + ")"
 	if e != nil && e.Operator() != nil {
-		cure += fmt.Sprintf("; a limit in its operator policy %s can only be removed by the owner of that policy", deadletter.Visible(e.Operator().Name))
+		cure += fmt.Sprintf(
+			"; a limit in its operator policy %s can only be removed by the owner of that policy",
+			deadletter.Visible(e.Operator().Name),
+		)
 	}
 	return cure
 }
@@ -187,7 +232,9 @@ func withoutLimit(vhost, version, queue string, e *topology.Effect) string {
 // If an object of the same name exists with other arguments, it is used unchanged. In that case,
 // the result "note" explains the difference, and the result "declared" is false. If the parameter
 // "drainedBefore" is true, both objects existed before, and declareOwn reports a missing one.
-func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedBefore bool) (declared bool, note string, err error) {
+func (l *Link) declareOwn(
+	conn *amqp.Connection, version, queue string, drainedBefore bool,
+) (declared bool, note string, err error) {
 	var gone *deadletter.Problem
 	if drainedBefore {
 		gone = l.lostDeclaration(conn, queue)
@@ -202,7 +249,11 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedB
 	case isCode(err, amqp.PreconditionFailed), isCode(err, amqp.AccessRefused):
 		note = fmt.Sprintf("queue %s is used as it is: %s", deadletter.Visible(queue), brokerReason(err))
 		if isCode(exists(conn, queue), amqp.NotFound) {
-			return false, "", newRefusal(deadletter.ErrNotFound, "there is no queue %s and this user may not declare it; declare it with a user that may", deadletter.Visible(queue))
+			return false, "", newRefusal(
+				deadletter.ErrNotFound,
+				"there is no queue %s and this user may not declare it; declare it with a user that may",
+				deadletter.Visible(queue),
+			)
 		}
 	default:
 		return false, "", fmt.Errorf("declare queue %s: %w", queue, err)
@@ -214,14 +265,25 @@ func (l *Link) declareOwn(conn *amqp.Connection, version, queue string, drainedB
 		return false, "", fmt.Errorf("declare exchange %s: %w", l.broker.Exchange, err)
 	}
 	if err != nil {
-		note = joinReasons(note, fmt.Sprintf("exchange %s is used as it is: %s", deadletter.Visible(l.broker.Exchange), brokerReason(err)))
+		note = joinReasons(
+			note,
+			fmt.Sprintf("exchange %s is used as it is: %s", deadletter.Visible(l.broker.Exchange), brokerReason(err)),
+		)
 	}
-	err = onChannel(conn, func(ch *amqp.Channel) error { return ch.QueueBind(queue, "", l.broker.Exchange, false, nil) })
+	err = onChannel(
+		conn, func(ch *amqp.Channel) error { return ch.QueueBind(queue, "", l.broker.Exchange, false, nil) },
+	)
 	if err != nil && !isCode(err, amqp.AccessRefused) {
 		return false, "", fmt.Errorf("bind %s to %s: %w", queue, l.broker.Exchange, err)
 	}
 	if err != nil {
-		note = joinReasons(note, fmt.Sprintf("the binding of %s to %s could not be checked: %s", deadletter.Visible(queue), deadletter.Visible(l.broker.Exchange), brokerReason(err)))
+		note = joinReasons(
+			note,
+			fmt.Sprintf(
+				"the binding of %s to %s could not be checked: %s", deadletter.Visible(queue),
+				deadletter.Visible(l.broker.Exchange), brokerReason(err),
+			),
+		)
 	}
 	if gone != nil {
 		l.recordEvent(*gone)
@@ -278,7 +340,9 @@ const maxArguments = 16 // maximum number of arguments that are adopted from a q
 
 var (
 	otherType     = regexp.MustCompile(`'x-queue-type' .* but current is '(classic|quorum|stream)'`)
-	otherArgument = regexp.MustCompile(`inequivalent arg '([^']+)' .* received none but current is the value '(.*)' of type '(\w+)'`)
+	otherArgument = regexp.MustCompile(
+		`inequivalent arg '([^']+)' .* received none but current is the value '(.*)' of type '(\w+)'`,
+	)
 )
 
 // argument converts the value of a queue argument to a Go value. The broker gives the value and its
@@ -323,7 +387,9 @@ func isGone(err error) bool {
 // and 4.3.6 reply after 65 s: "failed to perform operation on queue '...' in vhost '/' due to
 // timeout".
 func isAway(err error) bool {
-	return errors.Is(err, errNoAnswer) || isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") || strings.Contains(err.Error(), "due to timeout"))
+	return errors.Is(err, errNoAnswer) ||
+		isCode(err, amqp.NotFound) && (strings.Contains(err.Error(), "is down or inaccessible") ||
+			strings.Contains(err.Error(), "due to timeout"))
 }
 
 func brokerReason(err error) string {

@@ -19,7 +19,13 @@ func TestTheDeliveryLimitOfABroker(t *testing.T) {
 	node := testenv.Broker(t)
 	limit := func(n int64) *int64 { return &n }
 	for i, c := range [][3]*int64{
-		{limit(-1), limit(2), nil}, {limit(2), limit(-1), nil}, {limit(3), limit(2), nil}, {limit(-1), nil, limit(2)}, {nil, limit(4), limit(-1)}, {limit(3), nil, nil}, {limit(-1), nil, nil},
+		{limit(-1), limit(2), nil},
+		{limit(2), limit(-1), nil},
+		{limit(3), limit(2), nil},
+		{limit(-1), nil, limit(2)},
+		{nil, limit(4), limit(-1)},
+		{limit(3), nil, nil},
+		{limit(-1), nil, nil},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +39,11 @@ func TestTheDeliveryLimitOfABroker(t *testing.T) {
 			}
 			for k, kind := range []string{"policies", "operator-policies"} {
 				if n := c[k+1]; n != nil {
-					setPolicy(t, node, vhost, kind, "limit", map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"delivery-limit": *n}})
+					setPolicy(t, node, vhost, kind, "limit", map[string]any{
+						"pattern":    ".*",
+						"apply-to":   "queues",
+						"definition": map[string]any{"delivery-limit": *n},
+					})
 				}
 			}
 			time.Sleep(time.Second) // the broker applies a policy some time after it was set
@@ -53,7 +63,10 @@ func TestTheDeliveryLimitOfABroker(t *testing.T) {
 			lose(1)
 			time.Sleep(500 * time.Millisecond)
 			if _, kept, err := ch.Get("orders", false); err != nil || kept != !limited {
-				t.Errorf("limit %d, limited %v: after %d lost deliveries, the message is kept: %v %v", want, limited, want+1, kept, err)
+				t.Errorf(
+					"limit %d, limited %v: after %d lost deliveries, the message is kept: %v %v", want, limited, want+1,
+					kept, err,
+				)
 			}
 		})
 	}

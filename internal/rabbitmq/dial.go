@@ -33,7 +33,8 @@ func (l *Link) dialReading(ctx context.Context, purpose string) (*amqp.Connectio
 		return nil, nil, withoutURL(err)
 	}
 	var letters *letterConn
-	plain := "amqp" + address[len(uri.Scheme):] // dlo sets up TLS itself, because the letterConn reads the frames above TLS
+	// dlo sets up TLS itself, because the letterConn reads the frames above TLS
+	plain := "amqp" + address[len(uri.Scheme):]
 	conn, err := l.dialWith(ctx, purpose, plain, func(ctx context.Context, _ string) (net.Conn, error) {
 		c, err := dialBelow(ctx, uri)
 		if err != nil {
@@ -85,7 +86,9 @@ func tlsConfig(uri amqp.URI) (*tls.Config, error) {
 
 // dialWith opens an AMQP connection. The parameter "dialTCP" is a function that opens the TCP or
 // TLS connection for it.
-func (l *Link) dialWith(ctx context.Context, purpose, url string, dialTCP func(ctx context.Context, addr string) (net.Conn, error)) (*amqp.Connection, error) {
+func (l *Link) dialWith(
+	ctx context.Context, purpose, url string, dialTCP func(ctx context.Context, addr string) (net.Conn, error),
+) (*amqp.Connection, error) {
 	uri, err := amqp.ParseURI(url)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -103,7 +106,8 @@ func (l *Link) dialWith(ctx context.Context, purpose, url string, dialTCP func(c
 			if err != nil {
 				return nil, err
 			}
-			return c, c.SetDeadline(time.Now().Add(dialTimeout)) // the deadline of the handshake, which the client clears afterwards
+			// the deadline of the handshake, which the client clears afterwards
+			return c, c.SetDeadline(time.Now().Add(dialTimeout))
 		},
 	})
 	if err != nil {

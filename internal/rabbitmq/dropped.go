@@ -23,7 +23,9 @@ const maxMetrics = 32 << 20
 // rejectedAndDropped matches the counter of rejected messages that the node dropped. A message is
 // dropped if a consumer rejects it and its queue has no dead-letter exchange (rabbitmq_prometheus
 // of 3.10.8, 4.0.5 and 4.3.6).
-var rejectedAndDropped = regexp.MustCompile(`^rabbitmq_global_messages_dead_lettered_rejected_total\{[^}]*dead_letter_strategy="disabled"[^}]*\} ([0-9.e+]+)`)
+var rejectedAndDropped = regexp.MustCompile(
+	`^rabbitmq_global_messages_dead_lettered_rejected_total\{[^}]*dead_letter_strategy="disabled"[^}]*\} ([0-9.e+]+)`,
+)
 
 // Dropped returns how many rejected messages a node has dropped since the node started. A message
 // is dropped if a consumer rejects it and its queue has no dead-letter exchange. The management API

@@ -20,7 +20,12 @@ func TestDroppedIsCounted(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBrokerWith(t, testenv.Options{Metrics: true})
 	ch := openChannel(t, node.AMQPURL("/"), nil)
-	for name, arguments := range map[string]amqp.Table{"parked": nil, "classic": nil, "quorum": {"x-queue-type": "quorum"}, "safe": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "parked"}} {
+	for name, arguments := range map[string]amqp.Table{
+		"parked":  nil,
+		"classic": nil,
+		"quorum":  {"x-queue-type": "quorum"},
+		"safe":    {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "parked"},
+	} {
 		if _, err := ch.QueueDeclare(name, true, false, false, false, arguments); err != nil {
 			t.Fatal(err)
 		}
@@ -60,13 +65,16 @@ func TestDroppedIsUnknown(t *testing.T) {
 	}))
 	defer server.Close()
 	for address, want := range map[string]string{
-		server.URL + "/metrics": "counter of dropped messages is missing", server.URL: "404", "http://127.0.0.1:1/": "refused", "::": "looks like",
+		server.URL + "/metrics": "counter of dropped messages is missing", server.URL: "404",
+		"http://127.0.0.1:1/": "refused", "::": "looks like",
 	} {
 		if _, err := rabbitmq.Dropped(t.Context(), address); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", address, err, want)
 		}
 	}
-	if got := rabbitmq.MetricsOf("https://user:secret@rabbit.example:15671/base"); got != "http://rabbit.example:15692/metrics" {
+	if got := rabbitmq.MetricsOf(
+		"https://user:secret@rabbit.example:15671/base",
+	); got != "http://rabbit.example:15692/metrics" {
 		t.Error(got)
 	}
 }

@@ -38,8 +38,9 @@ func (l *Link) lostDeclaration(conn *amqp.Connection, inbox string) *deadletter.
 	p := &deadletter.Problem{
 		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Inbox: inbox, Queue: inbox,
 		Title: "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",
-		Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + " was gone: letters that died meanwhile are lost.",
-		Cure:  "It was declared again. Find out who deleted it.",
+		Text: "The exchange " + deadletter.Visible(l.broker.Exchange) +
+			" was gone: letters that died meanwhile are lost.",
+		Cure: "It was declared again. Find out who deleted it.",
 	}
 	switch {
 	case isGone(exists(conn, inbox)):

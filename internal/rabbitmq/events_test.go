@@ -17,7 +17,14 @@ import (
 func TestWhatIsDeletedIsSaid(t *testing.T) {
 	t.Parallel()
 	_, address := testenv.Broker(t).VHost(t)
-	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
+	link, err := rabbitmq.Connect(rabbitmq.Broker{
+		Name:           "main",
+		URL:            address,
+		Exchange:       "dlo.dlx",
+		Inboxes:        []string{"dlo.letters"},
+		InFlight:       1,
+		ConfirmTimeout: time.Second,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,9 @@ func (b *faulty) deletePolicy(t *testing.T, kind, name string) {
 // setPolicy replaces the policy of the queue "orders".
 func (b *faulty) setPolicy(t *testing.T, pairs ...any) {
 	t.Helper()
-	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...)})
+	setPolicy(t, b.node, b.vhost, "policies", "dlo", map[string]any{
+		"pattern": "^orders$", "apply-to": "queues", "priority": 10, "definition": toDLO(pairs...),
+	})
 }
 
 // deleteLimits deletes the policy whose name is "limits".

@@ -42,12 +42,17 @@ func TestWhatADeliveryTells(t *testing.T) {
 	for _, source := range []string{"classic", "quorum"} {
 		for _, inbox := range []string{"classic", "quorum"} {
 			from, to := fmt.Sprintf("%s to %s", source, inbox), fmt.Sprintf("%s from %s", inbox, source)
-			for queue, args := range map[string]amqp.Table{to: {"x-queue-type": inbox}, from: {"x-queue-type": source, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}} {
+			for queue, args := range map[string]amqp.Table{
+				to:   {"x-queue-type": inbox},
+				from: {"x-queue-type": source, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to},
+			} {
 				if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := ch.PublishWithContext(t.Context(), "", from, true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+			if err := ch.PublishWithContext(t.Context(), "", from, true, false, amqp.Publishing{
+				Body: []byte("x"), DeliveryMode: 2,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			worker, work := testenv.Channel(t, url)
@@ -59,7 +64,10 @@ func TestWhatADeliveryTells(t *testing.T) {
 			conn.Close()
 			_, again := testenv.Channel(t, url)
 			back := get(again, to)
-			t.Logf("%s, %s: first flagged %v, count %d; back flagged %v, count %d", node.Version(), from, first.Redelivered, count(first), back.Redelivered, count(back))
+			t.Logf(
+				"%s, %s: first flagged %v, count %d; back flagged %v, count %d", node.Version(), from,
+				first.Redelivered, count(first), back.Redelivered, count(back),
+			)
 			if first.Redelivered && !redeliveredLeaks(node.Version(), inbox) {
 				t.Errorf("%s flags the first delivery, %s", node.Version(), from)
 			}

@@ -35,7 +35,9 @@ func (a outspoken) Response() string {
 // properties of the connection. If the AMQP client library does not know one of the methods, the
 // result is nil. The library then reports this error itself.
 func logins(u amqp.URI, properties amqp.Table) []amqp.Authentication {
-	ways := map[string]amqp.Authentication{"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{}}
+	ways := map[string]amqp.Authentication{
+		"PLAIN": u.PlainAuth(), "AMQPLAIN": u.AMQPlainAuth(), "EXTERNAL": &amqp.ExternalAuth{},
+	}
 	names := u.AuthMechanism
 	if len(names) == 0 {
 		names = []string{"PLAIN"}
@@ -59,11 +61,15 @@ func explain(err error) error {
 	switch {
 	case !errors.As(err, &e):
 	case !e.Server && (e == amqp.ErrCredentials || e == amqp.ErrVhost):
-		return errors.New("the connection was cut in the middle of the handshake, by the network or by a broker that stops")
+		return errors.New(
+			"the connection was cut in the middle of the handshake, by the network or by a broker that stops",
+		)
 	case e.Code == amqp.AccessRefused:
 		return fmt.Errorf("the broker refused user or password (%s)", e.Reason)
 	case e.Code == amqp.NotAllowed:
-		return fmt.Errorf("the broker does not let this user into the vhost, or the vhost does not exist (%s)", e.Reason)
+		return fmt.Errorf(
+			"the broker does not let this user into the vhost, or the vhost does not exist (%s)", e.Reason,
+		)
 	}
 	return err
 }

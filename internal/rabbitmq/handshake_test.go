@@ -31,10 +31,18 @@ func TestWhatEndsAHandshake(t *testing.T) {
 		url  func() string
 		want string
 	}{
-		"a wrong password":               {url("guest:guest", "guest:sesame"), "the broker refused user or password"},
-		"a wrong password, as AMQPLAIN":  {func() string { return url("guest:guest", "guest:sesame")() + "?auth_mechanism=amqplain" }, "the broker refused user or password"},
-		"a mechanism that nobody knows":  {func() string { return node.AMQPURL(vhost) + "?auth_mechanism=scroll" }, "unsupported auth_mechanism: scroll"},
-		"a vhost that does not exist":    {func() string { return node.AMQPURL(vhost + "-away") }, "or the vhost does not exist"},
+		"a wrong password": {url("guest:guest", "guest:sesame"), "the broker refused user or password"},
+		"a wrong password, as AMQPLAIN": {
+			func() string { return url("guest:guest", "guest:sesame")() + "?auth_mechanism=amqplain" },
+			"the broker refused user or password",
+		},
+		"a mechanism that nobody knows": {
+			func() string { return node.AMQPURL(vhost) + "?auth_mechanism=scroll" },
+			"unsupported auth_mechanism: scroll",
+		},
+		"a vhost that does not exist": {
+			func() string { return node.AMQPURL(vhost + "-away") }, "or the vhost does not exist",
+		},
 		"cut before the broker answers":  {via(0), "connection reset by peer"},
 		"cut while the password is read": {via(1), cut},
 		"cut while the vhost is opened":  {via(2), cut},
@@ -45,7 +53,8 @@ func TestWhatEndsAHandshake(t *testing.T) {
 			for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 				got := link.Status().Reason
 				if got != "not connected yet" {
-					if !strings.Contains(got, c.want) || strings.Contains(got, "sesame") || c.want == cut && strings.Contains(got, "password") {
+					if !strings.Contains(got, c.want) || strings.Contains(got, "sesame") ||
+						c.want == cut && strings.Contains(got, "password") {
 						t.Errorf("%q, want %q", got, c.want)
 					}
 					return

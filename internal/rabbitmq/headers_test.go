@@ -23,15 +23,35 @@ var hostile = []struct {
 	want             deadletter.Properties
 	unread           string // why the header "x" cannot be read; "" = it can be read
 }{
-	{"of 130,900 bytes", headers("x", "S"+longString(strings.Repeat("e", 130_900))), headersOf("x", strings.Repeat("e", 130_900)), ""},
+	{
+		"of 130,900 bytes", headers("x", "S"+longString(strings.Repeat("e", 130_900))),
+		headersOf("x", strings.Repeat("e", 130_900)), "",
+	},
 	{"nested 33 deep", headers("x", nestedArrays(33)), headersOf("x", arrays(33)), ""},
-	{"nested 1,000 deep", headers("a", "I\x00\x00\x00\x01", "x", nestedArrays(1_000), "z", "t\x01"), headersOf("a", int32(1), "z", true), "nested deeper than 64"},
-	{"9,000 elements", headers("x", "A"+longString(strings.Repeat("V", 9_000))), headersOf("x", make([]any, 9_000)), ""},
-	{"120,000 elements", headers("x", "A"+longString(strings.Repeat("V", 120_000))), headersOf("x", make([]any, 120_000)), ""},
+	{
+		"nested 1,000 deep", headers("a", "I\x00\x00\x00\x01", "x", nestedArrays(1_000), "z", "t\x01"),
+		headersOf("a", int32(1), "z", true), "nested deeper than 64",
+	},
+	{
+		"9,000 elements", headers("x", "A"+longString(strings.Repeat("V", 9_000))), headersOf("x", make([]any, 9_000)),
+		"",
+	},
+	{
+		"120,000 elements", headers("x", "A"+longString(strings.Repeat("V", 120_000))),
+		headersOf("x", make([]any, 120_000)), "",
+	},
 	{"the type L", headers("x", "L\xff\xff\xff\xff\xff\xff\xff\xfe"), headersOf("x", int64(-2)), ""},
 	{"no UTF-8", headers("\x05", "S"+longString("\xff\x00")), headersOf("\x05", "\xff\x00"), ""},
-	{"a reserved property and flag", "\x20\x05" + longString(shortString("x")+"t\x01") + shortString("cluster"), headersOf("x", true), ""},
-	{"a time at the end of all times", "\x00\x40\x7f\xff\xff\xff\xff\xff\xff\xff", deadletter.Properties{Timestamp: time.Unix(1<<63-1, 0).UTC()}, ""},
+	{
+		"a reserved property and flag", "\x20\x05" + longString(shortString("x")+"t\x01") + shortString("cluster"),
+		headersOf("x", true), "",
+	},
+	{
+		"a time at the end of all times",
+		"\x00\x40\x7f\xff\xff\xff\xff\xff\xff\xff",
+		deadletter.Properties{Timestamp: time.Unix(1<<63-1, 0).UTC()},
+		"",
+	},
 	{"none", "\x00\x00", deadletter.Properties{}, ""},
 	{"an empty table", headers(), deadletter.Properties{}, ""},
 }
@@ -105,7 +125,9 @@ func TestHeadersThatNoClientReads(t *testing.T) {
 				}
 			}
 			p.publish(t, "work", "\x00\x00", "last")
-			letters, _ := takeAll(t, readingInbox(t, url, Limits{Letters: 16, Bytes: 1 << 30, Linger: time.Millisecond}), "last")
+			letters, _ := takeAll(t, readingInbox(t, url, Limits{
+				Letters: 16, Bytes: 1 << 30, Linger: time.Millisecond,
+			}), "last")
 			got := map[string]deadletter.Properties{}
 			good := 0
 			for i := range letters {
@@ -159,11 +181,16 @@ func check(t *testing.T, name string, got, want deadletter.Properties, unread st
 // property that a message in AMQP can have.
 var (
 	everyType = headers(
-		"V", "V", "t", "t\x05", "b", "b\xff", "B", "B\xff", "s", "s\xff\xfe", "u", "u\xff\xfe", "I", "I\xff\xff\xff\xfe", "i", "i\xff\xff\xff\xfe", "l", "l\xff\xff\xff\xff\xff\xff\xff\xfe",
-		"f", "f\x3f\x80\x00\x00", "d", "d\x3f\xf0\x00\x00\x00\x00\x00\x01", "D", "D\x02\xff\xff\xff\xfe", "S", "S"+longString("a\xff\x00"), "x", "x"+longString("a\xff\x00"), "T", "T\x7f\xff\xff\xff\xff\xff\xff\xff",
-		"A", "A"+longString("VI\x00\x00\x00\x01"+nestedArrays(20)), "F", "F"+longString(shortString("a")+"V"+shortString("")+"t\x00"), "", "V", "twice", "t\x01", "twice", "S"+longString("second"),
+		"V", "V", "t", "t\x05", "b", "b\xff", "B", "B\xff", "s", "s\xff\xfe", "u", "u\xff\xfe", "I",
+		"I\xff\xff\xff\xfe", "i", "i\xff\xff\xff\xfe", "l", "l\xff\xff\xff\xff\xff\xff\xff\xfe",
+		"f", "f\x3f\x80\x00\x00", "d", "d\x3f\xf0\x00\x00\x00\x00\x00\x01", "D", "D\x02\xff\xff\xff\xfe", "S",
+		"S"+longString("a\xff\x00"), "x", "x"+longString("a\xff\x00"), "T", "T\x7f\xff\xff\xff\xff\xff\xff\xff",
+		"A", "A"+longString("VI\x00\x00\x00\x01"+nestedArrays(20)), "F",
+		"F"+longString(shortString("a")+"V"+shortString("")+"t\x00"), "", "V", "twice", "t\x01", "twice",
+		"S"+longString("second"),
 	)
-	everyProperty = "\xff\xe8" + shortString("ct") + shortString("ce") + longString(shortString("a")+"V") + "\x02\x09" + shortString("corr") + shortString("reply") + shortString("60000") + shortString("id") +
+	everyProperty = "\xff\xe8" + shortString("ct") + shortString("ce") + longString(shortString("a")+"V") + "\x02\x09" +
+		shortString("corr") + shortString("reply") + shortString("60000") + shortString("id") +
 		"\x00\x00\x00\x00\x60\x00\x00\x00" + shortString("type") + shortString("app")
 )
 
@@ -192,7 +219,10 @@ func TestWhatTheClientReadsIsReadAlike(t *testing.T) {
 			}
 			compared++
 			if theirs != ours[0].Fingerprint {
-				t.Errorf("%s, %s: the client reads other properties than %.500s", name, queue, fmt.Sprint(ours[0].Properties))
+				t.Errorf(
+					"%s, %s: the client reads other properties than %.500s", name, queue,
+					fmt.Sprint(ours[0].Properties),
+				)
 			}
 		}
 	}
@@ -223,10 +253,17 @@ func readByTheClient(t *testing.T, url string) (deadletter.Fingerprint, bool) {
 	if !ok {
 		return deadletter.Fingerprint{}, false
 	}
-	a := deadletter.Arrival{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Body: d.Body, Properties: deadletter.Properties{
-		ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: d.DeliveryMode, Priority: d.Priority, CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo,
-		Expiration: d.Expiration, MessageID: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, UserID: d.UserId, AppID: d.AppId,
-	}}
+	a := deadletter.Arrival{
+		Exchange:   d.Exchange,
+		RoutingKey: d.RoutingKey,
+		Body:       d.Body,
+		Properties: deadletter.Properties{
+			ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: d.DeliveryMode,
+			Priority: d.Priority, CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo,
+			Expiration: d.Expiration, MessageID: d.MessageId, Timestamp: d.Timestamp, Type: d.Type, UserID: d.UserId,
+			AppID: d.AppId,
+		},
+	}
 	a.Properties.Headers, _ = ofClient(d.Headers).(deadletter.Table)
 	print, err := a.Print()
 	if err != nil {
@@ -278,7 +315,8 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 		t.Errorf("%d letters", len(letters))
 	}
 	for i := range letters {
-		if text, _ := letters[i].Properties.Headers["x-big"].(string); string(letters[i].Body) == "large" && len(text) != 131_000 {
+		if text, _ := letters[i].Properties.Headers["x-big"].(string); string(letters[i].Body) == "large" &&
+			len(text) != 131_000 {
 			t.Errorf("the large header has %d bytes", len(text))
 		}
 	}
@@ -305,7 +343,9 @@ func TestWindowsOfLargeHeadersAreSmall(t *testing.T) {
 				p.publish(t, "inbox", headers("x", field), "large")
 			}
 			p.publish(t, "inbox", "\x00\x00", "last")
-			_, windows := takeAll(t, readingInbox(t, url, Limits{Letters: 500, Bytes: 1 << 20, Linger: time.Second}), "last")
+			_, windows := takeAll(t, readingInbox(t, url, Limits{
+				Letters: 500, Bytes: 1 << 20, Linger: time.Second,
+			}), "last")
 			for n, letters := range windows[1:] {
 				if letters > 8 {
 					t.Errorf("window %d has %d letters: %v", n+2, letters, windows)
@@ -327,19 +367,24 @@ func TestAnAnnotationWithALargeHeader(t *testing.T) {
 	for _, h := range hostile {
 		p.publish(t, "work", h.properties, `{"message_id": "1", "message": "first"}`)
 	}
-	link, err := Connect(Broker{Name: "main", URL: url, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
+	link, err := Connect(Broker{
+		Name: "main", URL: url, InFlight: 1, ConfirmTimeout: time.Second,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	taken := 0
-	link.Annotations(ctx, Annotations{Queue: "notes", Refused: func() { t.Error("one is refused"); cancel() }, Take: func(_ context.Context, list []deadletter.Annotation) error {
-		if taken += len(list); taken == len(hostile) {
-			cancel()
-		}
-		return nil
-	}})
+	link.Annotations(ctx, Annotations{
+		Queue: "notes", Refused: func() { t.Error("one is refused"); cancel() },
+		Take: func(_ context.Context, list []deadletter.Annotation) error {
+			if taken += len(list); taken == len(hostile) {
+				cancel()
+			}
+			return nil
+		},
+	})
 	if taken != len(hostile) {
 		t.Errorf("%d annotations of %d", taken, len(hostile))
 	}

@@ -31,7 +31,8 @@ func (i *Inbox) awaitHeldBack(ctx context.Context, longest time.Duration) error 
 		left := time.Until(i.heldUntil)
 		delayed, told := i.delayedLetters(ctx)
 		switch {
-		case told && delayed == 0 && (longest == 0 || time.Since(began) > lag): // the figure may be as old as the time before the session ended
+		case told && delayed == 0 && (longest == 0 || time.Since(began) > lag):
+			// the figure may be as old as the time before the session ended
 			return nil
 		case left <= 0 && delayed == 0:
 			return nil
@@ -71,7 +72,9 @@ func (i *Inbox) delayedLetters(ctx context.Context) (n int, told bool) {
 const pullEvery = 200 * time.Millisecond
 
 // pull takes the letters of the window "w" with basic.get. The function "take" adds a letter to it.
-func (i *Inbox) pull(ctx context.Context, f fetch, wait time.Duration, w *[]deadletter.Arrival, take func(*amqp.Delivery) error) error {
+func (i *Inbox) pull(
+	ctx context.Context, f fetch, wait time.Duration, w *[]deadletter.Arrival, take func(*amqp.Delivery) error,
+) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	proven := i.probation.proofTimer()

@@ -26,14 +26,17 @@ const firstPrefetch = 16
 // nothing more, so only that window can come back after a crash. Only one goroutine may use an
 // Inbox.
 type Inbox struct {
-	link      *Link
-	queue     string
-	limits    Limits
-	once      bool                                       // the session ends when the queue is empty
-	most      int                                        // how many letters the caller still wants in a window; 0 = no limit
-	say       func(text string)                          // called with the reason why nothing is read now; "" when something is
-	failure   string                                     // why the session ended
-	fruitless backoff                                    // counts sessions that settled no window; attempts to reach an unavailable broker do not count
+	link   *Link
+	queue  string
+	limits Limits
+	once   bool // the session ends when the queue is empty
+	// how many letters the caller still wants in a window; 0 = no limit
+	most int
+	// called with the reason why nothing is read now; "" when something is
+	say     func(text string)
+	failure string // why the session ended
+	// counts sessions that settled no window; attempts to reach an unavailable broker do not count
+	fruitless backoff
 	sleep     func(context.Context, time.Duration) error // waits between sessions that settled no window
 	conn      *amqp.Connection
 	letters   *letterConn // the same connection, which the client reads through
@@ -69,7 +72,15 @@ func (l *Link) Inbox(queue string, limits Limits) *Inbox {
 // cannot be drained. The Inbox calls the function "report" with the reason why the queue cannot be
 // read, and with "" when it can be read.
 func (l *Link) Once(queue string, limits Limits, report func(text string)) *Inbox {
-	return &Inbox{link: l, queue: queue, limits: limits, once: true, say: report, sleep: sleep, probation: probation{proof: steady}}
+	return &Inbox{
+		link:      l,
+		queue:     queue,
+		limits:    limits,
+		once:      true,
+		say:       report,
+		sleep:     sleep,
+		probation: probation{proof: steady},
+	}
 }
 
 // Limit limits each of the next windows to n letters.
@@ -98,7 +109,9 @@ func (i *Inbox) Open(ctx context.Context, session deadletter.InboxSession) (dead
 		asked := i.link.tryRequests()
 		s, err := i.open(ctx, session)
 		if err == nil {
-			i.fruitless.failures = max(1, i.fruitless.failures) // reset only when a window is settled; otherwise dlo would request a letter that ends every session faster and faster
+			// reset only when a window is settled; otherwise dlo would request a letter that ends
+			// every session faster and faster
+			i.fruitless.failures = max(1, i.fruitless.failures)
 			i.link.log.Info("inbox connected", "inbox", i.queue)
 			return s, nil
 		}
@@ -153,7 +166,9 @@ func (i *Inbox) open(ctx context.Context, session deadletter.InboxSession) (dead
 	}
 	switch {
 	case marker != "" && i.unlocked:
-		s.Marker = deadletter.MarkerUnknown // the marker is likely on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
+		// the marker is likely on the node that is away, where each request takes 65 s (4.0.5,
+		// 4.3.6)
+		s.Marker = deadletter.MarkerUnknown
 	case marker != "":
 		if s.Marker, err = i.markerState(marker); err != nil {
 			return s, err
@@ -221,7 +236,11 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 		if i.most > 0 {
 			n = min(n, i.most)
 		}
-		w, err := i.window(ctx, fetch{letters: n, linger: i.limits.Linger, full: func(_ []deadletter.Arrival, bytes int) bool { return bytes >= i.limits.Bytes }})
+		w, err := i.window(ctx, fetch{
+			letters: n,
+			linger:  i.limits.Linger,
+			full:    func(_ []deadletter.Arrival, bytes int) bool { return bytes >= i.limits.Bytes },
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +261,8 @@ func (i *Inbox) Next(ctx context.Context) ([]deadletter.Arrival, error) {
 }
 
 const (
-	onceQuiet = time.Second // time without a delivery after which dlo checks whether a queue that is drained once is empty
+	// time without a delivery after which dlo checks whether a queue that is drained once is empty
+	onceQuiet = time.Second
 	onceWait  = time.Minute // time without a delivery after which dlo gives up although the queue still has letters
 )
 
@@ -260,7 +280,8 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	})
 	switch {
 	case isCode(err, amqp.AccessRefused):
-		return time.Since(since) > resumeQuiet, nil // this user may not ask for the count, so a long time without a delivery decides
+		// this user may not ask for the count, so a long time without a delivery decides
+		return time.Since(since) > resumeQuiet, nil
 	case isCode(err, amqp.NotFound):
 		return false, newRefusal(deadletter.ErrNotFound, "queue %s is gone", deadletter.Visible(i.queue))
 	case err != nil:
@@ -268,8 +289,11 @@ func (i *Inbox) empty(since time.Time) (bool, error) {
 	case q.Messages == 0:
 		return true, nil
 	case time.Since(since) > onceWait:
-		return false, newRefusal(deadletter.ErrConflict, "%d messages are ready in %s, and the broker delivers none: another consumer may be its single active one, or have a higher priority. Stop it",
-			q.Messages, deadletter.Visible(i.queue))
+		return false, newRefusal(
+			deadletter.ErrConflict,
+			"%d messages are ready in %s, and the broker delivers none: another consumer may be its single active one, or have a higher priority. Stop it",
+			q.Messages, deadletter.Visible(i.queue),
+		)
 	}
 	return false, nil
 }
@@ -288,10 +312,18 @@ const resumeQuiet = 30 * time.Second
 // Resume waits until it is certain. If the result "whole" is true, the returned letters are the
 // open window. Otherwise they are a window of other letters. Resume returns no letters if a queue
 // that is drained once is empty.
-func (i *Inbox) Resume(ctx context.Context, open []deadletter.Fingerprint) (w []deadletter.Arrival, whole bool, err error) {
+func (i *Inbox) Resume(
+	ctx context.Context, open []deadletter.Fingerprint,
+) (w []deadletter.Arrival, whole bool, err error) {
 	for began := time.Now(); ; {
 		ours := lettersOf(open)
-		w, err = i.window(ctx, fetch{letters: len(open), linger: resumeQuiet, sliding: true, full: func(w []deadletter.Arrival, _ int) bool { return !ours(w) }}) // a letter that is not part of the open window decides it
+		// a letter that is not part of the open window decides it
+		w, err = i.window(ctx, fetch{
+			letters: len(open),
+			linger:  resumeQuiet,
+			sliding: true,
+			full:    func(w []deadletter.Arrival, _ int) bool { return !ours(w) },
+		})
 		if err != nil {
 			return nil, false, err
 		}

@@ -26,13 +26,19 @@ func (i *Inbox) lockInbox() error {
 	})
 	refused := i.link.noteRight("configure", epochQueues, err)
 	if isCode(err, amqp.ResourceLocked) && i.holderAway(lock) {
-		i.link.log.Warn("the cluster node that holds the lock of the last session is down or cannot be reached; dlo continues without a lock", "inbox", i.queue)
+		i.link.log.Warn(
+			"the cluster node that holds the lock of the last session is down or cannot be reached; dlo continues without a lock",
+			"inbox", i.queue,
+		)
 		i.unlocked = true
 		return nil
 	}
 	switch {
 	case isCode(err, amqp.ResourceLocked):
-		return fmt.Errorf("%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet", deadletter.Visible(i.queue))
+		return fmt.Errorf(
+			"%s is being drained by another connection: another dlo, or our last one, whose end the broker has not noticed yet",
+			deadletter.Visible(i.queue),
+		)
 	case refused:
 		return nil // a user without configure permission on dlo.epoch.* has no protection against a second dlo
 	}
@@ -61,7 +67,9 @@ func (i *Inbox) holderAway(lock string) bool {
 // broker would deliver them among the letters.
 func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 	if i.unlocked {
-		return i.conn.Channel() // the queue of the turn is on the node that is away, where each request takes 65 s (4.0.5, 4.3.6)
+		// the queue of the turn is on the node that is away, where each request takes 65 s (4.0.5,
+		// 4.3.6)
+		return i.conn.Channel()
 	}
 	sum := sha256.Sum256([]byte(i.queue))
 	queue := "dlo.epoch.turn." + hex.EncodeToString(sum[:16])
@@ -88,12 +96,17 @@ func (i *Inbox) awaitTurn() (*amqp.Channel, error) {
 		// soon be free. In the first case, the last consumer of this queue has just ended. In the
 		// second case, an older dlo has declared the queue with other arguments, and that older
 		// dlo will end.
-		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) && time.Since(began) < turnWait:
+		case (isCode(err, amqp.NotFound) && !isAway(err) || isCode(err, amqp.PreconditionFailed)) &&
+			time.Since(began) < turnWait:
 		case !isCode(err, amqp.AccessRefused) || !strings.Contains(err.Error(), "exclusive use"):
-			i.unlocked = isAway(err) // 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask again
+			// 3.10.8 reports it immediately, 4.0.5 and 4.3.6 only after 65 s, so dlo does not ask
+			// again
+			i.unlocked = isAway(err)
 			return i.conn.Channel()
 		case time.Since(began) > turnWait:
-			return nil, fmt.Errorf("the broker has not ended the last channel that read %s", deadletter.Visible(i.queue))
+			return nil, fmt.Errorf(
+				"the broker has not ended the last channel that read %s", deadletter.Visible(i.queue),
+			)
 		}
 	}
 }

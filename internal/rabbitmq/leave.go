@@ -49,7 +49,10 @@ func (l *Link) Leaving(ctx context.Context, c Configured) (Leaving, error) {
 	s, err := l.Snapshot(ctx)
 	switch {
 	case errors.Is(err, errNoManagement):
-		err = fmt.Errorf("%w, so dlo cannot list what it declared. Set management, or delete these yourself once nothing uses them: exchange %s, queue %s, and all others with the prefix dlo. in their names", err, deadletter.Visible(strings.Join(c.Exchanges, ", ")), deadletter.Visible(strings.Join(c.Queues, ", ")))
+		err = fmt.Errorf(
+			"%w, so dlo cannot list what it declared. Set management, or delete these yourself once nothing uses them: exchange %s, queue %s, and all others with the prefix dlo. in their names",
+			err, deadletter.Visible(strings.Join(c.Exchanges, ", ")), deadletter.Visible(strings.Join(c.Queues, ", ")),
+		)
 	case err == nil && len(s.Gaps) > 0:
 		err = fmt.Errorf("%s: %s", s.Gaps[0].What, s.Gaps[0].Why)
 	}
@@ -100,7 +103,9 @@ func usersOf(s *topology.Snapshot, c Configured) []string {
 	for _, d := range topology.ReportOn(s, topology.Options{}).All {
 		from, own := d.Route.From, slices.IndexFunc(d.Route.Queues, deadletter.OwnQueue)
 		switch {
-		case d.Own || !d.Route.Set || slices.ContainsFunc(c.Policies, func(p string) bool { return from == topology.FromPolicy+" "+p }):
+		case d.Own || !d.Route.Set || slices.ContainsFunc(
+			c.Policies, func(p string) bool { return from == topology.FromPolicy+" "+p },
+		):
 		case leads(d.Route.Exchange):
 			add("queue %s, whose dead letters go to exchange %s", d.Name, d.Route.Exchange)
 		case own >= 0:
@@ -144,11 +149,23 @@ func (l *Link) Leave(ctx context.Context, c Configured) ([]Remains, error) {
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
 	var done []Remains
 	for _, name := range plan.exchanges {
-		done = append(done, remainsAfter("exchange "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(name, false, false) })))
+		done = append(
+			done,
+			remainsAfter(
+				"exchange "+deadletter.Visible(name),
+				onChannel(conn, func(ch *amqp.Channel) error { return ch.ExchangeDelete(name, false, false) }),
+			),
+		)
 		l.crash("leave: exchange removed")
 	}
 	for _, name := range plan.queues {
-		done = append(done, remainsAfter("queue "+deadletter.Visible(name), onChannel(conn, func(ch *amqp.Channel) error { return deleteEmpty(ch, name) })))
+		done = append(
+			done,
+			remainsAfter(
+				"queue "+deadletter.Visible(name),
+				onChannel(conn, func(ch *amqp.Channel) error { return deleteEmpty(ch, name) }),
+			),
+		)
 		l.crash("leave: queue removed")
 	}
 	return append(done, plan.Keeps...), nil
@@ -167,7 +184,10 @@ func (l *Leaving) InUse() error {
 	if len(l.Users) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: these still send messages to what dlo would remove, and the messages would be lost: %s", deadletter.ErrConflict, strings.Join(l.Users, "; "))
+	return fmt.Errorf(
+		"%w: these still send messages to what dlo would remove, and the messages would be lost: %s",
+		deadletter.ErrConflict, strings.Join(l.Users, "; "),
+	)
 }
 
 // deleteEmpty deletes a queue of dlo that has no messages and no consumers. It cannot use the

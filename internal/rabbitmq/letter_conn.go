@@ -80,7 +80,10 @@ func (c *letterConn) frame() error {
 		return nil
 	}
 	if size > maxProperties {
-		return fmt.Errorf("the headers of a letter take %d bytes, and dlo reads %d at most: take the letter out of the queue by hand, for example with Get messages of the management page", size, maxProperties)
+		return fmt.Errorf(
+			"the headers of a letter take %d bytes, and dlo reads %d at most: take the letter out of the queue by hand, for example with Get messages of the management page",
+			size, maxProperties,
+		)
 	}
 	content := make([]byte, size+1)
 	if _, err := io.ReadFull(c.in, content); errors.Is(err, io.EOF) {

@@ -31,11 +31,23 @@ func contentHeader(class byte, properties string) string {
 func TestALetterConnPassesWhatIsNotForIt(t *testing.T) {
 	t.Parallel()
 	const number = "\x00\x80\x01"
-	method, body, beat := wireFrame(1, "\x00\x0a\x00\x1emethod"), wireFrame(3, strings.Repeat("b", 10_000)), wireFrame(8, "")
-	strange := []string{wireFrame(2, "short"), contentHeader(61, "\x20\x00"), strings.TrimSuffix(contentHeader(60, "\x00\x00"), "\xce") + "x"}
-	in := method + body + contentHeader(60, "\x20\x00"+longString("")) + body + beat + strings.Join(strange, "") + contentHeader(60, "\x00\x00") + beat
-	want := method + body + contentHeader(60, number+"1") + body + beat + strings.Join(strange, "") + contentHeader(60, number+"2") + beat
-	for name, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "in halves": iotest.HalfReader, "byte by byte": iotest.OneByteReader} {
+	method, body, beat := wireFrame(1, "\x00\x0a\x00\x1emethod"), wireFrame(
+		3, strings.Repeat("b", 10_000),
+	), wireFrame(8, "")
+	strange := []string{
+		wireFrame(2, "short"), contentHeader(61, "\x20\x00"),
+		strings.TrimSuffix(contentHeader(60, "\x00\x00"), "\xce") + "x",
+	}
+	in := method + body + contentHeader(
+		60, "\x20\x00"+longString(""),
+	) + body + beat + strings.Join(strange, "") + contentHeader(60, "\x00\x00") + beat
+	want := method + body + contentHeader(
+		60, number+"1",
+	) + body + beat + strings.Join(strange, "") + contentHeader(60, number+"2") + beat
+	for name, cut := range map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "in halves": iotest.HalfReader,
+		"byte by byte": iotest.OneByteReader,
+	} {
 		c := newLetterConn(streamConn{Reader: cut(strings.NewReader(in))})
 		c.forget()
 		got, err := io.ReadAll(c)
@@ -59,13 +71,16 @@ func TestALetterConnEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	whole := contentHeader(60, "\x20\x00"+longString(""))
 	for n := 1; n < len(whole); n++ {
-		if got, err := io.ReadAll(newLetterConn(streamConn{Reader: strings.NewReader(whole[:n])})); !errors.Is(err, io.ErrUnexpectedEOF) || len(got) > 0 {
+		if got, err := io.ReadAll(newLetterConn(streamConn{
+			Reader: strings.NewReader(whole[:n]),
+		})); !errors.Is(err, io.ErrUnexpectedEOF) || len(got) > 0 {
 			t.Errorf("after %d bytes: %q, %v", n, got, err)
 		}
 	}
 	head := binary.BigEndian.AppendUint32([]byte{2, 0, 1}, maxProperties+1)
 	_, err := newLetterConn(streamConn{Reader: bytes.NewReader(append(head, whole...))}).Read(make([]byte, 10))
-	if err == nil || !strings.Contains(err.Error(), "16777217 bytes") || !strings.Contains(err.Error(), "Get messages") {
+	if err == nil || !strings.Contains(err.Error(), "16777217 bytes") ||
+		!strings.Contains(err.Error(), "Get messages") {
 		t.Errorf("headers of 16777217 bytes: %v", err)
 	}
 }

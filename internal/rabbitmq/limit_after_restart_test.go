@@ -45,13 +45,22 @@ func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 		t.Skip("quorum queues of 3.x have no limit of their own")
 	}
 	vhost, address := node.VHost(t)
-	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/no-limit", map[string]any{"pattern": "^dlq$", "apply-to": "queues", "definition": map[string]any{"delivery-limit": -1}}, nil); err != nil {
+	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/no-limit", map[string]any{
+		"pattern":    "^dlq$",
+		"apply-to":   "queues",
+		"definition": map[string]any{"delivery-limit": -1},
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	declare(t, address, map[string]amqp.Table{"dlq": {"x-queue-type": "quorum"}})
 	var log said
 	link, err := rabbitmq.Connect(rabbitmq.Broker{
-		Name: "main", URL: address, Management: node.ManagementURLOf("guest:guest"), Inboxes: []string{"dlq"}, InFlight: 1, ConfirmTimeout: time.Second,
+		Name:           "main",
+		URL:            address,
+		Management:     node.ManagementURLOf("guest:guest"),
+		Inboxes:        []string{"dlq"},
+		InFlight:       1,
+		ConfirmTimeout: time.Second,
 	}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +70,8 @@ func TestAnInboxWithoutALimitAfterARestart(t *testing.T) {
 	if _, err := inbox.Open(t.Context(), deadletter.InboxSession{}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(13 * time.Second) // a quorum queue younger than 12 s does not survive a kill (measured on 3.10.8, 4.0.5, 4.3.6)
+	// a quorum queue younger than 12 s does not survive a kill (measured on 3.10.8, 4.0.5, 4.3.6)
+	time.Sleep(13 * time.Second)
 	node.Kill9()
 	restarted := make(chan error, 1)
 	go func() { restarted <- node.Restart(t.Context()) }()

@@ -24,7 +24,9 @@ func onBothKinds(t *testing.T, test func(t *testing.T, node *testenv.Node)) {
 	})
 	t.Run("without statistics", func(t *testing.T) {
 		t.Parallel()
-		test(t, testenv.PrivateBrokerWith(t, testenv.Options{Conf: []string{"management_agent.disable_metrics_collector = true"}}))
+		test(t, testenv.PrivateBrokerWith(t, testenv.Options{
+			Conf: []string{"management_agent.disable_metrics_collector = true"},
+		}))
 	})
 }
 
@@ -53,18 +55,21 @@ func TestALimitIsSeenAtOnce(t *testing.T) {
 			t.Errorf("without a limit: %v", err)
 		}
 		setPolicy(t, node, vhost, "policies", "limit", limitsOf("^team", map[string]any{"delivery-limit": 3}))
-		if err := link.Inspect(t.Context(), "team.dlq"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "delivery limit") {
+		if err := link.Inspect(t.Context(), "team.dlq"); !errors.Is(err, deadletter.ErrConflict) ||
+			!strings.Contains(err.Error(), "delivery limit") {
 			t.Errorf("with a limit: %v", err)
 		}
 		setPolicy(t, node, vhost, "operator-policies", "length", limitsOf("^dlo", map[string]any{"max-length": 50}))
 		problems := link.Ask(t.Context(), "").Queues
 		if !slices.ContainsFunc(problems, func(p deadletter.Problem) bool {
-			return p.Kind == deadletter.ProblemInboxLoses && p.Severity == deadletter.SeverityPage && strings.Contains(p.Text, "max-length 50 (operator policy length)")
+			return p.Kind == deadletter.ProblemInboxLoses && p.Severity == deadletter.SeverityPage &&
+				strings.Contains(p.Text, "max-length 50 (operator policy length)")
 		}) {
 			t.Errorf("problems %+v", problems)
 		}
 		if !slices.ContainsFunc(problems, func(p deadletter.Problem) bool {
-			return p.Kind == deadletter.ProblemUnknownSetting && p.Inbox == "team.dlq" && strings.Contains(p.Text, "tomorrow")
+			return p.Kind == deadletter.ProblemUnknownSetting && p.Inbox == "team.dlq" &&
+				strings.Contains(p.Text, "tomorrow")
 		}) {
 			t.Errorf("an unknown setting: problems %+v", problems)
 		}
@@ -101,7 +106,9 @@ func TestALimitEndsTheSession(t *testing.T) {
 		open()
 		close(opened)
 	}()
-	for deadline := time.Now().Add(patience); !strings.Contains(link.Status().Inboxes[0].Reason, "delivery limit"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(
+		link.Status().Inboxes[0].Reason, "delivery limit",
+	); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the inbox: %+v", link.Status().Inboxes)
 		}
@@ -131,7 +138,9 @@ func TestAPolicyThatTheBrokerIgnores(t *testing.T) {
 		for _, queue := range []string{"orders", "invoices"} {
 			declareInbox(t, ch, queue, amqp.Table{"x-queue-type": "classic"})
 		}
-		setPolicy(t, node, vhost, "policies", "dead", limitsOf("^(orders|invoices)$", map[string]any{"dead-letter-exchange": "dlo.dlx", key: value}))
+		setPolicy(t, node, vhost, "policies", "dead", limitsOf("^(orders|invoices)$", map[string]any{
+			"dead-letter-exchange": "dlo.dlx", key: value,
+		}))
 		link, err := rabbitmq.Connect(brokerAt(node, address), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -145,12 +154,17 @@ func TestAPolicyThatTheBrokerIgnores(t *testing.T) {
 			if f.Severity != deadletter.SeverityDigest {
 				kinds = append(kinds, string(f.Kind)+" "+string(f.Severity)+" "+f.Queue)
 			}
-			if f.Kind == topology.PolicyIgnored && (!strings.Contains(f.Why, "policy dead") || !strings.Contains(f.Why, "no policy") || len(f.Others) != 1) {
+			if f.Kind == topology.PolicyIgnored &&
+				(!strings.Contains(f.Why, "policy dead") || !strings.Contains(f.Why, "no policy") ||
+					len(f.Others) != 1) {
 				t.Errorf("%+v", f)
 			}
 		}
 		slices.Sort(kinds)
-		if got := strings.Join(kinds, ", "); got != "no_exchange notify invoices, no_exchange notify orders, policy_ignored page invoices" && got != "no_exchange notify invoices, no_exchange notify orders, policy_ignored page orders" {
+		if got := strings.Join(
+			kinds, ", ",
+		); got != "no_exchange notify invoices, no_exchange notify orders, policy_ignored page invoices" &&
+			got != "no_exchange notify invoices, no_exchange notify orders, policy_ignored page orders" {
 			t.Errorf("findings %s", got)
 		}
 	})

@@ -32,7 +32,9 @@ func TestALookOutlastsASlowOverview(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	l, err := Connect(Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:1/", Management: server.URL}, slog.New(slog.DiscardHandler))
+	l, err := Connect(Broker{
+		Name: "main", URL: "amqp://guest:guest@127.0.0.1:1/", Management: server.URL,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,10 @@ func TestALookAtAnAPIThatHangs(t *testing.T) {
 		case r.URL.Path == "/api/overview":
 			io.WriteString(w, `{"rabbitmq_version": "4.3.6"}`)
 		case strings.HasPrefix(r.URL.Path, "/api/queues/"):
-			io.WriteString(w, `{"items": [{"name": "orders", "type": "classic", "arguments": {"x-dead-letter-exchange": "dlx"}}], "page_count": 1}`)
+			io.WriteString(
+				w,
+				`{"items": [{"name": "orders", "type": "classic", "arguments": {"x-dead-letter-exchange": "dlx"}}], "page_count": 1}`,
+			)
 		case strings.HasPrefix(r.URL.Path, "/api/exchanges/"):
 			io.WriteString(w, `[{"name": "dlx", "type": "fanout"}]`)
 		default:
@@ -65,7 +70,9 @@ func TestALookAtAnAPIThatHangs(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	l, err := Connect(Broker{Name: "main", URL: "amqp://guest:guest@127.0.0.1:1/", Management: server.URL}, slog.New(slog.DiscardHandler))
+	l, err := Connect(Broker{
+		Name: "main", URL: "amqp://guest:guest@127.0.0.1:1/", Management: server.URL,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +81,9 @@ func TestALookAtAnAPIThatHangs(t *testing.T) {
 	if err != nil || len(s.Queues) != 1 || len(s.Exchanges) != 1 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	for _, part := range []string{topology.PartBindings, topology.PartPolicies, topology.PartOperators, topology.PartShovels} {
+	for _, part := range []string{
+		topology.PartBindings, topology.PartPolicies, topology.PartOperators, topology.PartShovels,
+	} {
 		if why := s.Unread(part); !strings.Contains(why, "Client.Timeout exceeded") {
 			t.Errorf("%s: %q", part, why)
 		}

@@ -26,11 +26,14 @@ type Management struct {
 	user     string
 	password secret
 	client   http.Client
-	rest     atomic.Pointer[time.Time] // no requests are sent until this time, because a request got no response; nil = requests are sent
-	why      atomic.Value              // a string: the reason why the API did not respond
+	// no requests are sent until this time, because a request got no response; nil = requests are
+	// sent
+	rest atomic.Pointer[time.Time]
+	why  atomic.Value // a string: the reason why the API did not respond
 
-	mu      sync.Mutex
-	differs map[string]difference // what the statistics of a queue say differently from its policies, by vhost and queue
+	mu sync.Mutex
+	// what the statistics of a queue say differently from its policies, by vhost and queue
+	differs map[string]difference
 }
 
 // errSilent means that the management API did not respond to a request a moment ago. dlo then sends
@@ -51,7 +54,9 @@ const (
 func newManagement(raw string) (*Management, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the management URL cannot be read; it looks like http://user:password@host:15672, with ? # and / in a password percent-encoded")
+		return nil, fmt.Errorf(
+			"the management URL cannot be read; it looks like http://user:password@host:15672, with ? # and / in a password percent-encoded",
+		)
 	}
 	m := &Management{user: u.User.Username(), client: http.Client{Timeout: managementWait}}
 	m.password.text, _ = u.User.Password()
@@ -297,9 +302,19 @@ func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
 		return f
 	}
 	f := deadletter.QueueFacts{
-		Known: true, Exists: true, Consumers: -1, Ready: -1, Unacked: -1, TTL: q.ttl(), Stream: q.Type == "stream", SingleActive: q.Arguments.SingleActive, DeadLetters: q.deadLetters(), LeadsOn: l.leadsOn(q),
-		MaxLength: q.limit(q.Arguments.MaxLength, q.Effective.MaxLength), MaxBytes: q.limit(q.Arguments.MaxBytes, q.Effective.MaxBytes),
-		Form: fmt.Sprint(q.Type, q.Durable, q.AutoDelete, q.Exclusive, q.Arguments.all),
+		Known:        true,
+		Exists:       true,
+		Consumers:    -1,
+		Ready:        -1,
+		Unacked:      -1,
+		TTL:          q.ttl(),
+		Stream:       q.Type == "stream",
+		SingleActive: q.Arguments.SingleActive,
+		DeadLetters:  q.deadLetters(),
+		LeadsOn:      l.leadsOn(q),
+		MaxLength:    q.limit(q.Arguments.MaxLength, q.Effective.MaxLength),
+		MaxBytes:     q.limit(q.Arguments.MaxBytes, q.Effective.MaxBytes),
+		Form:         fmt.Sprint(q.Type, q.Durable, q.AutoDelete, q.Exclusive, q.Arguments.all),
 	}
 	if q.Consumers != nil {
 		f.Consumers = *q.Consumers

@@ -45,19 +45,30 @@ func TestFactsOfAQueue(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	declare(t, address, map[string]amqp.Table{
-		"plain":     nil,
-		"arguments": {"x-max-length": int32(7), "x-max-length-bytes": int32(900), "x-dead-letter-exchange": "dlx", "x-single-active-consumer": true, "x-message-ttl": int32(5000)},
-		"policy":    nil,
-		"at once":   {"x-message-ttl": int32(0)},
-		"stream":    {"x-queue-type": "stream"},
-		"both":      {"x-queue-type": "quorum", "x-max-length": int32(5), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave", "x-message-ttl": int32(4000)},
+		"plain": nil,
+		"arguments": {
+			"x-max-length": int32(7), "x-max-length-bytes": int32(900), "x-dead-letter-exchange": "dlx",
+			"x-single-active-consumer": true, "x-message-ttl": int32(5000),
+		},
+		"policy":  nil,
+		"at once": {"x-message-ttl": int32(0)},
+		"stream":  {"x-queue-type": "stream"},
+		"both": {
+			"x-queue-type": "quorum", "x-max-length": int32(5), "x-dead-letter-exchange": "",
+			"x-dead-letter-routing-key": "grave", "x-message-ttl": int32(4000),
+		},
 	})
 	policies := "/api/policies/" + url.PathEscape(vhost) + "/"
 	for name, definition := range map[string]map[string]any{
-		"policy": {"max-length": 3, "max-length-bytes": 1000, "dead-letter-exchange": "dlx", "dead-letter-routing-key": "k", "message-ttl": 3000},
-		"both":   {"max-length": 2, "dead-letter-exchange": "dlx", "message-ttl": 2000},
+		"policy": {
+			"max-length": 3, "max-length-bytes": 1000, "dead-letter-exchange": "dlx", "dead-letter-routing-key": "k",
+			"message-ttl": 3000,
+		},
+		"both": {"max-length": 2, "dead-letter-exchange": "dlx", "message-ttl": 2000},
 	} {
-		if err := node.API(http.MethodPut, policies+name, map[string]any{"pattern": "^" + name + "$", "apply-to": "queues", "definition": definition}, nil); err != nil {
+		if err := node.API(http.MethodPut, policies+name, map[string]any{
+			"pattern": "^" + name + "$", "apply-to": "queues", "definition": definition,
+		}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,13 +87,19 @@ func TestFactsOfAQueue(t *testing.T) {
 		"both": func(f *deadletter.QueueFacts) {
 			f.MaxLength, f.DeadLetters, f.TTL, f.LeadsOn = 2, "queue grave", 2*time.Second, true
 		},
-		"at once": func(f *deadletter.QueueFacts) { f.DeadLetters, f.TTL = deadletter.DeadLettersNowhere, time.Millisecond },
-		"stream":  func(f *deadletter.QueueFacts) { f.DeadLetters, f.Stream = deadletter.DeadLettersNowhere, true },
+		"at once": func(
+			f *deadletter.QueueFacts,
+		) {
+			f.DeadLetters, f.TTL = deadletter.DeadLettersNowhere, time.Millisecond
+		},
+		"stream": func(f *deadletter.QueueFacts) { f.DeadLetters, f.Stream = deadletter.DeadLettersNowhere, true },
 	} {
 		want, expected := known, want
 		expected(&want)
 		var got deadletter.QueueFacts
-		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) { // the API does not show the numbers of a new queue for some time, and they are unknown until then
+		// the API does not show the numbers of a new queue for some time, and they are unknown
+		// until then
+		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 			got = link.Facts(t.Context(), name)
 			forms[name], got.Form = got.Form, ""
 			if got == want || time.Now().After(deadline) {
@@ -128,7 +145,9 @@ func TestFactsOfAQueue(t *testing.T) {
 	if got := connect(t, rabbitmq.Broker{URL: address}).Facts(t.Context(), "plain"); got != deadletter.UnknownQueue {
 		t.Errorf("without the management API: %+v", got)
 	}
-	if got := connect(t, rabbitmq.Broker{URL: address, Management: node.ManagementURLOf("guest:wrong")}).Facts(t.Context(), "plain"); got != silentFacts() {
+	if got := connect(t, rabbitmq.Broker{
+		URL: address, Management: node.ManagementURLOf("guest:wrong"),
+	}).Facts(t.Context(), "plain"); got != silentFacts() {
 		t.Errorf("without rights: %+v", got)
 	}
 }

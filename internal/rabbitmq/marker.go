@@ -55,7 +55,10 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 		return err
 	}
 	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
-	confirm, err := ch.PublishWithDeferredConfirm("", name, true, false, amqp.Publishing{DeliveryMode: amqp.Transient, Body: []byte("Dead Letter Office leaves this here: when it is gone, the broker was restarted.")})
+	confirm, err := ch.PublishWithDeferredConfirm("", name, true, false, amqp.Publishing{
+		DeliveryMode: amqp.Transient,
+		Body:         []byte("Dead Letter Office leaves this here: when it is gone, the broker was restarted."),
+	})
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,9 @@ func (i *Inbox) mark(ctx context.Context, name string) error {
 	if confirm.Acked() {
 		return nil
 	}
-	select { // if the channel closed with a reason, the user may not publish; without one, the queue rejected the message
+	// if the channel closed with a reason, the user may not publish; without one, the queue
+	// rejected the message
+	select {
 	case err := <-closed:
 		i.link.noteRight("write", defaultExchange, closeError(err))
 	case <-time.After(time.Second):

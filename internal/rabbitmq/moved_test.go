@@ -23,17 +23,32 @@ func TestShovelsAndFederationAreSeen(t *testing.T) {
 	vhost, address := node.VHost(t)
 	declare(t, address, map[string]amqp.Table{"orders": nil, "archive": nil, "emails": nil})
 	in := url.PathEscape(vhost)
-	shovel := map[string]any{"value": map[string]any{"src-protocol": "amqp091", "src-uri": address, "src-queue": "orders", "dest-protocol": "amqp091", "dest-uri": address, "dest-queue": "archive"}}
+	shovel := map[string]any{
+		"value": map[string]any{
+			"src-protocol": "amqp091", "src-uri": address, "src-queue": "orders", "dest-protocol": "amqp091",
+			"dest-uri": address, "dest-queue": "archive",
+		},
+	}
 	if err := node.API(http.MethodPut, "/api/parameters/shovel/"+in+"/to-the-archive", shovel, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := node.API(http.MethodPut, "/api/parameters/federation-upstream/"+in+"/other", map[string]any{"value": map[string]any{"uri": address}}, nil); err != nil {
+	if err := node.API(http.MethodPut, "/api/parameters/federation-upstream/"+in+"/other", map[string]any{
+		"value": map[string]any{"uri": address},
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
-	setPolicy(t, node, vhost, "policies", "fed", map[string]any{"pattern": "^emails$", "apply-to": "queues", "priority": 1, "definition": map[string]any{"federation-upstream": "other"}})
+	setPolicy(t, node, vhost, "policies", "fed", map[string]any{
+		"pattern":    "^emails$",
+		"apply-to":   "queues",
+		"priority":   1,
+		"definition": map[string]any{"federation-upstream": "other"},
+	})
 	for tag, want := range map[string][]string{
-		"policymaker": {"Policy fed federates emails", "The shovel to-the-archive puts messages into archive", "The shovel to-the-archive takes messages out of orders"},
-		"management":  {"Policy fed federates emails"},
+		"policymaker": {
+			"Policy fed federates emails", "The shovel to-the-archive puts messages into archive",
+			"The shovel to-the-archive takes messages out of orders",
+		},
+		"management": {"Policy fed federates emails"},
 	} {
 		own, _ := node.VHost(t)
 		user, _ := node.User(t, own, tag)
@@ -55,7 +70,10 @@ func TestShovelsAndFederationAreSeen(t *testing.T) {
 				break
 			}
 			if time.Now().After(until) {
-				t.Fatalf("with the tag %s: %s, want %s; gaps %v", tag, strings.Join(got, "; "), strings.Join(want, "; "), list[0].Gaps)
+				t.Fatalf(
+					"with the tag %s: %s, want %s; gaps %v", tag, strings.Join(got, "; "), strings.Join(want, "; "),
+					list[0].Gaps,
+				)
 			}
 		}
 	}

@@ -21,7 +21,8 @@ import (
 // three.
 func (l *Link) Onward(ctx context.Context, queue, key string, route deadletter.Route) deadletter.Onward {
 	on := l.onward(ctx, queue, key)
-	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange { // brokers publish to dlo's exchange, and hardly any other client does
+	// brokers publish to dlo's exchange, and hardly any other client does
+	if on.Why != "" && l.broker.Exchange != "" && route.Exchange == l.broker.Exchange {
 		return deadletter.Onward{Ends: true}
 	}
 	return on
@@ -61,11 +62,16 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	targets := []string{key}
 	if *exchange != "" {
 		if targets, err = l.management.targets(ctx, l.vhost, *exchange, key); err != nil {
-			return unknown("the management API does not say where exchange %s leads: %s", deadletter.Visible(*exchange), deadletter.Visible(err.Error()))
+			return unknown(
+				"the management API does not say where exchange %s leads: %s", deadletter.Visible(*exchange),
+				deadletter.Visible(err.Error()),
+			)
 		}
 	}
 	switch {
-	case slices.ContainsFunc(targets, func(t string) bool { return deadletter.OwnQueue(t) || slices.Contains(l.broker.Inboxes, t) }):
+	case slices.ContainsFunc(
+		targets, func(t string) bool { return deadletter.OwnQueue(t) || slices.Contains(l.broker.Inboxes, t) },
+	):
 		return deadletter.Onward{Ends: true}
 	case len(targets) != 1 || targets[0] == "" || targets[0] == queue:
 		return unknown("nobody consumes it, and its dead letters go on to %d queues", len(targets))

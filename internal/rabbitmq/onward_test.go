@@ -25,13 +25,35 @@ func TestWhereAQueueLeads(t *testing.T) {
 	}
 	by := func(exchange string) amqp.Table { return amqp.Table{"x-dead-letter-exchange": exchange} }
 	declare(t, address, map[string]amqp.Table{
-		"work": by("dlo.dlx"), "other": nil, "team.dlq": nil,
-		"to work": to("", "work"), "to the key": by(""), "to itself": to("", "to itself"), "to the office": by("dlo.dlx"), "to the inbox": to("", "team.dlq"),
-		"direct": to("direct", "work.retried"), "direct by the key": by("direct"), "direct nowhere": to("direct", "nothing"), "fanout": by("fanout"), "two": by("two"), "topic": to("topic", "a.b"),
-		"topic of one": to("one topic", "a.b"), "headers": by("headers"), "with the inbox": by("inbox too"), "no exchange": by("gone"), "chain": by("chain"), "policy": nil, "quorum": {"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "work"},
+		"work":              by("dlo.dlx"),
+		"other":             nil,
+		"team.dlq":          nil,
+		"to work":           to("", "work"),
+		"to the key":        by(""),
+		"to itself":         to("", "to itself"),
+		"to the office":     by("dlo.dlx"),
+		"to the inbox":      to("", "team.dlq"),
+		"direct":            to("direct", "work.retried"),
+		"direct by the key": by("direct"),
+		"direct nowhere":    to("direct", "nothing"),
+		"fanout":            by("fanout"),
+		"two":               by("two"),
+		"topic":             to("topic", "a.b"),
+		"topic of one":      to("one topic", "a.b"),
+		"headers":           by("headers"),
+		"with the inbox":    by("inbox too"),
+		"no exchange":       by("gone"),
+		"chain":             by("chain"),
+		"policy":            nil,
+		"quorum": {
+			"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "work",
+		},
 	})
 	ch := openChannel(t, address, nil)
-	for name, kind := range map[string]string{"direct": "direct", "fanout": "fanout", "two": "fanout", "topic": "topic", "one topic": "topic", "headers": "headers", "inbox too": "fanout", "chain": "fanout"} {
+	for name, kind := range map[string]string{
+		"direct": "direct", "fanout": "fanout", "two": "fanout", "topic": "topic", "one topic": "topic",
+		"headers": "headers", "inbox too": "fanout", "chain": "fanout",
+	} {
 		if err := ch.ExchangeDeclare(name, kind, true, false, false, false, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +88,11 @@ func TestWhereAQueueLeads(t *testing.T) {
 		for range consumed {
 		}
 	}()
-	policy := map[string]any{"pattern": "^policy$", "apply-to": "queues", "definition": map[string]any{"dead-letter-exchange": "", "dead-letter-routing-key": "work"}}
+	policy := map[string]any{
+		"pattern":    "^policy$",
+		"apply-to":   "queues",
+		"definition": map[string]any{"dead-letter-exchange": "", "dead-letter-routing-key": "work"},
+	}
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/p", policy, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +124,10 @@ func TestWhereAQueueLeads(t *testing.T) {
 		{"topic of one", "k", work},
 		{"headers", "k", work},
 		{"with the inbox", "k", ends},
-		{"no exchange", "k", why("the management API does not say where exchange gone leads: there is no such exchange")},
+		{
+			"no exchange", "k",
+			why("the management API does not say where exchange gone leads: there is no such exchange"),
+		},
 		{"chain", "k", why("the management API does not say where exchange chain leads: it leads to another exchange")},
 		{"gone", "k", why("that queue is gone")},
 		{"wait \xff", "k", why("the management API cannot be asked for a queue of that name")},
@@ -106,8 +135,12 @@ func TestWhereAQueueLeads(t *testing.T) {
 		{strings.Repeat("n", 256), "k", why("the management API cannot be asked for a queue of that name")},
 	} {
 		var got deadletter.Onward
-		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the API does not show the numbers of a new queue for some time, and they are unknown until then
-			if got = link.Onward(t.Context(), c.queue, c.key, deadletter.Route{}); got == c.want || time.Now().After(deadline) {
+		// the API does not show the numbers of a new queue for some time, and they are unknown
+		// until then
+		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			if got = link.Onward(
+				t.Context(), c.queue, c.key, deadletter.Route{},
+			); got == c.want || time.Now().After(deadline) {
 				break
 			}
 		}
@@ -137,10 +170,14 @@ func TestWhereAQueueLeadsWithoutAnAnswer(t *testing.T) {
 		"the management API does not say: management: queue wait: dial": gone,
 	} {
 		link := connect(t, b)
-		if on := link.Onward(t.Context(), "wait", "k", deadletter.Route{RoutingKey: "parked"}); !strings.HasPrefix(on.Why, want) || on.Queue != "" || on.Ends || on.Consumed {
+		if on := link.Onward(
+			t.Context(), "wait", "k", deadletter.Route{RoutingKey: "parked"},
+		); !strings.HasPrefix(on.Why, want) || on.Queue != "" || on.Ends || on.Consumed {
 			t.Errorf("%+v, want %s", on, want)
 		}
-		if on := link.Onward(t.Context(), "wait", "k", deadletter.Route{Exchange: "dlo.dlx"}); on != (deadletter.Onward{Ends: true}) {
+		if on := link.Onward(
+			t.Context(), "wait", "k", deadletter.Route{Exchange: "dlo.dlx"},
+		); on != (deadletter.Onward{Ends: true}) {
 			t.Errorf("through the exchange of dlo: %+v", on)
 		}
 	}

@@ -47,7 +47,10 @@ func (l *Link) storeProblems(problems []deadletter.Problem) {
 		for i := range problems {
 			p := &problems[i]
 			p.Since = time.Now()
-			same := slices.IndexFunc(s.Queues, func(o deadletter.Problem) bool { return o.Kind == p.Kind && o.Queue == p.Queue && o.Text == p.Text })
+			same := slices.IndexFunc(
+				s.Queues,
+				func(o deadletter.Problem) bool { return o.Kind == p.Kind && o.Queue == p.Queue && o.Text == p.Text },
+			)
 			if same >= 0 {
 				p.Since = s.Queues[same].Since
 			} else {
@@ -89,7 +92,8 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 		return problems
 	}
 	inbox := l.broker.Inboxes[0]
-	exists := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == inbox }) // the session of the inbox reports a missing queue
+	// the session of the inbox reports a missing queue
+	exists := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == inbox })
 	if exists && !l.isBound(ctx, inbox) && sleep(ctx, beingDeclared) == nil && !l.isBound(ctx, inbox) {
 		if p := l.rebind(ctx, inbox); p != nil {
 			problems = append(problems, *p)
@@ -102,10 +106,13 @@ func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Probl
 // the inboxes.
 func (l *Link) unknownLimits() deadletter.Problem {
 	return deadletter.Problem{
-		Kind: deadletter.ProblemLimitsUnknown, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost,
-		Title: "Whether broker " + l.broker.Name + " deletes letters from dlo's inboxes is not known.",
-		Text:  "A policy can limit their length, age or deliveries, and no management API is configured that would say so. dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
-		Cure:  "Set management of the broker to the URL of its management API.",
+		Kind:     deadletter.ProblemLimitsUnknown,
+		Severity: deadletter.SeverityNotify,
+		Broker:   l.broker.Name,
+		VHost:    l.vhost,
+		Title:    "Whether broker " + l.broker.Name + " deletes letters from dlo's inboxes is not known.",
+		Text:     "A policy can limit their length, age or deliveries, and no management API is configured that would say so. dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
+		Cure:     "Set management of the broker to the URL of its management API.",
 	}
 }
 
@@ -114,20 +121,40 @@ func (l *Link) inboxProblems(inbox string, e *topology.Effect) []deadletter.Prob
 	var problems []deadletter.Problem
 	add := func(kind deadletter.ProblemKind, severity deadletter.Severity, title, text, cure string) {
 		problems = append(problems, deadletter.Problem{
-			Kind: kind, Severity: severity, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox, Title: title, Text: text, Cure: cure,
+			Kind:     kind,
+			Severity: severity,
+			Broker:   l.broker.Name,
+			VHost:    l.vhost,
+			Inbox:    inbox,
+			Queue:    inbox,
+			Title:    title,
+			Text:     text,
+			Cure:     cure,
 		})
 	}
 	if text, cure := l.inboxLoses(inbox, e); text != "" {
-		add(deadletter.ProblemInboxLoses, deadletter.SeverityPage, "The broker deletes letters from inbox "+deadletter.Visible(inbox)+".", text, cure)
+		add(
+			deadletter.ProblemInboxLoses, deadletter.SeverityPage,
+			"The broker deletes letters from inbox "+deadletter.Visible(inbox)+".", text, cure,
+		)
 	}
 	if delay, from := e.DelayedRetry(); delay > 0 {
-		add(deadletter.ProblemDelayedRetry, deadletter.SeverityPage, "The broker holds letters of inbox "+deadletter.Visible(inbox)+" back after a lost connection.",
+		add(
+			deadletter.ProblemDelayedRetry, deadletter.SeverityPage,
+			"The broker holds letters of inbox "+deadletter.Visible(inbox)+" back after a lost connection.",
 			fmt.Sprintf("Its delayed retry of type %s (%s) keeps what a connection gives back for up to %s, behind newer letters. dlo drains the inbox more slowly, and after each lost connection it waits until nothing is held back.",
-				from.Text, settingBy(from), delay), l.withoutDelay(inbox, e)+".")
+				from.Text, settingBy(from), delay), l.withoutDelay(inbox, e)+".",
+		)
 	}
-	if unknown := slices.DeleteFunc(e.Keys(), func(key string) bool { return slices.Contains(topology.KnownKeys, key) }); len(unknown) > 0 {
-		add(deadletter.ProblemUnknownSetting, deadletter.SeverityNotify, "Inbox "+deadletter.Visible(inbox)+" has settings that this version of dlo does not know.",
-			"dlo cannot tell what they do to its letters: "+deadletter.Visible(strings.Join(unknown, ", "))+".", "Read what they do in the documentation of RabbitMQ, or take them off the inbox.")
+	if unknown := slices.DeleteFunc(
+		e.Keys(), func(key string) bool { return slices.Contains(topology.KnownKeys, key) },
+	); len(unknown) > 0 {
+		add(
+			deadletter.ProblemUnknownSetting, deadletter.SeverityNotify,
+			"Inbox "+deadletter.Visible(inbox)+" has settings that this version of dlo does not know.",
+			"dlo cannot tell what they do to its letters: "+deadletter.Visible(strings.Join(unknown, ", "))+".",
+			"Read what they do in the documentation of RabbitMQ, or take them off the inbox.",
+		)
 	}
 	return problems
 }
@@ -136,10 +163,17 @@ func (l *Link) inboxProblems(inbox string, e *topology.Effect) []deadletter.Prob
 func (l *Link) withoutDelay(queue string, e *topology.Effect) string {
 	if p := e.Operator(); p != nil {
 		if _, sets := p.Definition["delayed-retry-type"]; sets {
-			return fmt.Sprintf("No policy overrides operator policy %s: its owner has to narrow its pattern so that it does not match %s", deadletter.Visible(p.Name), deadletter.Visible(queue))
+			return fmt.Sprintf(
+				"No policy overrides operator policy %s: its owner has to narrow its pattern so that it does not match %s",
+				deadletter.Visible(p.Name), deadletter.Visible(queue),
+			)
 		}
 	}
-	return "Give it a policy of higher priority that turns it off (" + setPolicy(l.vhost, 1002, "dlo-no-delayed-retry", "^"+regexp.QuoteMeta(queue)+"$", `{"delayed-retry-type":"disabled","delivery-limit":-1}`) + ")"
+	return "Give it a policy of higher priority that turns it off (" +
+		setPolicy(
+			l.vhost, 1002, "dlo-no-delayed-retry", "^"+regexp.QuoteMeta(queue)+"$",
+			`{"delayed-retry-type":"disabled","delivery-limit":-1}`,
+		) + ")"
 }
 
 // unmanagedProblem returns the problem that is reported if the management API gives no information.
@@ -147,11 +181,15 @@ func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 	p := deadletter.Problem{
 		Kind: deadletter.ProblemManagement, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost,
 		Title: "The management API of broker " + l.broker.Name + " does not answer.",
-		Text:  "Depths, consumers and whether a policy deletes letters are not known: " + deadletter.Visible(err.Error()) + ". dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
-		Cure:  "Check whether the plugin rabbitmq_management is enabled, and whether the URL of the API is right.",
+		Text: "Depths, consumers and whether a policy deletes letters are not known: " +
+			deadletter.Visible(err.Error()) +
+			". dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
+		Cure: "Check whether the plugin rabbitmq_management is enabled, and whether the URL of the API is right.",
 	}
 	if errors.Is(err, errMayNot) {
-		p.Cure = "Check the user and password in the URL. The user needs the tag management, and a permission in the vhost, even an empty one: rabbitmqctl set_user_tags " + quoted(l.management.user) + " management"
+		p.Cure = "Check the user and password in the URL. The user needs the tag management, and a permission in the vhost, even an empty one: rabbitmqctl set_user_tags " + quoted(
+			l.management.user,
+		) + " management"
 	}
 	return p
 }
@@ -189,8 +227,14 @@ func (l *Link) ownProblems(e *topology.Effect) []deadletter.Problem {
 		text = "Letters that wait in it leave too soon, or are deleted and then sent from the store: " + what + "."
 	}
 	return []deadletter.Problem{{
-		Kind: deadletter.ProblemOwnQueue, Severity: deadletter.SeverityNotify, Broker: l.broker.Name, VHost: l.vhost, Queue: queue,
-		Title: "A policy changes dlo's queue " + deadletter.Visible(queue) + ".", Text: text, Cure: l.cureText(queue, e, false),
+		Kind:     deadletter.ProblemOwnQueue,
+		Severity: deadletter.SeverityNotify,
+		Broker:   l.broker.Name,
+		VHost:    l.vhost,
+		Queue:    queue,
+		Title:    "A policy changes dlo's queue " + deadletter.Visible(queue) + ".",
+		Text:     text,
+		Cure:     l.cureText(queue, e, false),
 	}}
 }
 
@@ -198,7 +242,11 @@ func (l *Link) ownProblems(e *topology.Effect) []deadletter.Problem {
 // unknown.
 func (l *Link) isBound(ctx context.Context, queue string) bool {
 	var bindings []struct{}
-	err := l.management.get(ctx, "/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue), &bindings)
+	err := l.management.get(
+		ctx,
+		"/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue),
+		&bindings,
+	)
 	return err == nil && len(bindings) > 0 || err != nil && !errors.Is(err, errNoQueue)
 }
 
@@ -206,10 +254,16 @@ func (l *Link) isBound(ctx context.Context, queue string) bool {
 // fails, it returns a problem.
 func (l *Link) rebind(ctx context.Context, inbox string) *deadletter.Problem {
 	p := deadletter.Problem{
-		Kind: deadletter.ProblemInboxUnbound, Severity: deadletter.SeverityPage, Broker: l.broker.Name, VHost: l.vhost, Inbox: inbox, Queue: inbox,
-		Title: "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",
-		Text:  "The exchange " + deadletter.Visible(l.broker.Exchange) + ", or its binding to the inbox, was gone: letters that died meanwhile are lost.",
-		Cure:  "Both were declared again. Find out who deleted them.",
+		Kind:     deadletter.ProblemInboxUnbound,
+		Severity: deadletter.SeverityPage,
+		Broker:   l.broker.Name,
+		VHost:    l.vhost,
+		Inbox:    inbox,
+		Queue:    inbox,
+		Title:    "Dead letters were not routed to inbox " + deadletter.Visible(inbox) + ".",
+		Text: "The exchange " + deadletter.Visible(l.broker.Exchange) +
+			", or its binding to the inbox, was gone: letters that died meanwhile are lost.",
+		Cure: "Both were declared again. Find out who deleted them.",
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -258,20 +312,25 @@ func (l *Link) cureText(queue string, e *topology.Effect, limited bool) string {
 	}
 	var cures []string
 	if len(arguments) > 0 {
-		cures = append(cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".")
+		cures = append(
+			cures, "No policy removes an argument: declare the queue again without "+strings.Join(arguments, ", ")+".",
+		)
 	}
 	if limited { // the policy that withoutLimit proposes replaces any other
 		return strings.Join(append(cures, withoutLimit(l.vhost, l.Status().Version, queue, e)+"."), " ")
 	}
 	switch p, operator := e.Policy(), e.Operator(); {
 	case p == nil:
-	case operator != nil && p.Name == ownPolicyName(queue): // the command was run, and the operator policy still sets the values
+	case operator != nil && p.Name == ownPolicyName(queue):
+		// the command was run, and the operator policy still sets the values
 		cures = append(cures, "The policy "+deadletter.Visible(p.Name)+" should have no key but overflow.")
 	default:
 		cures = append(cures, "Override the policy with one of higher priority: "+ownPolicy(l.vhost, queue))
 	}
 	if e.Operator() != nil {
-		cures = append(cures, "The operator policy "+deadletter.Visible(e.Operator().Name)+" can only be removed by its owner.")
+		cures = append(
+			cures, "The operator policy "+deadletter.Visible(e.Operator().Name)+" can only be removed by its owner.",
+		)
 	}
 	return strings.Join(cures, " ")
 }
@@ -298,7 +357,10 @@ func ownPolicyName(queue string) string {
 }
 
 func setPolicy(vhost string, priority int, name, pattern, definition string) string {
-	return fmt.Sprintf("rabbitmqctl set_policy -p %s --priority %d --apply-to queues %s %s %s", quoted(vhost), priority, quoted(name), quoted(pattern), quoted(definition))
+	return fmt.Sprintf(
+		"rabbitmqctl set_policy -p %s --priority %d --apply-to queues %s %s %s", quoted(vhost), priority, quoted(name),
+		quoted(pattern), quoted(definition),
+	)
 }
 
 // quoted returns a text as a quoted word of a shell command.

@@ -93,7 +93,9 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 			declareInbox(t, ch, "dlo.annotations", nil)
 			declareInbox(t, ch, "dlo.wait.1000", amqp.Table{"x-message-ttl": int32(1000)})
 			limits := map[string]any{"max-length": 50, "message-ttl": 3600000, "expires": 86400000}
-			if err := node.API(http.MethodPut, "/api/"+kind+"/"+url.PathEscape(vhost)+"/of-the-site", map[string]any{"pattern": ".*", "apply-to": "queues", "definition": limits}, nil); err != nil {
+			if err := node.API(http.MethodPut, "/api/"+kind+"/"+url.PathEscape(vhost)+"/of-the-site", map[string]any{
+				"pattern": ".*", "apply-to": "queues", "definition": limits,
+			}, nil); err != nil {
 				t.Fatal(err)
 			}
 			for _, queue := range []string{"dlo.letters", "team.dlq", "dlo.annotations", "dlo.wait.1000"} {
@@ -105,55 +107,91 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 				}
 				return &deadletter.Problem{}
 			}
-			problems := awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 })
-			by := map[string]string{"policies": "policy of-the-site", "operator-policies": "operator policy of-the-site"}[kind]
+			problems := awaitProblems(
+				t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 },
+			)
+			by := map[string]string{
+				"policies": "policy of-the-site", "operator-policies": "operator policy of-the-site",
+			}[kind]
 			own, other := of(problems, "dlo.letters"), of(problems, "team.dlq")
 			for _, p := range []*deadletter.Problem{own, other} {
-				if p.Kind != deadletter.ProblemInboxLoses || p.Severity != deadletter.SeverityPage || !strings.Contains(p.Text, "max-length 50 ("+by+"), message-ttl 3600000 ms ("+by+"), expires 86400000 ms ("+by+")") {
+				if p.Kind != deadletter.ProblemInboxLoses || p.Severity != deadletter.SeverityPage ||
+					!strings.Contains(
+						p.Text, "max-length 50 ("+by+"), message-ttl 3600000 ms ("+by+"), expires 86400000 ms ("+by+")",
+					) {
 					t.Errorf("%+v", p)
 				}
 			}
-			if p := of(problems, "dlo.annotations"); p.Kind != deadletter.ProblemOwnQueue || !strings.Contains(p.Text, "max-length 50") {
+			if p := of(
+				problems, "dlo.annotations",
+			); p.Kind != deadletter.ProblemOwnQueue || !strings.Contains(p.Text, "max-length 50") {
 				t.Errorf("annotations: %+v", p)
 			}
-			if p := of(problems, "dlo.wait.1000"); p.Kind != deadletter.ProblemOwnQueue || !strings.Contains(p.Text, "expires") || strings.Contains(p.Text, "message-ttl") {
+			if p := of(
+				problems, "dlo.wait.1000",
+			); p.Kind != deadletter.ProblemOwnQueue || !strings.Contains(p.Text, "expires") ||
+				strings.Contains(p.Text, "message-ttl") {
 				t.Errorf("a wait queue, whose own time to live is shorter: %+v", p)
 			}
 			if !strings.Contains(other.Cure, "declare the queue again without x-max-length.") {
 				t.Errorf("the argument of an inbox: %s", other.Cure)
 			}
 			if kind == "operator-policies" {
-				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") || strings.Contains(own.Cure, "set_policy") {
+				if !strings.Contains(own.Cure, "The operator policy of-the-site can only be removed by its owner.") ||
+					strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
 				// The user has run the command that dlo showed. The command sets a policy for dlo's
 				// queues. This policy takes precedence over the policy for all queues. dlo must not
 				// show this command again.
-				harmless := map[string]any{"pattern": `^dlo\.`, "apply-to": "queues", "priority": 1000, "definition": map[string]any{"overflow": "drop-head"}}
-				if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil); err != nil {
+				harmless := map[string]any{
+					"pattern":    `^dlo\.`,
+					"apply-to":   "queues",
+					"priority":   1000,
+					"definition": map[string]any{"overflow": "drop-head"},
+				}
+				if err := node.API(
+					http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/dlo-own", harmless, nil,
+				); err != nil {
 					t.Fatal(err)
 				}
 				awaitPolicy(t, node, vhost, "dlo.letters", "overflow", true)
-				own = of(awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 }), "dlo.letters")
-				if !strings.Contains(own.Cure, "The policy dlo-own should have no key but overflow. The operator policy of-the-site can only") || strings.Contains(own.Cure, "set_policy") {
+				own = of(
+					awaitProblems(
+						t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) >= 4 },
+					),
+					"dlo.letters",
+				)
+				if !strings.Contains(
+					own.Cure,
+					"The policy dlo-own should have no key but overflow. The operator policy of-the-site can only",
+				) || strings.Contains(own.Cure, "set_policy") {
 					t.Error(own.Cure)
 				}
 				return
 			}
 			for _, p := range []*deadletter.Problem{own, other} {
-				command := regexp.MustCompile(`rabbitmqctl set_policy -p '(.*)' --priority 1000 --apply-to queues '(.*)' '(.*)' '(.*)'`).FindStringSubmatch(p.Cure)
+				command := regexp.MustCompile(
+					`rabbitmqctl set_policy -p '(.*)' --priority 1000 --apply-to queues '(.*)' '(.*)' '(.*)'`,
+				).FindStringSubmatch(p.Cure)
 				if command == nil {
 					t.Fatalf("no command in %s", p.Cure)
 				}
-				if out, err := node.Ctl("set_policy", "-p", command[1], "--priority", "1000", "--apply-to", "queues", command[2], command[3], command[4]); err != nil {
+				if out, err := node.Ctl(
+					"set_policy", "-p", command[1], "--priority", "1000", "--apply-to", "queues", command[2],
+					command[3], command[4],
+				); err != nil {
 					t.Fatal(err, out)
 				}
 			}
 			for _, queue := range []string{"dlo.letters", "team.dlq", "dlo.annotations", "dlo.wait.1000"} {
 				awaitPolicy(t, node, vhost, queue, "expires", false)
 			}
-			problems = awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
-			if len(problems) != 1 || problems[0].Queue != "team.dlq" || !strings.Contains(problems[0].Text, "max-length 1000 (an argument of the queue)") {
+			problems = awaitProblems(
+				t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 },
+			)
+			if len(problems) != 1 || problems[0].Queue != "team.dlq" ||
+				!strings.Contains(problems[0].Text, "max-length 1000 (an argument of the queue)") {
 				t.Errorf("after the cure: %+v", problems)
 			}
 		})
@@ -197,11 +235,14 @@ func TestABindingThatIsGoneIsMadeAgain(t *testing.T) {
 	declareInbox(t, ch, "team.dlq", nil)
 	declareInbox(t, ch, "dlo.letters", ownInbox(node))
 	problems := awaitProblems(t, brokerAt(node, address), func(list []deadletter.Problem) bool { return len(list) > 0 })
-	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound || problems[0].Cure != "Both were declared again. Find out who deleted them." {
+	if len(problems) != 1 || problems[0].Kind != deadletter.ProblemInboxUnbound ||
+		problems[0].Cure != "Both were declared again. Find out who deleted them." {
 		t.Errorf("%+v", problems)
 	}
 	publishLetters(t, ch, "dlo.letters", "first")
-	if err := ch.PublishWithContext(t.Context(), "dlo.dlx", "any", true, false, amqp.Publishing{Body: []byte("second")}); err != nil {
+	if err := ch.PublishWithContext(
+		t.Context(), "dlo.dlx", "any", true, false, amqp.Publishing{Body: []byte("second")},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := drain(t, ch, "dlo.letters"); !slices.Equal(got, []string{"first", "second"}) {
@@ -233,16 +274,24 @@ func TestAPolicyIsFoundWhileAnInboxIsRead(t *testing.T) {
 			}
 		}
 	}
-	await("the rights are looked at, so the queues were", func(s deadletter.BrokerStatus) bool { return s.Connected && len(s.Rights) > 0 })
+	await(
+		"the rights are looked at, so the queues were",
+		func(s deadletter.BrokerStatus) bool { return s.Connected && len(s.Rights) > 0 },
+	)
 	if problems := link.Status().Queues; len(problems) > 0 {
 		t.Fatalf("before there is a policy: %+v", problems)
 	}
-	limits := map[string]any{"pattern": "dlq$", "apply-to": "queues", "definition": map[string]any{"max-length-bytes": 1000}}
+	limits := map[string]any{
+		"pattern":    "dlq$",
+		"apply-to":   "queues",
+		"definition": map[string]any{"max-length-bytes": 1000},
+	}
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/limits", limits, nil); err != nil {
 		t.Fatal(err)
 	}
 	status := await("the policy is found", func(s deadletter.BrokerStatus) bool { return len(s.Queues) > 0 })
-	if p := status.Queues[0]; p.Kind != deadletter.ProblemInboxLoses || p.Queue != "team.dlq" || !strings.Contains(p.Text, "max-length-bytes 1000 bytes (policy limits)") {
+	if p := status.Queues[0]; p.Kind != deadletter.ProblemInboxLoses || p.Queue != "team.dlq" ||
+		!strings.Contains(p.Text, "max-length-bytes 1000 bytes (policy limits)") {
 		t.Errorf("%+v", p)
 	}
 }

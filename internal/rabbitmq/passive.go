@@ -32,7 +32,11 @@ func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.S
 		go func() { // a queue without a leader replies after a minute
 			var q *topology.Queue
 			if state, err := queueState(conn, name); err == nil {
-				q = &topology.Queue{Name: name, Ready: topology.Figure{N: int64(state.Messages), Known: true}, Consumers: topology.Figure{N: int64(state.Consumers), Known: true}}
+				q = &topology.Queue{
+					Name:      name,
+					Ready:     topology.Figure{N: int64(state.Messages), Known: true},
+					Consumers: topology.Figure{N: int64(state.Consumers), Known: true},
+				}
 			}
 			found <- q
 		}()
@@ -42,7 +46,10 @@ func (l *Link) PassiveSnapshot(ctx context.Context, queues []string) (topology.S
 				s.Queues = append(s.Queues, *q)
 			}
 		case <-ctx.Done():
-			s.Gaps = append(s.Gaps, topology.Gap{What: "queue " + deadletter.Visible(name) + " and those after it", Why: "it gave no answer"})
+			s.Gaps = append(s.Gaps, topology.Gap{
+				What: "queue " + deadletter.Visible(name) + " and those after it",
+				Why:  "it gave no answer",
+			})
 			return s, nil
 		}
 	}

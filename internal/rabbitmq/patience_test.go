@@ -31,13 +31,15 @@ func TestAPatientCallerWaitsForTheAPI(t *testing.T) {
 	if _, err := m.awaitEffect(t.Context(), "/", "q", false); !errors.Is(err, errSilent) {
 		t.Errorf("it is asked again at once: %v", err)
 	}
-	server := http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/api/queues/") {
-			w.Write([]byte("[]")) // no policies
-			return
-		}
-		w.Write([]byte(`{"page_count": 1, "items": [{"name": "q", "type": "quorum", "effective_policy_definition": {"delivery-limit": -1}}]}`))
-	})}
+	server := http.Server{
+		ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasPrefix(r.URL.Path, "/api/queues/") {
+				w.Write([]byte("[]")) // no policies
+				return
+			}
+			w.Write([]byte(`{"page_count": 1, "items": [{"name": "q", "type": "quorum", "effective_policy_definition": {"delivery-limit": -1}}]}`))
+		}),
+	}
 	t.Cleanup(func() { server.Close() })
 	go func() {
 		time.Sleep(100 * time.Millisecond)

@@ -21,7 +21,9 @@ func TestPermissionsOfAPerson(t *testing.T) {
 	open := func(tag string) *rabbitmq.Link {
 		own, _ := node.VHost(t)
 		user, _ := node.User(t, own, tag)
-		l, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: address, Management: node.ManagementURLOf(user + ":secret")}, slog.New(slog.DiscardHandler))
+		l, err := rabbitmq.Connect(rabbitmq.Broker{
+			Name: "main", URL: address, Management: node.ManagementURLOf(user + ":secret"),
+		}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,12 +36,20 @@ func TestPermissionsOfAPerson(t *testing.T) {
 	}
 	g := deadletter.Grant{Role: deadletter.RoleOperator}.Within(list)
 	p := deadletter.Principal{Name: person, Grants: []deadletter.Grant{g}}
-	for queue, want := range map[string]bool{"pay.cards": true, "eu.orders": true, "orders.eu": false, "x.pay.": false, "": false} {
-		if may := deadletter.Allow(p, deadletter.VerbRequeue, deadletter.Origin{Broker: "main", VHost: vhost, Queue: queue}) == nil; may != want {
+	for queue, want := range map[string]bool{
+		"pay.cards": true, "eu.orders": true, "orders.eu": false, "x.pay.": false, "": false,
+	} {
+		if may := deadletter.Allow(p, deadletter.VerbRequeue, deadletter.Origin{
+			Broker: "main", VHost: vhost, Queue: queue,
+		}) == nil; may != want {
 			t.Errorf("%q: %t, want %t", queue, may, want)
 		}
 	}
-	if deadletter.Allow(p, deadletter.VerbRequeue, deadletter.Origin{Broker: "other", VHost: vhost, Queue: "pay.cards"}) == nil || deadletter.Allow(p, deadletter.VerbRequeue, deadletter.Origin{Broker: "main", VHost: "other", Queue: "pay.cards"}) == nil || p.MayEverywhere(deadletter.VerbView) || p.Sees().Everywhere() {
+	if deadletter.Allow(p, deadletter.VerbRequeue, deadletter.Origin{
+		Broker: "other", VHost: vhost, Queue: "pay.cards",
+	}) == nil || deadletter.Allow(p, deadletter.VerbRequeue, deadletter.Origin{
+		Broker: "main", VHost: "other", Queue: "pay.cards",
+	}) == nil || p.MayEverywhere(deadletter.VerbView) || p.Sees().Everywhere() {
 		t.Error("the grant holds elsewhere")
 	}
 	if list, err := admin.Permissions(t.Context(), "nobody-"+person); err != nil || len(list) != 0 {
@@ -50,7 +60,8 @@ func TestPermissionsOfAPerson(t *testing.T) {
 			t.Errorf("%q: %v, %v", name, list, err)
 		}
 	}
-	if _, err := open("management").Permissions(t.Context(), person); err == nil || !strings.Contains(err.Error(), "tag administrator") {
+	if _, err := open("management").Permissions(t.Context(), person); err == nil ||
+		!strings.Contains(err.Error(), "tag administrator") {
 		t.Errorf("without the tag: %v", err)
 	}
 }

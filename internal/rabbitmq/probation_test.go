@@ -21,7 +21,10 @@ func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	p := newRawPublisher(t, url)
 	p.declare(t, "inbox", amqp.Table{"x-queue-type": "classic"})
 	relay := testenv.Relay(t, node.AMQPAddr())
-	link, inbox := linked(t, Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Inboxes: []string{"inbox"}}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
+	link, inbox := linked(t, Broker{
+		URL:     node.AMQPURLVia(relay.Addr(), vhost),
+		Inboxes: []string{"inbox"},
+	}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	link.updateStatus(func(s *deadletter.BrokerStatus) { s.Connected = true })
 	inbox.sleep = func(context.Context, time.Duration) error { return nil }
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -61,7 +64,8 @@ func TestAnInboxWhoseSessionsDieIsNotRead(t *testing.T) {
 	}
 	for range 3 {
 		dies()
-		if text := notRead(); !strings.Contains(text, "the connection ended; connecting again; ") || strings.Contains(text, "Exception") {
+		if text := notRead(); !strings.Contains(text, "the connection ended; connecting again; ") ||
+			strings.Contains(text, "Exception") {
 			t.Errorf("after a session that died: %q", text)
 		}
 		open()

@@ -14,14 +14,18 @@ import (
 // somebody closes the channel "arrived", and then deletes the queue. If dlo is killed before that,
 // the queue expires. The queue has no argument for a dead-letter exchange, so only a policy can
 // lead the message to dlo.
-func (l *Link) Probe(ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{}) error {
+func (l *Link) Probe(
+	ctx context.Context, queue, kind string, m deadletter.TrialMessage, arrived <-chan struct{},
+) error {
 	conn, err := l.dial(ctx, "probe")
 	if err != nil {
 		return err
 	}
 	defer conn.CloseDeadline(time.Now().Add(closeWait))
 	if err := onChannel(conn, func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{"x-queue-type": kind, "x-expires": deadletter.ProbeKept.Milliseconds()})
+		_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
+			"x-queue-type": kind, "x-expires": deadletter.ProbeKept.Milliseconds(),
+		})
 		return err
 	}); err != nil {
 		return fmt.Errorf("declare queue %s: %w", queue, err)

@@ -70,7 +70,10 @@ func (l *Link) readMark(ctx context.Context, c *confirming, queue string, expect
 		return nil, err
 	}
 	newest, last, err := takeMarks(c, queue)
-	for began := time.Now(); expected && last == 0 && err == nil && time.Since(began) < markBack; newest, last, err = takeMarks(c, queue) {
+	for began := time.Now(); expected && last == 0 && err == nil &&
+		time.Since(began) < markBack; newest, last, err = takeMarks(
+		c, queue,
+	) {
 		if err := sleep(ctx, markBack/30); err != nil {
 			return nil, err
 		}
@@ -179,7 +182,11 @@ func changeMark(c *confirming, queue string, p deadletter.Progress) error {
 // It waits for the confirm. If the broker cannot route the mark, it returns the mark before it
 // sends the confirm.
 func putMark(c *confirming, queue string, p deadletter.Progress) error {
-	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: p.Bytes()})
+	confirm, err := c.ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{
+		DeliveryMode: amqp.Persistent,
+		ContentType:  "application/json",
+		Body:         p.Bytes(),
+	})
 	if err != nil {
 		return err
 	}

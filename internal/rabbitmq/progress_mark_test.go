@@ -53,7 +53,9 @@ func TestAMarkIsKept(t *testing.T) {
 	}
 	at := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for n := range int64(5) {
-		if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{Store: "s1", Claims: n + 1, Commits: 10 * n, Received: 7, At: at}); err != nil {
+		if err := link.WriteMark(ctx, link.Session(), deadletter.Progress{
+			Store: "s1", Claims: n + 1, Commits: 10 * n, Received: 7, At: at,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +65,9 @@ func TestAMarkIsKept(t *testing.T) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}
-	if q, err := ch.QueueDeclarePassive("dlo.epoch.mark.s1", true, false, false, false, nil); err != nil || q.Messages != 1 {
+	if q, err := ch.QueueDeclarePassive(
+		"dlo.epoch.mark.s1", true, false, false, false, nil,
+	); err != nil || q.Messages != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if p, err := link.ReadMark(ctx, "s2", false); p != nil || err != nil {
@@ -79,13 +83,19 @@ func TestAMarkUnderAPolicy(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
-	policy := map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"overflow": "reject-publish", "max-length": 1}}
+	policy := map[string]any{
+		"pattern":    ".*",
+		"apply-to":   "queues",
+		"definition": map[string]any{"overflow": "reject-publish", "max-length": 1},
+	}
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/of-the-site", policy, nil); err != nil {
 		t.Fatal(err)
 	}
 	link, _ := markingAt(t, address)
 	for n := range int64(20) {
-		if err := link.WriteMark(t.Context(), link.Session(), deadletter.Progress{Store: "s1", Claims: n + 1, Commits: n + 1, At: time.Now()}); err != nil {
+		if err := link.WriteMark(t.Context(), link.Session(), deadletter.Progress{
+			Store: "s1", Claims: n + 1, Commits: n + 1, At: time.Now(),
+		}); err != nil {
 			t.Fatalf("mark %d: %v", n+1, err)
 		}
 		time.Sleep(20 * time.Millisecond) // a quorum queue notices with a delay that it is full
@@ -187,7 +197,9 @@ func TestWhatIsNoMark(t *testing.T) {
 	if _, err := link.ReadMark(ctx, "s1", false); err != nil {
 		t.Fatal(err)
 	}
-	for _, body := range []string{"", "{}", `{"store":"s1","claims":-1,"commits":1,"at":"2026-11-20T08:00:00Z"}`, "\xff"} {
+	for _, body := range []string{
+		"", "{}", `{"store":"s1","claims":-1,"commits":1,"at":"2026-11-20T08:00:00Z"}`, "\xff",
+	} {
 		if err := ch.Publish("", "dlo.epoch.mark.s1", false, false, amqp.Publishing{Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,8 @@ func (l *Link) send(ctx context.Context, session int64, ms []*message, alone boo
 	sent, broken := l.write(c, ms)
 	usable := l.awaitConfirms(ctx, c, sent) && !broken
 	for _, m := range ms {
-		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed { // the wait queue may not exist any more, so dlo declares it again
+		// the wait queue may not exist any more, so dlo declares it again
+		if m.Wait != nil && m.outcome.Kind != deadletter.OutcomeConfirmed {
 			l.mu.Lock()
 			clear(l.publish.stands)
 			l.mu.Unlock()
@@ -99,10 +100,14 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 		}
 		exchange, mandatory := "", true
 		if m.Wait != nil {
-			exchange, mandatory = m.Wait.Exchange, !m.Wait.Delayed // an exchange of the delay plugin routes later, and would return every mandatory message
+			// an exchange of the delay plugin routes later, and would return every mandatory
+			// message
+			exchange, mandatory = m.Wait.Exchange, !m.Wait.Delayed
 		}
 		var err error
-		m.confirm, err = c.ch.PublishWithDeferredConfirm(exchange, m.Queue, mandatory, false, publishing(m.Properties, m.Body))
+		m.confirm, err = c.ch.PublishWithDeferredConfirm(
+			exchange, m.Queue, mandatory, false, publishing(m.Properties, m.Body),
+		)
 		switch {
 		case err == nil:
 			m.setOutcome(deadletter.OutcomeInDoubt, "no answer")
@@ -114,9 +119,13 @@ func (l *Link) write(c *confirming, ms []*message) (sent []*message, broken bool
 		case errors.Is(err, amqp.ErrClosed):
 			m.setOutcome(deadletter.OutcomeUnsent, "the connection ended before it was sent")
 		default:
-			m.setOutcome(deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()))
+			m.setOutcome(
+				deadletter.OutcomeInDoubt, "the connection ended while it was sent: "+deadletter.Visible(err.Error()),
+			)
 		}
-		return sent, true // The remaining messages were not sent. The function awaitConfirms waits for the messages before them and finds the channel closed.
+		// The remaining messages were not sent. The function awaitConfirms waits for the messages
+		// before them and finds the channel closed.
+		return sent, true
 	}
 	return sent, false
 }
@@ -164,7 +173,9 @@ func (l *Link) awaitConfirms(ctx context.Context, c *confirming, sent []*message
 				continue
 			}
 			setDoubtDetail(sent, fmt.Sprintf("no confirm within %s", l.broker.ConfirmTimeout))
-			go c.ch.Close() // if the queue does not respond, the close takes a minute; it ends at the latest with the connection
+			// if the queue does not respond, the close takes a minute; it ends at the latest with
+			// the connection
+			go c.ch.Close()
 			return false
 		}
 	}
@@ -182,7 +193,9 @@ func collectReturns(returned map[deadletter.Token]string, returns <-chan amqp.Re
 				return
 			}
 			token, _ := r.Headers[deadletter.HeaderToken].(string)
-			returned[deadletter.Token(token)] = fmt.Sprintf("the broker returned it: %d %s", r.ReplyCode, deadletter.Visible(r.ReplyText))
+			returned[deadletter.Token(token)] = fmt.Sprintf(
+				"the broker returned it: %d %s", r.ReplyCode, deadletter.Visible(r.ReplyText),
+			)
 		default:
 			return
 		}

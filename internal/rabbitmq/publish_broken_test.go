@@ -55,7 +55,10 @@ func messages(queue string, n int, body []byte) []deadletter.Publishing {
 	for i := range n {
 		ps = append(ps, deadletter.Publishing{
 			Token: deadletter.Token(fmt.Sprint("token ", i)), Queue: queue, Body: body,
-			Properties: deadletter.Properties{DeliveryMode: 2, Headers: deadletter.Table{deadletter.HeaderToken: fmt.Sprint("token ", i)}},
+			Properties: deadletter.Properties{
+				DeliveryMode: 2,
+				Headers:      deadletter.Table{deadletter.HeaderToken: fmt.Sprint("token ", i)},
+			},
 		})
 	}
 	return ps
@@ -86,7 +89,8 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 		relay.Slice(0)
 		relay.Delay(0)
 		link := publisher(t, node.AMQPURLVia(relay.Addr(), vhost), batch)
-		if got := kinds(link.Publish(t.Context(), link.Session(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 { // opens the channel
+		// opens the channel
+		if got := kinds(link.Publish(t.Context(), link.Session(), messages("work", 1, nil))); got[deadletter.OutcomeConfirmed] != 1 {
 			t.Fatal(got)
 		}
 		before, err := observer.QueueDeclarePassive("work", true, false, false, false, nil)
@@ -97,13 +101,16 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 		relay.Delay(10 * time.Millisecond)
 		sent := make(chan []deadletter.Outcome, 1)
 		go func() {
-			sent <- link.Publish(t.Context(), link.Session(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10)))
+			sent <- link.Publish(
+				t.Context(), link.Session(), messages("work", batch, bytes.Repeat([]byte("x"), 256<<10)),
+			)
 		}()
 		awaitReady(t, observer, "work", before.Messages+1)
 		relay.Cut()
 		outcomes := <-sent
 		got := kinds(outcomes)
-		if got[deadletter.OutcomeConfirmed]+got[deadletter.OutcomeInDoubt]+got[deadletter.OutcomeUnsent] != batch || got[deadletter.OutcomeInDoubt] == 0 || got[deadletter.OutcomeUnsent] == 0 {
+		if got[deadletter.OutcomeConfirmed]+got[deadletter.OutcomeInDoubt]+got[deadletter.OutcomeUnsent] != batch ||
+			got[deadletter.OutcomeInDoubt] == 0 || got[deadletter.OutcomeUnsent] == 0 {
 			t.Errorf("try %d: %v, want some of %d in doubt and the rest unsent", try, got, batch)
 		}
 		for _, o := range outcomes {
@@ -119,12 +126,17 @@ func TestAConnectionThatBreaksRefusesNoMessage(t *testing.T) {
 func TestWhatTheBrokerAnswers(t *testing.T) {
 	t.Parallel()
 	_, url := testenv.Broker(t).VHost(t)
-	declare(t, url, map[string]amqp.Table{"work": nil, "full": {"x-max-length": int32(0), "x-overflow": "reject-publish"}})
+	declare(t, url, map[string]amqp.Table{
+		"work": nil,
+		"full": {"x-max-length": int32(0), "x-overflow": "reject-publish"},
+	})
 	link := publisher(t, url, 8)
 	ps := messages("work", 3, []byte("x"))
 	ps[1].Queue, ps[2].Queue = "full", "nowhere"
 	outcomes := link.Publish(t.Context(), link.Session(), ps)
-	for i, want := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeReturned} {
+	for i, want := range []deadletter.OutcomeKind{
+		deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeReturned,
+	} {
 		if got := outcomes[i]; got.Kind != want || got.Token != ps[i].Token {
 			t.Errorf("message for %s: %s (%s), want %s", ps[i].Queue, got.Kind, got.Detail, want)
 		}
@@ -143,8 +155,12 @@ func TestAMessageThatCannotBeEncodedIsRefusedAlone(t *testing.T) {
 	ps[2].Properties.Type = strings.Repeat("t", 256)
 	ps[3].Queue = strings.Repeat("q", 256)
 	outcomes := link.Publish(t.Context(), link.Session(), ps)
-	for i, want := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeConfirmed} {
-		if got := outcomes[i]; got.Kind != want || want == deadletter.OutcomeRefused && !strings.Contains(got.Detail, "it cannot be encoded: ") {
+	for i, want := range []deadletter.OutcomeKind{
+		deadletter.OutcomeConfirmed, deadletter.OutcomeRefused, deadletter.OutcomeRefused, deadletter.OutcomeRefused,
+		deadletter.OutcomeConfirmed,
+	} {
+		if got := outcomes[i]; got.Kind != want ||
+			want == deadletter.OutcomeRefused && !strings.Contains(got.Detail, "it cannot be encoded: ") {
 			t.Errorf("message %d: %s (%s), want %s", i, got.Kind, got.Detail, want)
 		}
 	}

@@ -19,11 +19,16 @@ func TestAMessageThatFitsIntoNoFrame(t *testing.T) {
 	_, url := node.VHost(t)
 	declare(t, url, map[string]amqp.Table{"work": nil})
 	link := publisher(t, url, 16)
-	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7 // sizes in bytes of a frame, of the frame and content header around the properties, and of the other properties
+	// sizes in bytes of a frame, of the frame and content header around the properties, and of the
+	// other properties
+	const frame, around, token = 8192, 8 + 12, 2 + 1 + 4 + 1 + 9 + 1 + 4 + 7
 	for _, c := range []struct {
 		size int
 		want deadletter.OutcomeKind
-	}{{frame - around - token - 1 - 5 - 5, deadletter.OutcomeConfirmed}, {frame - around - token - 1 - 5 - 5 + 1, deadletter.OutcomeRefused}} {
+	}{
+		{frame - around - token - 1 - 5 - 5, deadletter.OutcomeConfirmed},
+		{frame - around - token - 1 - 5 - 5 + 1, deadletter.OutcomeRefused},
+	} {
 		ps := messages("work", 3, []byte("body"))
 		ps[1].Properties.Headers["stack"] = strings.Repeat("x", c.size)
 		outcomes := link.Publish(t.Context(), link.Session(), ps)

@@ -23,9 +23,10 @@ type publisher struct {
 
 // confirming is a channel in confirm mode. Only one Publish at a time uses it.
 type confirming struct {
-	ch      *amqp.Channel
-	frame   int              // the largest frame that the broker accepts, in bytes
-	returns chan amqp.Return // has room for the returns of all messages in flight, so that the client's reader never blocks
+	ch    *amqp.Channel
+	frame int // the largest frame that the broker accepts, in bytes
+	// has room for the returns of all messages in flight, so that the client's reader never blocks
+	returns chan amqp.Return
 	closed  chan *amqp.Error
 }
 
@@ -82,7 +83,12 @@ func (l *Link) publishUntilClosed(ctx context.Context, conn *amqp.Connection) er
 	l.sessions++
 	session := l.sessions
 	l.mu.Unlock()
-	set(publisher{conn: conn, session: session, refused: refused, stands: map[deadletter.Wait]bool{}}, func(s *deadletter.BrokerStatus) {
+	set(publisher{
+		conn:    conn,
+		session: session,
+		refused: refused,
+		stands:  map[deadletter.Wait]bool{},
+	}, func(s *deadletter.BrokerStatus) {
 		s.Connected, s.Reason, s.Blocked, s.Since, s.NextTry = true, "", "", time.Now(), time.Time{}
 		l.recordTry()
 	})
@@ -207,7 +213,12 @@ func confirmingOn(conn *amqp.Connection, inFlight int) (*confirming, error) {
 	if err := ch.Confirm(false); err != nil {
 		return nil, err
 	}
-	return &confirming{ch: ch, frame: conn.Config.FrameSize, returns: ch.NotifyReturn(make(chan amqp.Return, inFlight)), closed: ch.NotifyClose(make(chan *amqp.Error, 1))}, nil
+	return &confirming{
+		ch:      ch,
+		frame:   conn.Config.FrameSize,
+		returns: ch.NotifyReturn(make(chan amqp.Return, inFlight)),
+		closed:  ch.NotifyClose(make(chan *amqp.Error, 1)),
+	}, nil
 }
 
 // release makes a channel available for the next Publish, if the channel still belongs to the

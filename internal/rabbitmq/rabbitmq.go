@@ -26,11 +26,14 @@ import (
 
 // Broker is one configured broker and vhost.
 type Broker struct {
-	Name           string
-	URL            string // amqp or amqps, with user and password
-	PasswordFile   string // file with the password of URL, read before each connection; "" = the password does not change
-	Management     string // http or https with user and password; "" = none
-	APIPassword    string // file with the password of Management, read before each request; "" = the password does not change
+	Name string
+	URL  string // amqp or amqps, with user and password
+	// file with the password of URL, read before each connection; "" = the password does not change
+	PasswordFile string
+	Management   string // http or https with user and password; "" = none
+	// file with the password of Management, read before each request; "" = the password does not
+	// change
+	APIPassword    string
 	Exchange       string // dead-letter exchange that is declared and bound to the first inbox; "" declares nothing
 	Inboxes        []string
 	AcceptLimited  []string           // inboxes that dlo drains although the broker may delete letters from them
@@ -72,10 +75,29 @@ type Link struct {
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
-		return nil, fmt.Errorf("broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name, withoutURL(err))
+		return nil, fmt.Errorf(
+			"broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name,
+			withoutURL(err),
+		)
 	}
-	l := &Link{broker: b, vhost: u.Vhost, user: u.Username, log: log.With("broker", b.Name), changed: make(chan struct{}), tries: newTries(), refused: map[string]refusedWaiter{}, watched: map[string]watched{}, lookNow: make(chan struct{}, 1)}
-	l.status = deadletter.BrokerStatus{Name: b.Name, VHost: u.Vhost, Exchange: b.Exchange, Reason: "not connected yet", Since: time.Now()}
+	l := &Link{
+		broker:  b,
+		vhost:   u.Vhost,
+		user:    u.Username,
+		log:     log.With("broker", b.Name),
+		changed: make(chan struct{}),
+		tries:   newTries(),
+		refused: map[string]refusedWaiter{},
+		watched: map[string]watched{},
+		lookNow: make(chan struct{}, 1),
+	}
+	l.status = deadletter.BrokerStatus{
+		Name:     b.Name,
+		VHost:    u.Vhost,
+		Exchange: b.Exchange,
+		Reason:   "not connected yet",
+		Since:    time.Now(),
+	}
 	l.status.User, l.status.Rights = l.user, l.assumedRights()
 	l.status.Grant = l.grantCommand(l.status.Rights)
 	for _, q := range b.Inboxes {
@@ -138,9 +160,13 @@ func (l *Link) inboxStatus(queue string, draining bool, reason string) {
 const (
 	heartbeat   = 10 * time.Second // a half-open connection is noticed within three heartbeats
 	dialTimeout = 30 * time.Second // for connection and handshake together
-	silence     = time.Minute      // if no delivery arrives for this long, a new channel consumes, because a 4.3 broker may cancel silently
-	stopWait    = 5 * time.Second  // how long work in progress may take when dlo stops
-	closeWait   = 2 * time.Second  // a broker under an alarm does not read from a connection that has published, so it may never confirm a close
+	// if no delivery arrives for this long, a new channel consumes, because a 4.3 broker may cancel
+	// silently
+	silence  = time.Minute
+	stopWait = 5 * time.Second // how long work in progress may take when dlo stops
+	// a broker under an alarm does not read from a connection that has published, so it may never
+	// confirm a close
+	closeWait = 2 * time.Second
 )
 
 // cutAfter waits until ctx has ended. If the connection is still open 5 s (stopWait) later,

@@ -19,11 +19,13 @@ type rawPublisher struct {
 func newRawPublisher(t *testing.T, url string) *rawPublisher {
 	t.Helper()
 	p := &rawPublisher{}
-	conn, err := amqp.DialConfig(url, amqp.Config{Heartbeat: time.Hour, Dial: func(network, addr string) (c net.Conn, err error) {
-		c, err = net.Dial(network, addr)
-		p.wire = c
-		return c, err
-	}})
+	conn, err := amqp.DialConfig(url, amqp.Config{
+		Heartbeat: time.Hour, Dial: func(network, addr string) (c net.Conn, err error) {
+			c, err = net.Dial(network, addr)
+			p.wire = c
+			return c, err
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,14 @@ func TestTheMarkerTellsARestart(t *testing.T) {
 	t.Parallel()
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
-	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: url, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second}, slog.New(slog.DiscardHandler))
+	link, err := rabbitmq.Connect(rabbitmq.Broker{
+		Name:           "main",
+		URL:            url,
+		Exchange:       "dlo.dlx",
+		Inboxes:        []string{"dlo.letters"},
+		InFlight:       1,
+		ConfirmTimeout: time.Second,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
-	for kind, first := range map[string]string{"classic": numberedLetters(1, 1)[0], "quorum": numberedLetters(17, 17)[0]} {
+	for kind, first := range map[string]string{
+		"classic": numberedLetters(1, 1)[0], "quorum": numberedLetters(17, 17)[0],
+	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			const inbox = "inbox"
@@ -49,7 +51,10 @@ func TestWhatComesBackStandsBehindWhatCameBackBefore(t *testing.T) {
 			}
 			all := die(32)
 			if all[0] != first {
-				t.Errorf("%s: after letters 1 to 16 came back the queue begins with %s, want %s", node.Version(), all[0], first)
+				t.Errorf(
+					"%s: after letters 1 to 16 came back the queue begins with %s, want %s", node.Version(), all[0],
+					first,
+				)
 			}
 			if again := die(32); !slices.Equal(again, all) {
 				t.Errorf("%s: a window of all that came back comes back as %q, it was %q", node.Version(), again, all)

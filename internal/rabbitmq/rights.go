@@ -24,12 +24,32 @@ const (
 // yet.
 func (l *Link) assumedRights() []deadletter.Right {
 	list := []deadletter.Right{
-		{Operation: "write", Resource: defaultExchange, For: "sending retries and requeues", Severity: deadletter.SeverityPage},
-		{Operation: "configure", Resource: epochQueues, For: "noticing a restart of the broker, and keeping a second dlo out of the same inbox and store", Severity: deadletter.SeverityNotify},
-		{Operation: "read", Resource: epochQueues, For: "reading an inbox only after its last session has ended", Severity: deadletter.SeverityNotify},
+		{
+			Operation: "write",
+			Resource:  defaultExchange,
+			For:       "sending retries and requeues",
+			Severity:  deadletter.SeverityPage,
+		},
+		{
+			Operation: "configure",
+			Resource:  epochQueues,
+			For:       "noticing a restart of the broker, and keeping a second dlo out of the same inbox and store",
+			Severity:  deadletter.SeverityNotify,
+		},
+		{
+			Operation: "read",
+			Resource:  epochQueues,
+			For:       "reading an inbox only after its last session has ended",
+			Severity:  deadletter.SeverityNotify,
+		},
 	}
 	for _, q := range l.broker.Inboxes {
-		list = append(list, deadletter.Right{Operation: "read", Resource: q, For: "taking letters in", Severity: deadletter.SeverityPage})
+		list = append(list, deadletter.Right{
+			Operation: "read",
+			Resource:  q,
+			For:       "taking letters in",
+			Severity:  deadletter.SeverityPage,
+		})
 	}
 	for i := range list {
 		list[i].State, list[i].Since = deadletter.RightAssumed, time.Now()
@@ -49,14 +69,19 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 		state = deadletter.RightRefused
 	}
 	l.updateStatus(func(s *deadletter.BrokerStatus) {
-		i := slices.IndexFunc(s.Rights, func(r deadletter.Right) bool { return r.Operation == operation && r.Resource == resource })
+		i := slices.IndexFunc(
+			s.Rights, func(r deadletter.Right) bool { return r.Operation == operation && r.Resource == resource },
+		)
 		if i < 0 || s.Rights[i].State == state {
 			return
 		}
 		s.Rights = slices.Clone(s.Rights) // others may be reading the old slice
 		s.Rights[i].State, s.Rights[i].Since = state, time.Now()
 		if refused {
-			l.log.Warn("a right is missing", "user", s.User, "operation", operation, "resource", resource, "err", brokerReason(err), "cure", s.Grant)
+			l.log.Warn(
+				"a right is missing", "user", s.User, "operation", operation, "resource", resource, "err",
+				brokerReason(err), "cure", s.Grant,
+			)
 		} else {
 			l.log.Info("a right is proved", "user", s.User, "operation", operation, "resource", resource)
 		}
@@ -67,7 +92,9 @@ func (l *Link) noteRight(operation, resource string, err error) (refused bool) {
 // addRight adds a permission that only some configurations need.
 func (l *Link) addRight(r deadletter.Right) {
 	l.updateStatus(func(s *deadletter.BrokerStatus) {
-		if slices.ContainsFunc(s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource }) {
+		if slices.ContainsFunc(
+			s.Rights, func(o deadletter.Right) bool { return o.Operation == r.Operation && o.Resource == r.Resource },
+		) {
 			return
 		}
 		r.State, r.Since = deadletter.RightAssumed, time.Now()
@@ -100,7 +127,10 @@ func (l *Link) grantCommand(rights []deadletter.Right) string {
 		slices.Sort(list)
 		return quoted("^(" + strings.Join(slices.Compact(list), "|") + ")$")
 	}
-	return fmt.Sprintf("rabbitmqctl set_permissions -p %s %s %s %s %s", quoted(l.vhost), quoted(l.user), expression("configure"), expression("write"), expression("read"))
+	return fmt.Sprintf(
+		"rabbitmqctl set_permissions -p %s %s %s %s %s", quoted(l.vhost), quoted(l.user), expression("configure"),
+		expression("write"), expression("read"),
+	)
 }
 
 // mayWrite checks whether dlo may publish. It publishes a mandatory message to a queue that does
@@ -114,7 +144,9 @@ func (l *Link) mayWrite(ctx context.Context, conn *amqp.Connection) bool {
 	}
 	defer func() { go ch.Close() }() // a broker under an alarm does not reply to the close
 	closed, returned := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyReturn(make(chan amqp.Return, 1))
-	if err := ch.PublishWithContext(ctx, "", nobody+string(deadletter.NewToken()), true, false, amqp.Publishing{}); err != nil {
+	if err := ch.PublishWithContext(
+		ctx, "", nobody+string(deadletter.NewToken()), true, false, amqp.Publishing{},
+	); err != nil {
 		return true
 	}
 	select {
@@ -140,7 +172,10 @@ func (l *Link) mayRead(conn *amqp.Connection, queue string) error {
 		err = nil
 	}
 	if l.noteRight("read", queue, err) {
-		return newRefusal(deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user), deadletter.Visible(queue), brokerReason(err), l.Status().Grant)
+		return newRefusal(
+			deadletter.ErrUnavailable, "user %s may not read %s (%s). Grant it: %s", deadletter.Visible(l.user),
+			deadletter.Visible(queue), brokerReason(err), l.Status().Grant,
+		)
 	}
 	return nil
 }

@@ -49,10 +49,16 @@ func TestARightThatIsMissingHoldsNoLetter(t *testing.T) {
 	declare(t, owner, map[string]amqp.Table{"orders": nil})
 	user, address := node.User(t, vhost, "")
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^dlo\.`)
-	link := runLink(t, rabbitmq.Broker{URL: address, Inboxes: []string{"dlo.letters"}, InFlight: 8, ConfirmTimeout: 10 * time.Second})
+	link := runLink(t, rabbitmq.Broker{
+		URL:            address,
+		Inboxes:        []string{"dlo.letters"},
+		InFlight:       8,
+		ConfirmTimeout: 10 * time.Second,
+	})
 	eventually(t, "the right is refused", func() bool { return rightsProblem(link) != nil })
 	p := rightsProblem(link)
-	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) || p.Text != "It may not write amq.default, which it needs for sending retries and requeues. It continues automatically once it may." {
+	if p.Severity != deadletter.SeverityPage || !strings.Contains(p.Title, user) ||
+		p.Text != "It may not write amq.default, which it needs for sending retries and requeues. It continues automatically once it may." {
 		t.Errorf("%+v", p)
 	}
 	if want := `'^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`; !strings.HasSuffix(p.Cure, want) {
@@ -111,7 +117,8 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 	if err := link.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := link.Inspect(t.Context(), "team.dlq"); !errors.Is(err, deadletter.ErrUnavailable) || !strings.Contains(err.Error(), "may not read team.dlq") {
+	if err := link.Inspect(t.Context(), "team.dlq"); !errors.Is(err, deadletter.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "may not read team.dlq") {
 		t.Errorf("a drain of it: %v", err)
 	}
 	inbox := link.Inbox("team.dlq", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
@@ -121,13 +128,17 @@ func TestAnInboxThatMayNotBeRead(t *testing.T) {
 		_, err := inbox.Open(t.Context(), deadletter.InboxSession{})
 		opened <- err
 	}()
-	eventually(t, "the right is refused", func() bool { status := link.Status(); return status.Inboxes[0].Reason != "not connected yet" })
+	eventually(
+		t, "the right is refused",
+		func() bool { status := link.Status(); return status.Inboxes[0].Reason != "not connected yet" },
+	)
 	status := link.Status()
 	if i := status.Inboxes[0]; i.Draining || !strings.Contains(i.Reason, "user "+user+" may not read team.dlq") {
 		t.Errorf("%+v", i)
 	}
 	p := rightsProblem(link)
-	if p == nil || p.Severity != deadletter.SeverityPage || !strings.Contains(p.Text, "It may not read team.dlq") || !strings.Contains(p.Cure, `'^(dlo\..*|team\.dlq)$'`) {
+	if p == nil || p.Severity != deadletter.SeverityPage || !strings.Contains(p.Text, "It may not read team.dlq") ||
+		!strings.Contains(p.Cure, `'^(dlo\..*|team\.dlq)$'`) {
 		t.Fatalf("%+v", p)
 	}
 	node.Cure(t, p.Cure)
@@ -158,7 +169,13 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	node := testenv.Broker(t)
 	marked := func(t *testing.T, address string) *rabbitmq.Link {
 		t.Helper()
-		link := runLink(t, rabbitmq.Broker{URL: address, Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}, InFlight: 1, ConfirmTimeout: time.Second})
+		link := runLink(t, rabbitmq.Broker{
+			URL:            address,
+			Exchange:       "dlo.dlx",
+			Inboxes:        []string{"dlo.letters"},
+			InFlight:       1,
+			ConfirmTimeout: time.Second,
+		})
 		inbox := link.Inbox("dlo.letters", rabbitmq.Limits{Letters: 10, Bytes: 1 << 20, Linger: time.Millisecond})
 		t.Cleanup(inbox.Close)
 		if _, err := inbox.Open(t.Context(), deadletter.InboxSession{}); err != nil {
@@ -167,7 +184,9 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 		if err := inbox.MakeMarker("dlo.epoch.test"); err != nil {
 			t.Fatal(err)
 		}
-		if facts, err := inbox.Open(t.Context(), deadletter.InboxSession{Marker: "dlo.epoch.test"}); err != nil || facts.Marker != deadletter.MarkerDeleted {
+		if facts, err := inbox.Open(t.Context(), deadletter.InboxSession{
+			Marker: "dlo.epoch.test",
+		}); err != nil || facts.Marker != deadletter.MarkerDeleted {
 			t.Errorf("%s, %v", facts.Marker, err)
 		}
 		return link
@@ -186,7 +205,11 @@ func TestAMarkerWithoutAMessageIsDeleted(t *testing.T) {
 	t.Run("its queue refuses it", func(t *testing.T) {
 		t.Parallel()
 		vhost, address := node.VHost(t)
-		full := map[string]any{"pattern": "^dlo.epoch.test$", "apply-to": "queues", "definition": map[string]any{"max-length": 0, "overflow": "reject-publish"}}
+		full := map[string]any{
+			"pattern":    "^dlo.epoch.test$",
+			"apply-to":   "queues",
+			"definition": map[string]any{"max-length": 0, "overflow": "reject-publish"},
+		}
 		if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/full", full, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -207,13 +230,19 @@ func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
 		b := brokerAt(node, address)
 		b.Management = node.ManagementURLOf(user + ":" + password)
 		problems := awaitProblems(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
-		if len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "401") || !strings.Contains(problems[0].Cure, "set_user_tags '"+user+"' management") {
+		if len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement ||
+			!strings.Contains(problems[0].Text, "401") || !strings.Contains(
+			problems[0].Cure, "set_user_tags '"+user+"' management",
+		) {
 			t.Errorf("password %s: %+v", password, problems)
 		}
 	}
 	b := brokerAt(node, address)
 	b.Management = "http://127.0.0.1:1"
-	if problems := awaitProblems(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 }); len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement || !strings.Contains(problems[0].Text, "refused") {
+	if problems := awaitProblems(
+		t, b, func(list []deadletter.Problem) bool { return len(list) > 0 },
+	); len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement ||
+		!strings.Contains(problems[0].Text, "refused") {
 		t.Errorf("an API that is not there: %+v", problems)
 	}
 }

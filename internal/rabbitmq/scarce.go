@@ -36,8 +36,11 @@ func (i *Inbox) checkDeliveriesLeft(w []deadletter.Arrival) {
 	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemNearLimit, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
 		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " have few deliveries left.",
-		Text:  fmt.Sprintf("A letter came with x-delivery-count %d, and the broker deletes it after %d: each lost connection counts.", most, limit),
-		Cure:  i.facts.cure + ".",
+		Text: fmt.Sprintf(
+			"A letter came with x-delivery-count %d, and the broker deletes it after %d: each lost connection counts.",
+			most, limit,
+		),
+		Cure: i.facts.cure + ".",
 	})
 }
 
@@ -60,7 +63,10 @@ func (i *Inbox) Missing(letters int) {
 	i.link.recordEvent(deadletter.Problem{
 		Kind: deadletter.ProblemMissing, Severity: deadletter.SeverityPage, Inbox: i.queue, Queue: i.queue,
 		Title: "Letters of inbox " + deadletter.Visible(i.queue) + " are missing.",
-		Text:  fmt.Sprintf("The last delivery of at least %d letters was lost before they were stored, so the broker has deleted them. The setting accept_limited accepts the delivery limit of this inbox.", letters),
-		Cure:  i.facts.cure + ".",
+		Text: fmt.Sprintf(
+			"The last delivery of at least %d letters was lost before they were stored, so the broker has deleted them. The setting accept_limited accepts the delivery limit of this inbox.",
+			letters,
+		),
+		Cure: i.facts.cure + ".",
 	})
 }

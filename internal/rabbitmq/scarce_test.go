@@ -20,7 +20,10 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	node := testenv.Broker(t)
 	_, address := node.VHost(t)
 	link, inbox := linked(t, Broker{
-		URL: address, Management: node.ManagementURLOf("guest:guest"), Inboxes: []string{"team.dlq"}, AcceptLimited: []string{"team.dlq"},
+		URL:           address,
+		Management:    node.ManagementURLOf("guest:guest"),
+		Inboxes:       []string{"team.dlq"},
+		AcceptLimited: []string{"team.dlq"},
 	}, Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	conn, err := amqp.Dial(address)
 	if err != nil {
@@ -28,10 +31,14 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	if err := onChannel(conn, func(ch *amqp.Channel) error {
-		if _, err := ch.QueueDeclare("team.dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(4)}); err != nil {
+		if _, err := ch.QueueDeclare("team.dlq", true, false, false, false, amqp.Table{
+			"x-queue-type": "quorum", "x-delivery-limit": int64(4),
+		}); err != nil {
 			return err
 		}
-		return ch.PublishWithContext(t.Context(), "", "team.dlq", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2})
+		return ch.PublishWithContext(t.Context(), "", "team.dlq", true, false, amqp.Publishing{
+			Body: []byte("x"), DeliveryMode: 2,
+		})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +69,18 @@ func TestDeliveriesThatRunOutAreTold(t *testing.T) {
 		switch {
 		case n < 2 && len(told) > 0:
 			t.Errorf("told after %d deliveries: %+v", n+1, told)
-		case n >= 2 && (len(told) != 1 || told[0].Kind != deadletter.ProblemNearLimit || !strings.Contains(told[0].Text, "x-delivery-count "+string(rune('0'+n))+", and the broker deletes it after 4")):
+		case n >= 2 && (len(told) != 1 || told[0].Kind != deadletter.ProblemNearLimit ||
+			!strings.Contains(
+				told[0].Text, "x-delivery-count "+string(rune('0'+n))+", and the broker deletes it after 4",
+			)):
 			t.Errorf("after %d deliveries: %+v", n+1, told)
 		}
 	}
 	inbox.Missing(1)
-	if told := link.Status().Queues; len(told) != 2 || told[1].Kind != deadletter.ProblemMissing || !strings.Contains(told[1].Text, "at least 1 ") || !strings.Contains(told[1].Cure, "x-delivery-limit") {
+	if told := link.Status().Queues; len(told) != 2 || told[1].Kind != deadletter.ProblemMissing ||
+		!strings.Contains(told[1].Text, "at least 1 ") || !strings.Contains(
+		told[1].Cure, "x-delivery-limit",
+	) {
 		t.Errorf("%+v", told)
 	}
 }

@@ -60,7 +60,13 @@ const (
 // these parameters from the URL. It returns nil if there are none.
 func managementTLS(u *url.URL) (*tls.Config, error) {
 	q := u.Query()
-	uri := amqp.URI{Host: u.Hostname(), CACertFile: q.Get(caParameter), CertFile: q.Get(certParameter), KeyFile: q.Get(keyParameter), ServerName: q.Get(nameParameter)}
+	uri := amqp.URI{
+		Host:       u.Hostname(),
+		CACertFile: q.Get(caParameter),
+		CertFile:   q.Get(certParameter),
+		KeyFile:    q.Get(keyParameter),
+		ServerName: q.Get(nameParameter),
+	}
 	given := false
 	for _, name := range []string{caParameter, certParameter, keyParameter, nameParameter} {
 		given = given || q.Has(name)

@@ -53,9 +53,14 @@ func (l *Link) changePolicy(ctx context.Context, method, name string, body any) 
 	if l.looks == nil {
 		return fmt.Errorf("%w: %w", deadletter.ErrConflict, errNoManagement)
 	}
-	err := (&Admin{l.looks}).Do(ctx, method, "/api/policies/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), body, nil)
+	err := (&Admin{l.looks}).Do(
+		ctx, method, "/api/policies/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), body, nil,
+	)
 	if errors.Is(err, deadletter.ErrForbidden) {
-		return fmt.Errorf("%w: user %s of the management API may not set policies. `rabbitmqctl set_user_tags %s management policymaker` grants it, and replaces the tags that the user has", deadletter.ErrForbidden, deadletter.Visible(l.looks.user), quoted(l.looks.user))
+		return fmt.Errorf(
+			"%w: user %s of the management API may not set policies. `rabbitmqctl set_user_tags %s management policymaker` grants it, and replaces the tags that the user has",
+			deadletter.ErrForbidden, deadletter.Visible(l.looks.user), quoted(l.looks.user),
+		)
 	}
 	return err
 }

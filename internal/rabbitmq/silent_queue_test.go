@@ -48,7 +48,9 @@ func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 					want = deadletter.OutcomeInDoubt
 				}
 				if o.Token != batch[i].Token || o.Kind != want {
-					t.Errorf("message %d, to %s: %s, %s (%s), want %s", i, batch[i].Queue, o.Token, o.Kind, o.Detail, want)
+					t.Errorf(
+						"message %d, to %s: %s, %s (%s), want %s", i, batch[i].Queue, o.Token, o.Kind, o.Detail, want,
+					)
 				}
 			}
 		case <-time.After(30 * time.Second):
@@ -62,8 +64,10 @@ func TestASilentQueuePutsNoOtherInDoubt(t *testing.T) {
 func silence(t *testing.T, node *testenv.Node, vhost, queue string) {
 	t.Helper()
 	do := func(what string) error {
-		_, err := node.Ctl("eval", fmt.Sprintf(`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)),
-			{Name, _} = amqqueue:get_pid(Q), ok = sys:%s(Name).`, vhost, queue, what))
+		_, err := node.Ctl(
+			"eval", fmt.Sprintf(`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)),
+			{Name, _} = amqqueue:get_pid(Q), ok = sys:%s(Name).`, vhost, queue, what),
+		)
 		return err
 	}
 	if err := do("suspend"); err != nil {

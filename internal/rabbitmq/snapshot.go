@@ -59,15 +59,24 @@ func Look(ctx context.Context, raw string, vhosts []string) ([]topology.Snapshot
 	visible, err := m.vhosts(ctx)
 	switch why := notAPI(err); {
 	case why != "":
-		return nil, fmt.Errorf("this is not the URL of a management API, because %s; the URL of the API looks like http://user:password@host:15672", why)
+		return nil, fmt.Errorf(
+			"this is not the URL of a management API, because %s; the URL of the API looks like http://user:password@host:15672",
+			why,
+		)
 	case err != nil:
 		return nil, err
 	case len(visible) == 0:
-		return nil, fmt.Errorf("user %[1]s sees no vhost, because it has no permission in any; give it one that allows nothing: rabbitmqctl set_permissions -p / %[1]s '^$' '^$' '^$'", m.user)
+		return nil, fmt.Errorf(
+			"user %[1]s sees no vhost, because it has no permission in any; give it one that allows nothing: rabbitmqctl set_permissions -p / %[1]s '^$' '^$' '^$'",
+			m.user,
+		)
 	}
 	for _, vhost := range vhosts {
 		if !slices.Contains(visible, vhost) {
-			return nil, fmt.Errorf("user %s sees no vhost %s; it sees: %s", m.user, deadletter.Visible(vhost), deadletter.Visible(strings.Join(visible, ", ")))
+			return nil, fmt.Errorf(
+				"user %s sees no vhost %s; it sees: %s", m.user, deadletter.Visible(vhost),
+				deadletter.Visible(strings.Join(visible, ", ")),
+			)
 		}
 	}
 	if len(vhosts) == 0 {
@@ -130,7 +139,10 @@ func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topolo
 	s.Version, s.NoRates = overview.Version, overview.Rates == "none"
 	in := url.PathEscape(vhost)
 	m.queues(ctx, in, &s)
-	paths := []part{{topology.PartExchanges, "/api/exchanges/" + in, &s.Exchanges}, {topology.PartBindings, "/api/bindings/" + in, &s.Bindings}}
+	paths := []part{
+		{topology.PartExchanges, "/api/exchanges/" + in, &s.Exchanges},
+		{topology.PartBindings, "/api/bindings/" + in, &s.Bindings},
+	}
 	for _, part := range append(paths, policyParts(in, &s)...) {
 		if err := m.get(ctx, part.path, part.into); err != nil {
 			s.Gaps = append(s.Gaps, topology.Gap{What: part.name, Why: err.Error()})
@@ -152,7 +164,10 @@ type part struct {
 }
 
 func policyParts(vhost string, s *topology.Snapshot) []part {
-	return []part{{topology.PartPolicies, "/api/policies/" + vhost, &s.Policies}, {topology.PartOperators, "/api/operator-policies/" + vhost, &s.Operators}}
+	return []part{
+		{topology.PartPolicies, "/api/policies/" + vhost, &s.Policies},
+		{topology.PartOperators, "/api/operator-policies/" + vhost, &s.Operators},
+	}
 }
 
 // shovels reads the dynamic shovels of a vhost. Only users with the tag policymaker may see them.
@@ -200,7 +215,10 @@ func (m *Management) queues(ctx context.Context, vhost string, s *topology.Snaps
 			return
 		}
 	}
-	s.Gaps = append(s.Gaps, topology.Gap{What: "some queues", Why: fmt.Sprintf("queues were declared or deleted while dlo read them, %d times in a row", queueReads)})
+	s.Gaps = append(s.Gaps, topology.Gap{
+		What: "some queues",
+		Why:  fmt.Sprintf("queues were declared or deleted while dlo read them, %d times in a row", queueReads),
+	})
 }
 
 // allPages returns the queues of a vhost, and whether they stayed the same while it read the pages.
@@ -214,7 +232,9 @@ func (m *Management) allPages(ctx context.Context, vhost, query string) ([]json.
 			Pages int               `json:"page_count"`
 			Total int               `json:"total_count"`
 		}
-		err := m.get(ctx, "/api/queues/"+vhost+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage)+query, &answer)
+		err := m.get(
+			ctx, "/api/queues/"+vhost+"?page="+strconv.Itoa(page)+"&page_size="+strconv.Itoa(queuePage)+query, &answer,
+		)
 		switch {
 		case page > 1 && errors.Is(err, errBadRequest): // this page does not exist any more
 			return items, false, nil

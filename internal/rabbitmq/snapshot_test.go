@@ -28,7 +28,8 @@ func TestAPassiveSnapshot(t *testing.T) {
 	for range 3 {
 		publishTo(t, ch, "orders")
 	}
-	if q, err := ch.QueueDeclarePassive("orders", true, false, false, false, nil); err != nil || q.Messages != 3 { // all have arrived
+	// all have arrived
+	if q, err := ch.QueueDeclarePassive("orders", true, false, false, false, nil); err != nil || q.Messages != 3 {
 		t.Fatal(q, err)
 	}
 	if _, err := ch.Consume("read", "", false, false, false, false, nil); err != nil {
@@ -69,7 +70,9 @@ func TestASnapshotOfAVHost(t *testing.T) {
 		strings.Repeat("a", 255): nil,
 	})
 	ch := openChannel(t, address, nil)
-	if err := ch.ExchangeDeclare("dlx", "fanout", true, false, false, false, amqp.Table{"alternate-exchange": "other"}); err != nil {
+	if err := ch.ExchangeDeclare(
+		"dlx", "fanout", true, false, false, false, amqp.Table{"alternate-exchange": "other"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := ch.QueueBind("q", "key", "dlx", false, nil); err != nil {
@@ -95,7 +98,9 @@ func TestASnapshotOfAVHost(t *testing.T) {
 		s = list[0]
 		// For some seconds after a queue is declared, the management API does not report its
 		// numbers.
-		if !slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return !q.Ready.Known || !q.Consumers.Known }) || time.Now().After(until) {
+		if !slices.ContainsFunc(
+			s.Queues, func(q topology.Queue) bool { return !q.Ready.Known || !q.Consumers.Known },
+		) || time.Now().After(until) {
 			break
 		}
 	}
@@ -117,7 +122,8 @@ func TestASnapshotOfAVHost(t *testing.T) {
 	}
 	want := []string{
 		"binding dlx q key", "exchange dlx fanout other", "operator caps 3 7", "policy dlo dlx 7",
-		"queue " + strings.Repeat("a", 255) + " classic ", "queue log stream ", "queue orders classic ", "queue q quorum ", "queue with space/?%2F € classic dlx",
+		"queue " + strings.Repeat("a", 255) + " classic ", "queue log stream ", "queue orders classic ",
+		"queue q quorum ", "queue with space/?%2F € classic dlx",
 	}
 	if got := shape(&s); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -171,7 +177,10 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	}
 	say("/api/overview", `{"rabbitmq_version":"5.1.0","rates_mode":"none","new_field":{}}`)
 	say("/api/vhosts", `[{"name":"v"}]`)
-	say("/api/queues/v", `{"page_count":1,"items":[{"name":"a","messages_ready":"many","consumers":2},{"name":"b","arguments":7},{"name":"c","message_stats":[]}]}`)
+	say(
+		"/api/queues/v",
+		`{"page_count":1,"items":[{"name":"a","messages_ready":"many","consumers":2},{"name":"b","arguments":7},{"name":"c","message_stats":[]}]}`,
+	)
 	say("/api/exchanges/v", `[{"name":"x","type":"fanout"},`)
 	say("/api/policies/v", `{"error":"not_authorised"}`)
 	say("/api/operator-policies/v", `[]`)
@@ -188,10 +197,13 @@ func TestASnapshotSaysWhatItDoesNotKnow(t *testing.T) {
 	for _, g := range s.Gaps {
 		gaps = append(gaps, g.What)
 	}
-	if want := []string{"queue b", topology.PartExchanges, topology.PartBindings, topology.PartPolicies, topology.PartShovels}; !slices.Equal(gaps, want) {
+	if want := []string{
+		"queue b", topology.PartExchanges, topology.PartBindings, topology.PartPolicies, topology.PartShovels,
+	}; !slices.Equal(gaps, want) {
 		t.Errorf("gaps %q, want %q", gaps, want)
 	}
-	if !s.NoRates || len(s.Queues) != 2 || s.Queues[0].Ready.Known || s.Queues[0].Consumers.N != 2 || s.Queues[1].Consumers.Known {
+	if !s.NoRates || len(s.Queues) != 2 || s.Queues[0].Ready.Known || s.Queues[0].Consumers.N != 2 ||
+		s.Queues[1].Consumers.Known {
 		t.Errorf("%+v", s.Queues)
 	}
 	if found := topology.Inspect(&s, topology.Options{}); len(found) > 0 {
@@ -217,8 +229,12 @@ func TestQueuesThatChangeBetweenPages(t *testing.T) {
 		changes int // how many reads of all pages a queue is deleted in
 		gap     bool
 	}{
-		"never": {queues: 600}, "once": {queues: 600, changes: 1}, "twice": {queues: 600, changes: 2}, "always": {queues: 600, changes: 99, gap: true},
-		"the second page disappears once": {queues: 501, changes: 1}, "the second page disappears always": {queues: 501, changes: 99, gap: true},
+		"never":                             {queues: 600},
+		"once":                              {queues: 600, changes: 1},
+		"twice":                             {queues: 600, changes: 2},
+		"always":                            {queues: 600, changes: 99, gap: true},
+		"the second page disappears once":   {queues: 501, changes: 1},
+		"the second page disappears always": {queues: 501, changes: 99, gap: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -246,11 +262,16 @@ func TestQueuesThatChangeBetweenPages(t *testing.T) {
 				for _, name := range names[first:min(first+500, len(names))] {
 					items = append(items, fmt.Sprintf(`{"name":%q,"type":"classic"}`, name))
 				}
-				fmt.Fprintf(w, `{"items":[%s],"page_count":%d,"total_count":%d}`, strings.Join(items, ","), (len(names)+499)/500, len(names))
+				fmt.Fprintf(
+					w, `{"items":[%s],"page_count":%d,"total_count":%d}`, strings.Join(items, ","),
+					(len(names)+499)/500, len(names),
+				)
 			})
 			for path, text := range map[string]string{
-				"/api/overview": `{"rabbitmq_version":"4.3.6"}`, "/api/vhosts": `[{"name":"v"}]`, "/api/exchanges/v": `[]`, "/api/bindings/v": `[]`, "/api/operator-policies/v": `[]`, "/api/parameters/shovel/v": `[]`,
-				"/api/policies/v": `[{"name":"p","pattern":"^q7$","priority":1,"definition":{"dead-letter-exchange":"","dead-letter-routing-key":"q500"}}]`,
+				"/api/overview": `{"rabbitmq_version":"4.3.6"}`, "/api/vhosts": `[{"name":"v"}]`,
+				"/api/exchanges/v": `[]`, "/api/bindings/v": `[]`, "/api/operator-policies/v": `[]`,
+				"/api/parameters/shovel/v": `[]`,
+				"/api/policies/v":          `[{"name":"p","pattern":"^q7$","priority":1,"definition":{"dead-letter-exchange":"","dead-letter-routing-key":"q500"}}]`,
 			} {
 				api.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 			}
@@ -290,16 +311,22 @@ func TestALookThatFails(t *testing.T) {
 		"http://guest:guest@" + node.AMQPAddr(): "is not the URL of a management API, because the port does not speak HTTP",
 		"amqp://guest:guest@127.0.0.1:5672":     "it looks like http://",
 	} {
-		if _, err := rabbitmq.Look(t.Context(), raw, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong@") {
+		if _, err := rabbitmq.Look(
+			t.Context(), raw, nil,
+		); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "wrong@") {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
 	vhost, _ := node.VHost(t)
 	user, _ := node.User(t, vhost, "")
-	if _, err := rabbitmq.Look(t.Context(), node.ManagementURLOf(user+":secret"), nil); err == nil || !strings.Contains(err.Error(), "Not management user") {
+	if _, err := rabbitmq.Look(
+		t.Context(), node.ManagementURLOf(user+":secret"), nil,
+	); err == nil || !strings.Contains(err.Error(), "Not management user") {
 		t.Errorf("a user without a tag: %v", err)
 	}
-	if err := node.API(http.MethodPut, "/api/users/"+user, map[string]string{"password": "secret", "tags": "management"}, nil); err != nil {
+	if err := node.API(http.MethodPut, "/api/users/"+user, map[string]string{
+		"password": "secret", "tags": "management",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := node.API(http.MethodDelete, "/api/permissions/"+vhost+"/"+user, nil, nil); err != nil {
@@ -310,10 +337,14 @@ func TestALookThatFails(t *testing.T) {
 		t.Fatalf("a user without a permission: %v", err)
 	}
 	node.Cure(t, err.Error())
-	if list, err := rabbitmq.Look(t.Context(), node.ManagementURLOf(user+":secret"), nil); err != nil || len(list) != 1 || list[0].VHost != "/" {
+	if list, err := rabbitmq.Look(
+		t.Context(), node.ManagementURLOf(user+":secret"), nil,
+	); err != nil || len(list) != 1 || list[0].VHost != "/" {
 		t.Errorf("after the command of the error: %d vhosts, %v", len(list), err)
 	}
-	if _, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{"nowhere"}); err == nil || !strings.Contains(err.Error(), "sees no vhost nowhere") {
+	if _, err := rabbitmq.Look(
+		t.Context(), node.ManagementURLOf("guest:guest"), []string{"nowhere"},
+	); err == nil || !strings.Contains(err.Error(), "sees no vhost nowhere") {
 		t.Errorf("a vhost that does not exist: %v", err)
 	}
 }

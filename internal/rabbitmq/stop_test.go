@@ -21,7 +21,11 @@ func TestAStopDoesNotWaitForABroker(t *testing.T) {
 	args := amqp.Table{"x-queue-type": "classic"}
 	declareInbox(t, openChannel(t, url, nil), "inbox", args)
 	relay := testenv.Relay(t, node.AMQPAddr())
-	link := connect(t, rabbitmq.Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Exchange: "dlo.dlx", Inboxes: []string{"inbox"}})
+	link := connect(t, rabbitmq.Broker{
+		URL:      node.AMQPURLVia(relay.Addr(), vhost),
+		Exchange: "dlo.dlx",
+		Inboxes:  []string{"inbox"},
+	})
 	inbox := link.Inbox("inbox", rabbitmq.Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -52,7 +52,9 @@ func (l *Link) lockStore(conn *amqp.Connection, store string) error {
 	if err != nil {
 		return err
 	}
-	_, err = ch.QueueDeclare(name, false, false, true, false, amqp.Table{"x-max-length": int32(0), "x-overflow": "reject-publish"})
+	_, err = ch.QueueDeclare(name, false, false, true, false, amqp.Table{
+		"x-max-length": int32(0), "x-overflow": "reject-publish",
+	})
 	l.noteRight("configure", epochQueues, err)
 	switch {
 	case err == nil:
@@ -60,7 +62,8 @@ func (l *Link) lockStore(conn *amqp.Connection, store string) error {
 		return nil
 	case conn.IsClosed():
 		return err
-	case isCode(err, amqp.ResourceLocked) && !isAway(awaitReply(func() error { return exists(conn, name) })): // holderAway says what it replies
+	case isCode(err, amqp.ResourceLocked) && !isAway(awaitReply(func() error { return exists(conn, name) })):
+		// holderAway says what it replies
 		return deadletter.StoreTwice(l.lockHolder(name))
 	}
 	return fmt.Errorf("%w: %s", deadletter.ErrUnguarded, brokerReason(err))
@@ -119,6 +122,8 @@ func (l *Link) lockHolder(name string) string {
 	if err != nil || queue.Owner.Host == "" {
 		return unknown + "."
 	}
-	return fmt.Sprintf("The other dlo is connected from %s, port %d, as user %s since %s UTC.", deadletter.Visible(queue.Owner.Host),
-		queue.Owner.Port, deadletter.Visible(conn.User), time.UnixMilli(conn.Since).UTC().Format(time.DateTime))
+	return fmt.Sprintf(
+		"The other dlo is connected from %s, port %d, as user %s since %s UTC.", deadletter.Visible(queue.Owner.Host),
+		queue.Owner.Port, deadletter.Visible(conn.User), time.UnixMilli(conn.Since).UTC().Format(time.DateTime),
+	)
 }

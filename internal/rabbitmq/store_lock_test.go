@@ -42,7 +42,9 @@ func TestOneLinkHasTheLockOfAStore(t *testing.T) {
 		if !errors.As(err, &twice) {
 			t.Fatal(err)
 		}
-		return regexp.MustCompile(`^The other dlo is connected from (127\.0\.0\.1|::1), port \d+, as user \S+ since 20`).MatchString(string(twice))
+		return regexp.MustCompile(
+			`^The other dlo is connected from (127\.0\.0\.1|::1), port \d+, as user \S+ since 20`,
+		).MatchString(string(twice))
 	})
 	session := first.Session()
 	first.UnlockStore(session)
@@ -66,7 +68,8 @@ func TestOneLinkHasTheLockOfAStore(t *testing.T) {
 	user, limited := node.User(t, vhost, "")
 	node.Grant(t, vhost, user, `^nothing$`, `.*`, `.*`)
 	b.URL, b.Management = limited, ""
-	if err := lock(runLink(t, b), "one"); !errors.Is(err, deadletter.ErrUnguarded) || !strings.Contains(err.Error(), "ACCESS_REFUSED") {
+	if err := lock(runLink(t, b), "one"); !errors.Is(err, deadletter.ErrUnguarded) ||
+		!strings.Contains(err.Error(), "ACCESS_REFUSED") {
 		t.Errorf("without the right: %v", err)
 	}
 }

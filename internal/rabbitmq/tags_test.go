@@ -24,7 +24,9 @@ func TestTheTagsOfEachCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := regexp.MustCompile("(?m)^\\| `(GET|PUT|DELETE) (/api/[^`]+)` \\| ([a-z, ]+) \\|").FindAllStringSubmatch(string(text), -1)
+	documented := regexp.MustCompile(
+		"(?m)^\\| `(GET|PUT|DELETE) (/api/[^`]+)` \\| ([a-z, ]+) \\|",
+	).FindAllStringSubmatch(string(text), -1)
 	if len(documented) < 10 {
 		t.Fatalf("the document lists %d calls", len(documented))
 	}
@@ -38,7 +40,9 @@ func TestTheTagsOfEachCall(t *testing.T) {
 		node.Grant(t, vhost, users[tag], ".*", ".*", ".*")
 	}
 	for _, call := range documented {
-		path := strings.NewReplacer("VHOST", url.PathEscape(vhost), "EXCHANGE", "amq.fanout", "QUEUE", "orders", "USER", "guest", "NAME", "p").Replace(call[2])
+		path := strings.NewReplacer(
+			"VHOST", url.PathEscape(vhost), "EXCHANGE", "amq.fanout", "QUEUE", "orders", "USER", "guest", "NAME", "p",
+		).Replace(call[2])
 		var may []string
 		for _, tag := range slices.Sorted(maps.Keys(users)) {
 			r, err := http.NewRequestWithContext(t.Context(), call[1], node.ManagementURL()+path, nil)

@@ -39,11 +39,21 @@ func TestAnInboxOverTLS(t *testing.T) {
 	cert, certFile, keyFile := certificateOf(t, "broker.test")
 	roots := x509.NewCertPool()
 	roots.AddCert(cert.Leaf)
-	relay := tlsRelay(t, node.AMQPAddr(), &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert})
+	relay := tlsRelay(t, node.AMQPAddr(), &tls.Config{
+		Certificates: []tls.Certificate{cert},
+		ClientCAs:    roots,
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+	})
 	over := func(values url.Values) string {
 		return "amqps" + strings.TrimPrefix(node.AMQPURLVia(relay, vhost), "amqp") + "?" + values.Encode()
 	}
-	ours := url.Values{"cacertfile": {certFile}, "certfile": {certFile}, "keyfile": {keyFile}, "server_name_indication": {"broker.test"}, "heartbeat": {"5"}}
+	ours := url.Values{
+		"cacertfile":             {certFile},
+		"certfile":               {certFile},
+		"keyfile":                {keyFile},
+		"server_name_indication": {"broker.test"},
+		"heartbeat":              {"5"},
+	}
 	inbox := readingInbox(t, over(ours), Limits{Letters: 16, Bytes: 1 << 20, Linger: time.Millisecond})
 	if got := inbox.conn.Config.Heartbeat; got != 5*time.Second {
 		t.Errorf("a heartbeat of %s", got)
@@ -57,7 +67,8 @@ func TestAnInboxOverTLS(t *testing.T) {
 	}{
 		"of an authority that nobody knows": {"cacertfile", "unknown authority"},
 		"of another name":                   {"server_name_indication", "127.0.0.1"},
-		"and none of the client":            {"certfile", ""}, // with TLS 1.3, the client reports this after the handshake, and without an address
+		// with TLS 1.3, the client reports this after the handshake, and without an address
+		"and none of the client": {"certfile", ""},
 	} {
 		values := url.Values{}
 		for k, v := range ours {
@@ -83,8 +94,15 @@ func certificateOf(t *testing.T, host string) (cert tls.Certificate, certFile, k
 		t.Fatal(err)
 	}
 	template := x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: host},
+		DNSNames:              []string{host},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
 	if err != nil {
@@ -149,8 +167,17 @@ func TestTheManagementAPIOverTLS(t *testing.T) {
 	cert, certFile, keyFile := certificateOf(t, "broker.test")
 	roots := x509.NewCertPool()
 	roots.AddCert(cert.Leaf)
-	relay := tlsRelay(t, strings.TrimPrefix(node.ManagementURL(), "http://"), &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert})
-	ours := url.Values{"cacertfile": {certFile}, "certfile": {certFile}, "keyfile": {keyFile}, "server_name_indication": {"broker.test"}}
+	relay := tlsRelay(t, strings.TrimPrefix(node.ManagementURL(), "http://"), &tls.Config{
+		Certificates: []tls.Certificate{cert},
+		ClientCAs:    roots,
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+	})
+	ours := url.Values{
+		"cacertfile":             {certFile},
+		"certfile":               {certFile},
+		"keyfile":                {keyFile},
+		"server_name_indication": {"broker.test"},
+	}
 	m, err := newManagement("https://guest:guest@" + relay + "?" + ours.Encode())
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +203,9 @@ func TestTheManagementAPIOverTLS(t *testing.T) {
 			t.Errorf("without %s, it answers", without)
 		}
 	}
-	if _, err := newManagement("https://guest:guest@" + relay + "?cacertfile=" + keyFile); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
+	if _, err := newManagement(
+		"https://guest:guest@" + relay + "?cacertfile=" + keyFile,
+	); err == nil || !strings.Contains(err.Error(), "holds no certificate in PEM") {
 		t.Error(err)
 	}
 }
@@ -202,7 +231,10 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 		}
 	}
 	write(old)
-	link, err := Connect(Broker{Name: "main", URL: address, PasswordFile: file, Management: node.ManagementURLOf(name + ":" + old), APIPassword: file, InFlight: 1}, slog.New(slog.DiscardHandler))
+	link, err := Connect(Broker{
+		Name: "main", URL: address, PasswordFile: file, Management: node.ManagementURLOf(name + ":" + old),
+		APIPassword: file, InFlight: 1,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +250,9 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 	if err := use(); err != nil {
 		t.Fatal(err)
 	}
-	if err := node.API("PUT", "/api/users/"+url.PathEscape(name), map[string]any{"password": "p/w#?@ new", "tags": "management"}, nil); err != nil {
+	if err := node.API("PUT", "/api/users/"+url.PathEscape(name), map[string]any{
+		"password": "p/w#?@ new", "tags": "management",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := use(); err == nil {
@@ -252,17 +286,33 @@ func TestTheCertificateIsTheUser(t *testing.T) {
 		files[name] = text
 	}
 	port := testenv.FreePort(t)
-	node := testenv.PrivateBrokerWith(t, testenv.Options{Plugins: []string{"rabbitmq_auth_mechanism_ssl"}, Files: files, Conf: []string{
-		fmt.Sprintf("listeners.ssl.default = 127.0.0.1:%d", port), "ssl_options.cacertfile = %DIR%/ca.pem", "ssl_options.certfile = %DIR%/cert.pem", "ssl_options.keyfile = %DIR%/key.pem",
-		"ssl_options.verify = verify_peer", "ssl_options.fail_if_no_peer_cert = true", "auth_mechanisms.1 = EXTERNAL", "auth_mechanisms.2 = PLAIN", "ssl_cert_login_from = common_name",
-	}})
-	values := url.Values{"cacertfile": {caFile}, "certfile": {certFile}, "keyfile": {keyFile}, "server_name_indication": {"guest"}, "auth_mechanism": {"EXTERNAL"}}
-	link, err := Connect(Broker{Name: "main", URL: fmt.Sprintf("amqps://nobody:@127.0.0.1:%d/?%s", port, values.Encode()), InFlight: 1}, slog.New(slog.DiscardHandler))
+	node := testenv.PrivateBrokerWith(t, testenv.Options{
+		Plugins: []string{"rabbitmq_auth_mechanism_ssl"},
+		Files:   files,
+		Conf: []string{
+			fmt.Sprintf("listeners.ssl.default = 127.0.0.1:%d", port), "ssl_options.cacertfile = %DIR%/ca.pem",
+			"ssl_options.certfile = %DIR%/cert.pem", "ssl_options.keyfile = %DIR%/key.pem",
+			"ssl_options.verify = verify_peer", "ssl_options.fail_if_no_peer_cert = true",
+			"auth_mechanisms.1 = EXTERNAL",
+			"auth_mechanisms.2 = PLAIN", "ssl_cert_login_from = common_name",
+		},
+	})
+	values := url.Values{
+		"cacertfile":             {caFile},
+		"certfile":               {certFile},
+		"keyfile":                {keyFile},
+		"server_name_indication": {"guest"},
+		"auth_mechanism":         {"EXTERNAL"},
+	}
+	link, err := Connect(Broker{
+		Name: "main", URL: fmt.Sprintf("amqps://nobody:@127.0.0.1:%d/?%s", port, values.Encode()), InFlight: 1,
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn, err := link.dial(t.Context(), "test")
-	for until := time.Now().Add(time.Minute); err != nil && strings.Contains(err.Error(), "connection refused") && time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); err != nil && strings.Contains(err.Error(), "connection refused") &&
+		time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 		conn, err = link.dial(t.Context(), "test") // the node opens this listener last
 	}
 	if err != nil {
@@ -287,8 +337,13 @@ func issuedBy(t *testing.T, authority tls.Certificate, host string) (certFile, k
 		t.Fatal(err)
 	}
 	template := x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: host},
+		DNSNames:     []string{host},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, authority.Leaf, &key.PublicKey, authority.PrivateKey)
 	if err != nil {
@@ -300,7 +355,10 @@ func issuedBy(t *testing.T, authority tls.Certificate, host string) (certFile, k
 	}
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+	for path, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile:  {Type: "PRIVATE KEY", Bytes: private},
+	} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

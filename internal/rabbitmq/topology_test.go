@@ -65,7 +65,8 @@ var faults = map[string]fault{
 	"nothing":     {policy: toDLO()},
 	"no exchange": {want: "no_exchange", planned: true},
 	"missing exchange, declared": {
-		policy: toDLO("dead-letter-exchange", "gone"), want: "exchange_missing", says: "Declare the exchange gone and bind a queue to it",
+		policy: toDLO("dead-letter-exchange", "gone"), want: "exchange_missing",
+		says: "Declare the exchange gone and bind a queue to it",
 		cure: func(t *testing.T, b *faulty) {
 			if err := b.ch.ExchangeDeclare("gone", "fanout", true, false, false, false, nil); err != nil {
 				t.Fatal(err)
@@ -74,25 +75,40 @@ var faults = map[string]fault{
 		},
 	},
 	"no binding, bound": {
-		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "no_binding", says: "Bind a dead-letter queue to the exchange dlx",
-		cure: func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "", "dlx") },
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": ""},
+		want:    "no_binding",
+		says:    "Bind a dead-letter queue to the exchange dlx",
+		cure:    func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "", "dlx") },
 	},
 	"no binding for a key, set": {
-		policy: toDLO("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead"), binds: [][3]string{{"dlx", "dlo.letters", "other"}}, want: "no_binding", says: "set a dead-letter routing key that is bound",
+		policy: toDLO("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead"),
+		binds:  [][3]string{{"dlx", "dlo.letters", "other"}},
+		want:   "no_binding",
+		says:   "set a dead-letter routing key that is bound",
 		cure: func(t *testing.T, b *faulty) {
 			b.setPolicy(t, "dead-letter-exchange", "dlx", "dead-letter-routing-key", "other")
 		},
 	},
 	"missing queue, declared": {
-		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "gone"), want: "queue_missing", says: "Declare the queue gone", arrives: "gone",
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "gone"), want: "queue_missing",
+		says: "Declare the queue gone", arrives: "gone",
 		cure: func(t *testing.T, b *faulty) { b.declare(t, "gone", nil) },
 	},
 	"second death, bound": {
-		policy: toDLO("dead-letter-exchange", "dlx"), binds: [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}}, want: "second_death_lost", says: "Bind the dead-letter queue with the key orders as well",
-		cure: func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "orders", "dlx") },
+		policy: toDLO("dead-letter-exchange", "dlx"),
+		binds:  [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}},
+		want:   "second_death_lost",
+		says:   "Bind the dead-letter queue with the key orders as well",
+		cure:   func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "orders", "dlx") },
 	},
 	"argument, declared again": {
-		orders: amqp.Table{"x-dead-letter-exchange": "dlx"}, policy: toDLO(), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil}, want: "argument_wins", says: "Empty and delete the queue, and declare it again without the argument",
+		orders:  amqp.Table{"x-dead-letter-exchange": "dlx"},
+		policy:  toDLO(),
+		fanouts: map[string]string{"dlx": "parked"},
+		queues:  map[string]amqp.Table{"parked": nil},
+		want:    "argument_wins",
+		says:    "Empty and delete the queue, and declare it again without the argument",
 		cure: func(t *testing.T, b *faulty) {
 			b.delete(t, "orders")
 			b.declare(t, "orders", nil)
@@ -100,32 +116,66 @@ var faults = map[string]fault{
 		},
 	},
 	"operator, who removes the limit": {
-		policy: toDLO("max-length", 1000), limits: map[string]any{"max-length": 10}, want: "operator_caps", says: "Ask the operators of the broker",
-		cure: func(t *testing.T, b *faulty) { b.deletePolicy(t, "operator-policies", "caps") },
+		policy: toDLO("max-length", 1000),
+		limits: map[string]any{"max-length": 10},
+		want:   "operator_caps",
+		says:   "Ask the operators of the broker",
+		cure:   func(t *testing.T, b *faulty) { b.deletePolicy(t, "operator-policies", "caps") },
 	},
 	"cycle, broken": {
-		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 5000), queues: map[string]amqp.Table{"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"}}, want: "cycle", says: "Let the expired messages of one of these queues go to a queue outside the circle",
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 5000),
+		queues: map[string]amqp.Table{
+			"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"},
+		},
+		want: "cycle",
+		says: "Let the expired messages of one of these queues go to a queue outside the circle",
 		cure: func(t *testing.T, b *faulty) { b.setPolicy(t, "message-ttl", 5000) },
 	},
 	"time-to-live of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"message-ttl": 60000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
+		policy: toDLO(),
+		more:   map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"message-ttl": 60000}}},
+		want:   "letters_deleted dlo.letters",
+		says:   "Remove these settings",
+		cure:   deleteLimits,
 	},
 	"length of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length": 1000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
+		policy: toDLO(),
+		more:   map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length": 1000}}},
+		want:   "letters_deleted dlo.letters",
+		says:   "Remove these settings",
+		cure:   deleteLimits,
 	},
 	"bytes of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length-bytes": 100000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
+		policy: toDLO(),
+		more:   map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"max-length-bytes": 100000}}},
+		want:   "letters_deleted dlo.letters",
+		says:   "Remove these settings",
+		cure:   deleteLimits,
 	},
 	"expiry of letters": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"expires": 3600000}}}, want: "letters_deleted dlo.letters", says: "Remove these settings", cure: deleteLimits,
+		policy: toDLO(),
+		more:   map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"expires": 3600000}}},
+		want:   "letters_deleted dlo.letters",
+		says:   "Remove these settings",
+		cure:   deleteLimits,
 	},
 	"letters refused": {
-		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
-		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1000, "overflow": "reject-publish"}}},
-		want: "letters_deleted parked", says: "Remove the limit", cure: deleteLimits, arrives: "parked",
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": "parked"},
+		queues:  map[string]amqp.Table{"parked": nil},
+		more: map[string]policyOf{
+			"limits": {"^parked$", 9, map[string]any{"max-length": 1000, "overflow": "reject-publish"}},
+		},
+		want:    "letters_deleted parked",
+		says:    "Remove the limit",
+		cure:    deleteLimits,
+		arrives: "parked",
 	},
 	"argument of letters": {
-		policy: toDLO(), letters: amqp.Table{"x-message-ttl": int32(60000)}, want: "letters_deleted dlo.letters", says: "replace it by a queue without the argument",
+		policy:  toDLO(),
+		letters: amqp.Table{"x-message-ttl": int32(60000)},
+		want:    "letters_deleted dlo.letters",
+		says:    "replace it by a queue without the argument",
 		cure: func(t *testing.T, b *faulty) {
 			b.delete(t, "dlo.letters")
 			b.declare(t, "dlo.letters", nil)
@@ -133,7 +183,11 @@ var faults = map[string]fault{
 		},
 	},
 	"letters deleted with their last consumer": {
-		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "letters_deleted parked", says: "replace it by a queue without the argument", arrives: "parked",
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": ""},
+		want:    "letters_deleted parked",
+		says:    "replace it by a queue without the argument",
+		arrives: "parked",
 		use: func(t *testing.T, b *faulty) {
 			if _, err := b.ch.QueueDeclare("parked", true, true, false, false, nil); err != nil {
 				t.Fatal(err)
@@ -149,16 +203,32 @@ var faults = map[string]fault{
 		},
 	},
 	"delivery limit of a policy": {
-		policy: toDLO(), more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}}, want: "delivery_limit dlo.letters", says: "Remove the limit", cure: deleteLimits,
+		policy: toDLO(),
+		more:   map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}},
+		want:   "delivery_limit dlo.letters",
+		says:   "Remove the limit",
+		cure:   deleteLimits,
 	},
 	"default delivery limit": {
-		policy: toDLO(), letters: amqp.Table{"x-delivery-limit": nil}, want: "delivery_limit dlo.letters", from: "4.0", says: "Set a policy with delivery-limit -1 for the queue",
+		policy:  toDLO(),
+		letters: amqp.Table{"x-delivery-limit": nil},
+		want:    "delivery_limit dlo.letters",
+		from:    "4.0",
+		says:    "Set a policy with delivery-limit -1 for the queue",
 		cure: func(t *testing.T, b *faulty) {
-			setPolicy(t, b.node, b.vhost, "policies", "limits", map[string]any{"pattern": "^dlo", "apply-to": "queues", "definition": map[string]any{"delivery-limit": -1}})
+			setPolicy(t, b.node, b.vhost, "policies", "limits", map[string]any{
+				"pattern":    "^dlo",
+				"apply-to":   "queues",
+				"definition": map[string]any{"delivery-limit": -1},
+			})
 		},
 	},
 	"delivery limit -1 on 3.x": {
-		policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(-1)}, want: "delivery_limit dlo.letters", before: "4.0", says: "Remove the limit: on 3.x, a quorum queue has none by default",
+		policy:  toDLO(),
+		letters: amqp.Table{"x-delivery-limit": int32(-1)},
+		want:    "delivery_limit dlo.letters",
+		before:  "4.0",
+		says:    "Remove the limit: on 3.x, a quorum queue has none by default",
 		cure: func(t *testing.T, b *faulty) {
 			b.delete(t, "dlo.letters")
 			b.declare(t, "dlo.letters", amqp.Table{"x-queue-type": "quorum"})
@@ -166,21 +236,38 @@ var faults = map[string]fault{
 		},
 	},
 	"missing exchange": {policy: toDLO("dead-letter-exchange", "gone"), want: "exchange_missing", planned: true},
-	"no binding":       {policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": ""}, want: "no_binding", planned: true},
-	"no binding for a key": {
-		policy: toDLO("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead"), binds: [][3]string{{"dlx", "dlo.letters", "other"}}, want: "no_binding", planned: true,
+	"no binding": {
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": ""},
+		want:    "no_binding",
+		planned: true,
 	},
-	"missing queue": {policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "gone"), want: "queue_missing", planned: true},
+	"no binding for a key": {
+		policy:  toDLO("dead-letter-exchange", "dlx", "dead-letter-routing-key", "dead"),
+		binds:   [][3]string{{"dlx", "dlo.letters", "other"}},
+		want:    "no_binding",
+		planned: true,
+	},
+	"missing queue": {
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "gone"), want: "queue_missing",
+		planned: true,
+	},
 	"full queue": {
-		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": {"x-max-length": int32(1)}},
-		use:  func(t *testing.T, b *faulty) { publishTo(t, b.ch, "parked") },
-		want: "queue_full orders, letters_deleted parked",
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": "parked"},
+		queues:  map[string]amqp.Table{"parked": {"x-max-length": int32(1)}},
+		use:     func(t *testing.T, b *faulty) { publishTo(t, b.ch, "parked") },
+		want:    "queue_full orders, letters_deleted parked",
 	},
 	"full queue, emptied": {
-		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
-		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1}}},
-		use:  func(t *testing.T, b *faulty) { publishTo(t, b.ch, "parked") },
-		want: "queue_full orders, letters_deleted parked", says: "Empty parked, and remove its length limit", arrives: "parked",
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"dlx": "parked"},
+		queues:  map[string]amqp.Table{"parked": nil},
+		more:    map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1}}},
+		use:     func(t *testing.T, b *faulty) { publishTo(t, b.ch, "parked") },
+		want:    "queue_full orders, letters_deleted parked",
+		says:    "Empty parked, and remove its length limit",
+		arrives: "parked",
 		cure: func(t *testing.T, b *faulty) {
 			if _, err := b.ch.QueuePurge("parked", false); err != nil {
 				t.Fatal(err)
@@ -189,28 +276,97 @@ var faults = map[string]fault{
 		},
 	},
 	"second death": {
-		policy: toDLO("dead-letter-exchange", "dlx"), binds: [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}}, want: "second_death_lost", planned: true,
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		binds:   [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}},
+		want:    "second_death_lost",
+		planned: true,
 	},
 	"fanout source": {
-		policy: toDLO("dead-letter-exchange", "dlx"), fanouts: map[string]string{"events": "orders"}, binds: [][3]string{{"dlx", "dlo.letters", "orders"}}, want: "no_binding", planned: true,
+		policy:  toDLO("dead-letter-exchange", "dlx"),
+		fanouts: map[string]string{"events": "orders"},
+		binds:   [][3]string{{"dlx", "dlo.letters", "orders"}},
+		want:    "no_binding",
+		planned: true,
 	},
-	"limit of the policy": {policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(9)}, more: map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}}, want: "delivery_limit dlo.letters"},
+	"limit of the policy": {
+		policy:  toDLO(),
+		letters: amqp.Table{"x-delivery-limit": int32(9)},
+		more:    map[string]policyOf{"limits": {"^dlo", 9, map[string]any{"delivery-limit": 5}}},
+		want:    "delivery_limit dlo.letters",
+	},
 	"argument": {
-		orders: amqp.Table{"x-dead-letter-exchange": "dlx"}, policy: toDLO(), fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil}, want: "argument_wins",
+		orders:  amqp.Table{"x-dead-letter-exchange": "dlx"},
+		policy:  toDLO(),
+		fanouts: map[string]string{"dlx": "parked"},
+		queues:  map[string]amqp.Table{"parked": nil},
+		want:    "argument_wins",
 	},
-	"shadowed":       {policy: toDLO(), more: map[string]policyOf{"limits": {"^ord", 99, map[string]any{"max-length": 1000}}}, want: "policy_shadowed", planned: true},
-	"tied":           {policy: toDLO(), more: map[string]policyOf{"limits": {"^ord", 10, map[string]any{"max-length": 1000}}}, want: "policy_tied", planned: true},
-	"operator":       {policy: toDLO("max-length", 1000), limits: map[string]any{"max-length": 10}, want: "operator_caps"},
-	"cycle":          {policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 5000), queues: map[string]amqp.Table{"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"}}, want: "cycle"},
-	"retry recipe":   {policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait"), queues: map[string]amqp.Table{"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"}}, want: "retry_recipe"},
-	"at most once":   {orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO(), want: "at_most_once", safe: true, planned: true},
-	"overflow":       {orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once"), want: "overflow_drops", safe: true, planned: true},
-	"at least once":  {orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish")},
-	"deletes":        {policy: toDLO(), letters: amqp.Table{"x-message-ttl": int32(60000)}, want: "letters_deleted dlo.letters"},
-	"delivery limit": {policy: toDLO(), letters: amqp.Table{"x-delivery-limit": int32(7)}, want: "delivery_limit dlo.letters"},
+	"shadowed": {
+		policy:  toDLO(),
+		more:    map[string]policyOf{"limits": {"^ord", 99, map[string]any{"max-length": 1000}}},
+		want:    "policy_shadowed",
+		planned: true,
+	},
+	"tied": {
+		policy:  toDLO(),
+		more:    map[string]policyOf{"limits": {"^ord", 10, map[string]any{"max-length": 1000}}},
+		want:    "policy_tied",
+		planned: true,
+	},
+	"operator": {
+		policy: toDLO("max-length", 1000),
+		limits: map[string]any{"max-length": 10},
+		want:   "operator_caps",
+	},
+	"cycle": {
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 5000),
+		queues: map[string]amqp.Table{
+			"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"},
+		},
+		want: "cycle",
+	},
+	"retry recipe": {
+		policy: toDLO("dead-letter-exchange", "", "dead-letter-routing-key", "wait"),
+		queues: map[string]amqp.Table{
+			"wait": {"x-message-ttl": int32(5000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders"},
+		},
+		want: "retry_recipe",
+	},
+	"at most once": {
+		orders:  amqp.Table{"x-queue-type": "quorum"},
+		policy:  toDLO(),
+		want:    "at_most_once",
+		safe:    true,
+		planned: true,
+	},
+	"overflow": {
+		orders:  amqp.Table{"x-queue-type": "quorum"},
+		policy:  toDLO("dead-letter-strategy", "at-least-once"),
+		want:    "overflow_drops",
+		safe:    true,
+		planned: true,
+	},
+	"at least once": {
+		orders: amqp.Table{"x-queue-type": "quorum"},
+		policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish"),
+	},
+	"deletes": {
+		policy:  toDLO(),
+		letters: amqp.Table{"x-message-ttl": int32(60000)},
+		want:    "letters_deleted dlo.letters",
+	},
+	"delivery limit": {
+		policy:  toDLO(),
+		letters: amqp.Table{"x-delivery-limit": int32(7)},
+		want:    "delivery_limit dlo.letters",
+	},
 	"taken twice": {
-		policy: toDLO(), queues: map[string]amqp.Table{"orders.dlq": nil}, binds: [][3]string{{"dlo.dlx", "orders.dlq", ""}}, inboxes: []string{"orders.dlq"},
-		want: "taken_twice ", says: "Remove the bindings of all but one of these queues from exchange dlo.dlx",
+		policy:  toDLO(),
+		queues:  map[string]amqp.Table{"orders.dlq": nil},
+		binds:   [][3]string{{"dlo.dlx", "orders.dlq", ""}},
+		inboxes: []string{"orders.dlq"},
+		want:    "taken_twice ",
+		says:    "Remove the bindings of all but one of these queues from exchange dlo.dlx",
 		cure: func(t *testing.T, b *faulty) {
 			if err := b.ch.QueueUnbind("orders.dlq", "", "dlo.dlx", nil); err != nil {
 				t.Fatal(err)
@@ -218,29 +374,45 @@ var faults = map[string]fault{
 		},
 	},
 	"stuck": {
-		orders: amqp.Table{"x-queue-type": "quorum"}, policy: toDLO("dead-letter-strategy", "at-least-once", "overflow", "reject-publish", "dead-letter-exchange", "dlx"),
-		fanouts: map[string]string{"dlx": "parked"}, queues: map[string]amqp.Table{"parked": nil},
-		more: map[string]policyOf{"limits": {"^parked$", 9, map[string]any{"max-length": 1, "overflow": "reject-publish"}}},
+		orders: amqp.Table{"x-queue-type": "quorum"},
+		policy: toDLO(
+			"dead-letter-strategy", "at-least-once", "overflow", "reject-publish", "dead-letter-exchange", "dlx",
+		),
+		fanouts: map[string]string{"dlx": "parked"},
+		queues:  map[string]amqp.Table{"parked": nil},
+		more: map[string]policyOf{
+			"limits": {"^parked$", 9, map[string]any{"max-length": 1, "overflow": "reject-publish"}},
+		},
 		use: func(t *testing.T, b *faulty) {
 			publishTo(t, b.ch, "parked")
 			for range 3 {
 				reject(t, b.ch)
 			}
 		},
-		want: "stuck orders", says: "its queue accepts messages. The broker then tries again within three minutes", arrives: "parked",
-		cure: deleteLimits,
+		want:    "stuck orders",
+		says:    "its queue accepts messages. The broker then tries again within three minutes",
+		arrives: "parked",
+		cure:    deleteLimits,
 	},
 	"wait queue of dlo": {
 		policy: toDLO(), fanouts: map[string]string{"dlo.wait.5000": "dlo.wait.5000"},
-		queues: map[string]amqp.Table{"dlo.wait.5000": {"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish", "x-message-ttl": int32(5000)}},
+		queues: map[string]amqp.Table{
+			"dlo.wait.5000": {
+				"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-overflow": "reject-publish",
+				"x-message-ttl": int32(5000),
+			},
+		},
 	},
 	"no consumers": {
 		policy: toDLO(), idle: true, want: "no_consumers orders", says: "Start a consumer", cure: startRejecting,
 		use: func(t *testing.T, b *faulty) {
-			own := openChannel(t, b.node.AMQPURL(b.vhost), nil) // the client library allows no other call on a channel while it publishes
+			// the client library allows no other call on a channel while it publishes
+			own := openChannel(t, b.node.AMQPURL(b.vhost), nil)
 			go func() {
 				for every := time.NewTicker(50 * time.Millisecond); t.Context().Err() == nil; <-every.C {
-					_ = own.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")})
+					_ = own.PublishWithContext(
+						t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")},
+					)
 				}
 			}()
 		},
@@ -287,7 +459,9 @@ func TestEachFaultOnABroker(t *testing.T) {
 	node := testenv.Broker(t)
 	// A queue with the strategy at-least-once sends a dead letter again if it was not confirmed
 	// within three minutes. The test shortens this time for the case "stuck".
-	if _, err := node.Ctl("eval", "application:set_env(rabbit, dead_letter_worker_publisher_confirm_timeout, 15000)."); err != nil {
+	if _, err := node.Ctl(
+		"eval", "application:set_env(rabbit, dead_letter_worker_publisher_confirm_timeout, 15000).",
+	); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range faults {
@@ -309,7 +483,9 @@ func TestEachFaultOnABroker(t *testing.T) {
 			}
 			s := f.awaitFindings(t, node, vhost, want)
 			if f.cure != nil {
-				if !slices.ContainsFunc(f.findings(s), func(found topology.Finding) bool { return strings.Contains(found.Cure, f.says) }) {
+				if !slices.ContainsFunc(
+					f.findings(s), func(found topology.Finding) bool { return strings.Contains(found.Cure, f.says) },
+				) {
 					t.Errorf("no finding says %q", f.says)
 				}
 				f.cure(t, b)
@@ -319,12 +495,18 @@ func TestEachFaultOnABroker(t *testing.T) {
 			if !f.planned {
 				return
 			}
-			plan := topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx", AtLeastOnce: f.safe})
+			plan := topology.MakePlan(s, topology.Want{
+				Queues:      []string{"orders"},
+				Exchange:    "dlo.dlx",
+				AtLeastOnce: f.safe,
+			})
 			if len(plan.Policies) != 1 {
 				t.Fatalf("%+v", plan)
 			}
 			p := plan.Policies[0]
-			setPolicy(t, node, vhost, "policies", p.Name, map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
+			setPolicy(t, node, vhost, "policies", p.Name, map[string]any{
+				"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition,
+			})
 			after := f.awaitFindings(t, node, vhost, map[bool]string{true: "", false: atMostOnce(f)}[f.safe])
 			if wrong := plan.Verify(after); len(wrong) > 0 {
 				t.Error(wrong)
@@ -393,11 +575,15 @@ func (f *fault) make(t *testing.T, node *testenv.Node, vhost string, ch *amqp.Ch
 	}
 	for name, p := range f.more {
 		if p.keys != nil {
-			setPolicy(t, node, vhost, "policies", name, map[string]any{"pattern": p.pattern, "apply-to": "queues", "priority": p.priority, "definition": p.keys})
+			setPolicy(t, node, vhost, "policies", name, map[string]any{
+				"pattern": p.pattern, "apply-to": "queues", "priority": p.priority, "definition": p.keys,
+			})
 		}
 	}
 	if f.limits != nil {
-		setPolicy(t, node, vhost, "operator-policies", "caps", map[string]any{"pattern": "^orders$", "apply-to": "queues", "definition": f.limits})
+		setPolicy(t, node, vhost, "operator-policies", "caps", map[string]any{
+			"pattern": "^orders$", "apply-to": "queues", "definition": f.limits,
+		})
 	}
 }
 
@@ -442,7 +628,9 @@ func (f *fault) findings(s *topology.Snapshot) []topology.Finding {
 
 func publishTo(t *testing.T, ch *amqp.Channel, queue string) {
 	t.Helper()
-	if err := ch.PublishWithContext(t.Context(), "", queue, false, false, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("x")}); err != nil {
+	if err := ch.PublishWithContext(t.Context(), "", queue, false, false, amqp.Publishing{
+		DeliveryMode: amqp.Persistent, Body: []byte("x"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

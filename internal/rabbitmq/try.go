@@ -92,14 +92,20 @@ func answerTrial(d *amqp.Delivery, m deadletter.TrialMessage, rejected *bool, he
 func (l *Link) declareTrial(conn *amqp.Connection) error {
 	err := onChannel(conn, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDeclare(deadletter.TrialQueue, true, false, false, false, amqp.Table{
-			"x-queue-type": "classic", "x-dead-letter-exchange": l.broker.Exchange, "x-expires": deadletter.TrialKept.Milliseconds(),
+			"x-queue-type": "classic", "x-dead-letter-exchange": l.broker.Exchange,
+			"x-expires": deadletter.TrialKept.Milliseconds(),
 		})
 		return err
 	})
 	if isCode(err, amqp.PreconditionFailed) {
 		return &deadletter.TrialRefused{
-			Why:  fmt.Sprintf("queue %s exists already, with other arguments than a trial uses (%s); it is left alone, and can be deleted if nobody needs it", deadletter.TrialQueue, brokerReason(err)),
-			Cure: fmt.Sprintf("rabbitmqctl delete_queue -p %s --if-empty --if-unused %s", quoted(l.vhost), deadletter.TrialQueue),
+			Why: fmt.Sprintf(
+				"queue %s exists already, with other arguments than a trial uses (%s); it is left alone, and can be deleted if nobody needs it",
+				deadletter.TrialQueue, brokerReason(err),
+			),
+			Cure: fmt.Sprintf(
+				"rabbitmqctl delete_queue -p %s --if-empty --if-unused %s", quoted(l.vhost), deadletter.TrialQueue,
+			),
 		}
 	}
 	return l.trialRefused(err)
@@ -109,9 +115,19 @@ func (l *Link) declareTrial(conn *amqp.Connection) error {
 func (l *Link) trialRefused(err error) error {
 	switch {
 	case isCode(err, amqp.AccessRefused) && strings.Contains(err.Error(), "exclusive"):
-		return &deadletter.TrialRefused{Why: fmt.Sprintf("something else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue, brokerReason(err))}
+		return &deadletter.TrialRefused{
+			Why: fmt.Sprintf(
+				"something else consumes queue %s: another trial may be under way (%s)", deadletter.TrialQueue,
+				brokerReason(err),
+			),
+		}
 	case isCode(err, amqp.AccessRefused):
-		return &deadletter.TrialRefused{Why: fmt.Sprintf("user %s lacks a permission that a trial needs (%s)", deadletter.Visible(l.user), brokerReason(err)), Cure: l.Status().Grant}
+		return &deadletter.TrialRefused{
+			Why: fmt.Sprintf(
+				"user %s lacks a permission that a trial needs (%s)", deadletter.Visible(l.user), brokerReason(err),
+			),
+			Cure: l.Status().Grant,
+		}
 	}
 	return err
 }
@@ -123,7 +139,9 @@ func (l *Link) sendTrial(ctx context.Context, conn *amqp.Connection, m deadlette
 		return err
 	}
 	defer c.ch.Close()
-	confirm, err := c.ch.PublishWithDeferredConfirm("", deadletter.TrialQueue, true, false, publishing(m.Properties, m.Body))
+	confirm, err := c.ch.PublishWithDeferredConfirm(
+		"", deadletter.TrialQueue, true, false, publishing(m.Properties, m.Body),
+	)
 	if err != nil {
 		return err
 	}

@@ -71,12 +71,16 @@ func TestAskingEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, began := backoff{failures: 7}, time.Now()
 		asked := make(chan struct{})
-		if err := b.waitOrAsked(t.Context(), time.Minute, asked); err != nil || time.Since(began) != time.Minute || b.failures != 7 {
+		if err := b.waitOrAsked(
+			t.Context(), time.Minute, asked,
+		); err != nil || time.Since(began) != time.Minute || b.failures != 7 {
 			t.Errorf("nobody asked: %v after %s, %d failures", err, time.Since(began), b.failures)
 		}
 		close(asked)
 		began = time.Now()
-		if err := b.waitOrAsked(t.Context(), time.Minute, asked); err != nil || time.Since(began) != tryAgain || b.failures != 0 {
+		if err := b.waitOrAsked(
+			t.Context(), time.Minute, asked,
+		); err != nil || time.Since(began) != tryAgain || b.failures != 0 {
 			t.Errorf("asked: %v after %s, %d failures", err, time.Since(began), b.failures)
 		}
 		began = time.Now()

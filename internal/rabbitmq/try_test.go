@@ -17,7 +17,14 @@ import (
 
 // trialOf returns the message of a trial.
 func trialOf(id string) deadletter.TrialMessage {
-	return deadletter.TrialMessage{Properties: deadletter.Properties{MessageID: id, DeliveryMode: 2, Headers: deadletter.Table{deadletter.HeaderTrial: "mark"}}, Body: []byte("hello")}
+	return deadletter.TrialMessage{
+		Properties: deadletter.Properties{
+			MessageID:    id,
+			DeliveryMode: 2,
+			Headers:      deadletter.Table{deadletter.HeaderTrial: "mark"},
+		},
+		Body: []byte("hello"),
+	}
 }
 
 // TestATrialGoesThroughItsQueue checks the method Try, which sends a message to a queue for trials.
@@ -48,26 +55,38 @@ func TestATrialGoesThroughItsQueue(t *testing.T) {
 		t.Errorf("%+v", died)
 	}
 	deaths, _ := died.Headers["x-death"].([]any)
-	if len(deaths) != 1 || deaths[0].(amqp.Table)["queue"] != "dlo.try" || deaths[0].(amqp.Table)["reason"] != "rejected" {
+	if len(deaths) != 1 || deaths[0].(amqp.Table)["queue"] != "dlo.try" ||
+		deaths[0].(amqp.Table)["reason"] != "rejected" {
 		t.Errorf("%v", died.Headers)
 	}
 	var queue struct {
 		Arguments map[string]any
 		Durable   bool
 	}
-	eventually(t, "the API shows the queue", func() bool { return node.API("GET", "/api/queues/"+vhost+"/dlo.try", nil, &queue) == nil })
-	if queue.Arguments["x-expires"] != 3.6e6 || queue.Arguments["x-dead-letter-exchange"] != "dlo.dlx" || !queue.Durable {
+	eventually(
+		t, "the API shows the queue",
+		func() bool { return node.API("GET", "/api/queues/"+vhost+"/dlo.try", nil, &queue) == nil },
+	)
+	if queue.Arguments["x-expires"] != 3.6e6 || queue.Arguments["x-dead-letter-exchange"] != "dlo.dlx" ||
+		!queue.Durable {
 		t.Errorf("%+v", queue)
 	}
-	left := amqp.Publishing{MessageId: "earlier", Headers: amqp.Table{deadletter.HeaderTrial: "mark"}, Body: []byte("left")}
-	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil { // a message that an earlier trial left behind, and that this trial must remove
+	left := amqp.Publishing{
+		MessageId: "earlier",
+		Headers:   amqp.Table{deadletter.HeaderTrial: "mark"},
+		Body:      []byte("left"),
+	}
+	// a message that an earlier trial left behind, and that this trial must remove
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, left); err != nil {
 		t.Fatal(err)
 	}
 	publishLetters(t, openChannel(t, url, nil), "dlo.try", "a stranger")
 	if died := take(t, ch, "letters"); string(died.Body) != "a stranger" {
 		t.Errorf("what somebody else sent there is not a letter: %s", died.Body)
 	}
-	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, amqp.Publishing{MessageId: "one", Headers: died.Headers, Body: []byte("hello")}); err != nil {
+	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, amqp.Publishing{
+		MessageId: "one", Headers: died.Headers, Body: []byte("hello"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if accepted := <-heard; !accepted {
@@ -129,7 +148,8 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	} {
 		node.Grant(t, vhost, user, rights[0], rights[1], rights[2])
 		e := refused(what)
-		if !strings.Contains(e.Why, "user "+user+" lacks a permission that a trial needs (ACCESS_REFUSED") || !strings.HasPrefix(e.Cure, "rabbitmqctl set_permissions") {
+		if !strings.Contains(e.Why, "user "+user+" lacks a permission that a trial needs (ACCESS_REFUSED") ||
+			!strings.HasPrefix(e.Cure, "rabbitmqctl set_permissions") {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}
@@ -166,7 +186,8 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	}
 	publishLetters(t, ch, "dlo.try", "of somebody")
 	e := refused("another queue")
-	if !strings.Contains(e.Why, "with other arguments") || !strings.Contains(e.Cure, "delete_queue -p '"+vhost+"' --if-empty --if-unused dlo.try") {
+	if !strings.Contains(e.Why, "with other arguments") ||
+		!strings.Contains(e.Cure, "delete_queue -p '"+vhost+"' --if-empty --if-unused dlo.try") {
 		t.Errorf("%+v", e)
 	}
 	if died := take(t, ch, "dlo.try"); string(died.Body) != "of somebody" {
@@ -194,10 +215,15 @@ func TestATrialLeavesThatOfAnotherAlone(t *testing.T) {
 	go func() { over <- first.Try(ctx, trialOf("one"), func(accepted bool) { heard <- accepted }) }()
 	<-heard
 	var refused *deadletter.TrialRefused
-	if err := second.Try(t.Context(), trialOf("two"), func(bool) {}); !errors.As(err, &refused) || !strings.Contains(refused.Why, "another trial may be under way") || refused.Cure != "" {
+	if err := second.Try(t.Context(), trialOf("two"), func(bool) {}); !errors.As(err, &refused) ||
+		!strings.Contains(refused.Why, "another trial may be under way") || refused.Cure != "" {
 		t.Errorf("%v", err)
 	}
-	again := amqp.Publishing{MessageId: "one", Headers: amqp.Table{deadletter.HeaderTrial: "mark"}, Body: []byte("hello")}
+	again := amqp.Publishing{
+		MessageId: "one",
+		Headers:   amqp.Table{deadletter.HeaderTrial: "mark"},
+		Body:      []byte("hello"),
+	}
 	if err := ch.PublishWithContext(ctx, "", "dlo.try", true, false, again); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +251,11 @@ func TestATrialEndsWithItsConnection(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, _ := node.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
-	link := connect(t, rabbitmq.Broker{URL: node.AMQPURLVia(relay.Addr(), vhost), Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}})
+	link := connect(t, rabbitmq.Broker{
+		URL:      node.AMQPURLVia(relay.Addr(), vhost),
+		Exchange: "dlo.dlx",
+		Inboxes:  []string{"dlo.letters"},
+	})
 	over := make(chan error, 1)
 	go func() { over <- link.Try(t.Context(), trialOf("one"), func(bool) { relay.Cut() }) }()
 	select {

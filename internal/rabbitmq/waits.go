@@ -83,7 +83,10 @@ func (l *Link) declare(publishing *amqp.Connection, places []deadletter.Wait) {
 func (l *Link) noteWaiters() {
 	l.status.Note = ""
 	for _, waiter := range slices.Sorted(maps.Keys(l.refused)) {
-		l.status.Note = joinReasons(l.status.Note, fmt.Sprintf("letters of the waiter %s wait in the store instead: %s", waiter, l.refused[waiter].why))
+		l.status.Note = joinReasons(
+			l.status.Note,
+			fmt.Sprintf("letters of the waiter %s wait in the store instead: %s", waiter, l.refused[waiter].why),
+		)
 	}
 }
 
@@ -133,11 +136,20 @@ func declareWait(conn *amqp.Connection, w deadletter.Wait) error {
 func explainWait(w deadletter.Wait, err error) error {
 	switch {
 	case w.Delayed && strings.Contains(err.Error(), "unknown exchange type"): // 503 on 3.10.8, 406 on 4.0.5 and 4.3.6
-		return fmt.Errorf("the broker has no exchange of type %s; enable its plugin rabbitmq_delayed_message_exchange, or choose the waiter message-ttl", delayedType)
+		return fmt.Errorf(
+			"the broker has no exchange of type %s; enable its plugin rabbitmq_delayed_message_exchange, or choose the waiter message-ttl",
+			delayedType,
+		)
 	case isCode(err, amqp.AccessRefused):
-		return fmt.Errorf("the user may not declare %s: it needs the right to configure, write and read ^dlo\\.wait\\. (%s)", w.Queue, brokerReason(err))
+		return fmt.Errorf(
+			"the user may not declare %s: it needs the right to configure, write and read ^dlo\\.wait\\. (%s)", w.Queue,
+			brokerReason(err),
+		)
 	case isCode(err, amqp.PreconditionFailed):
-		return fmt.Errorf("%s exists with other properties; delete it once it is empty, and dlo makes it again (%s)", w.Queue, brokerReason(err))
+		return fmt.Errorf(
+			"%s exists with other properties; delete it once it is empty, and dlo makes it again (%s)", w.Queue,
+			brokerReason(err),
+		)
 	}
 	return err
 }

@@ -60,7 +60,8 @@ func reasonText(e *amqp.Error) string {
 	case e.Server:
 		return fmt.Sprintf("the broker says %d %s", e.Code, deadletter.Visible(text))
 	case slices.Contains(unreadable, text):
-		return "the client cannot read what the broker sends (" + text + "): take the first message out of the queue by hand, for example with Get messages of the management page, and report it to the makers of dlo"
+		return "the client cannot read what the broker sends (" + text +
+			"): take the first message out of the queue by hand, for example with Get messages of the management page, and report it to the makers of dlo"
 	}
 	return deadletter.Visible(text)
 }

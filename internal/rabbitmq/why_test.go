@@ -19,10 +19,22 @@ func TestTheEndOfASessionIsSaidOnce(t *testing.T) {
 		err  *amqp.Error
 		want string
 	}{
-		{&amqp.Error{Code: 403, Reason: "ACCESS_REFUSED - read access to queue 'a\n' refused", Server: true}, `the broker says 403 ACCESS_REFUSED - read access to queue 'a\n' refused`},
-		{nested(amqp.ErrFrameTooLarge), "the client cannot read what the broker sends (frame size exceeds negotiated frame_max" + byHand},
-		{nested(nested(amqp.ErrSyntax)), "the client cannot read what the broker sends (invalid field or value inside of a frame" + byHand},
-		{&amqp.Error{Code: amqp.FrameError, Reason: "read tcp 127.0.0.1:1->127.0.0.1:2: connection reset by peer"}, "read tcp 127.0.0.1:1->127.0.0.1:2: connection reset by peer"},
+		{
+			&amqp.Error{Code: 403, Reason: "ACCESS_REFUSED - read access to queue 'a\n' refused", Server: true},
+			`the broker says 403 ACCESS_REFUSED - read access to queue 'a\n' refused`,
+		},
+		{
+			nested(amqp.ErrFrameTooLarge),
+			"the client cannot read what the broker sends (frame size exceeds negotiated frame_max" + byHand,
+		},
+		{
+			nested(nested(amqp.ErrSyntax)),
+			"the client cannot read what the broker sends (invalid field or value inside of a frame" + byHand,
+		},
+		{
+			&amqp.Error{Code: amqp.FrameError, Reason: "read tcp 127.0.0.1:1->127.0.0.1:2: connection reset by peer"},
+			"read tcp 127.0.0.1:1->127.0.0.1:2: connection reset by peer",
+		},
 		{&amqp.Error{Code: amqp.FrameError, Reason: "EOF"}, "EOF"},
 		{&amqp.Error{Code: amqp.FrameError, Reason: `Exception (1) Reason: odd`}, "odd"},
 	} {

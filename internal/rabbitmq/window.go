@@ -25,10 +25,12 @@ func (i *Inbox) adaptPrefetch(letters int) {
 
 // fetch describes which letters form a window.
 type fetch struct {
-	letters int                                          // maximum number of letters, without those that arrive while the consumer is cancelled
-	full    func(w []deadletter.Arrival, bytes int) bool // called after each letter; if it returns true, the window closes early
-	linger  time.Duration                                // how long to wait for more letters
-	sliding bool                                         // linger is counted from the last letter, not from the first
+	// maximum number of letters, without those that arrive while the consumer is cancelled
+	letters int
+	// called after each letter; if it returns true, the window closes early
+	full    func(w []deadletter.Arrival, bytes int) bool
+	linger  time.Duration // how long to wait for more letters
+	sliding bool          // linger is counted from the last letter, not from the first
 }
 
 // window takes one window of letters from the inbox. It starts a consumer, and cancels this
@@ -170,7 +172,9 @@ func (i *Inbox) fetchRequeued(have, room int, take func(d *amqp.Delivery) error)
 		}
 		if have == most && i.facts.kind != "classic" {
 			i.regain = true
-			return errors.New("the broker took back more letters than one ack is whole for; they are taken again together")
+			return errors.New(
+				"the broker took back more letters than one ack is whole for; they are taken again together",
+			)
 		}
 		if err := take(&d); err != nil || !d.Redelivered {
 			return err

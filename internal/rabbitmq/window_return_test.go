@@ -38,34 +38,51 @@ func TestWindowReturnsWholeOrNotAtAll(t *testing.T) {
 		{"not acknowledged", func(_ *testing.T, _ int, _ *amqp.Channel, _ uint64, link *testenv.Link) {
 			link.Cut()
 		}, []string{whole}},
-		{"acknowledged, but the frame is lost", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
-			link.Swallow(testenv.ToServer, true)
-			ackWindow(t, ch, last)
-			link.Cut()
-		}, []string{whole}},
-		{"acknowledged, cut in the middle of the frame", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
-			link.Slice(1)
-			link.Delay(time.Millisecond) // the frame has 21 bytes
-			ackWindow(t, ch, last)
-			time.Sleep(5 * time.Millisecond)
-			link.Cut()
-		}, []string{whole, gone}},
+		{
+			"acknowledged, but the frame is lost",
+			func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+				link.Swallow(testenv.ToServer, true)
+				ackWindow(t, ch, last)
+				link.Cut()
+			},
+			[]string{whole},
+		},
+		{
+			"acknowledged, cut in the middle of the frame",
+			func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+				link.Slice(1)
+				link.Delay(time.Millisecond) // the frame has 21 bytes
+				ackWindow(t, ch, last)
+				time.Sleep(5 * time.Millisecond)
+				link.Cut()
+			},
+			[]string{whole, gone},
+		},
 		{"acknowledged, cut at once", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
 			ackWindow(t, ch, last)
 			link.Cut()
 		}, []string{whole, gone}},
-		{"acknowledged, cut within 2 ms", func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link) {
-			ackWindow(t, ch, last)
-			time.Sleep(time.Duration(cut+1) * 2 * time.Millisecond / cuts)
-			link.Cut()
-		}, []string{whole, gone}},
-		{"acknowledged, cut after the fence", func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
-			ackWindow(t, ch, last)
-			if err := ch.Qos(1, 0, false); err != nil { // after this reply, the channel has processed the previous frame
-				t.Fatal(err)
-			}
-			link.Cut()
-		}, []string{gone}},
+		{
+			"acknowledged, cut within 2 ms",
+			func(t *testing.T, cut int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+				ackWindow(t, ch, last)
+				time.Sleep(time.Duration(cut+1) * 2 * time.Millisecond / cuts)
+				link.Cut()
+			},
+			[]string{whole, gone},
+		},
+		{
+			"acknowledged, cut after the fence",
+			func(t *testing.T, _ int, ch *amqp.Channel, last uint64, link *testenv.Link) {
+				ackWindow(t, ch, last)
+				// after this reply, the channel has processed the previous frame
+				if err := ch.Qos(1, 0, false); err != nil {
+					t.Fatal(err)
+				}
+				link.Cut()
+			},
+			[]string{gone},
+		},
 	}
 	for _, kind := range []string{"classic", "quorum"} {
 		t.Run(kind, func(t *testing.T) {

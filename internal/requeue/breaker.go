@@ -25,18 +25,22 @@ type Breaker struct {
 	Of       int     // number of letters that are looked at
 	Window   time.Duration
 	Probe    int
-	GiveUp   time.Duration // a letter that is still held back dies this long after the time at which its retries should have ended; 0 = never
+	// a letter that is still held back dies this long after the time at which its retries should
+	// have ended; 0 = never
+	GiveUp time.Duration
 }
 
 const (
-	restFirst  = time.Minute      // rest before the first probe; no rest is longer than Window
-	probeQuiet = 30 * time.Second // minimum time without a return after which a probe is quiet; the watch window is the maximum
-	rampFirst  = 1.0              // letters per second at the beginning of the rise, after a probe that stayed quiet
-	rampSteps  = 60               // number of times that the rate doubles in one window: every 10 s in a window of 10 minutes
-	rampMost   = 1000.0           // letters per second at which a queue without a rate of its own has recovered
-	rampOf     = 10               // number of letters that decide while the rate rises
-	mostTries  = 20_000           // maximum number of letters that a circuit counts; the oldest are forgotten
-	mostGroups = 5                // number of tripped groups at which the whole queue counts as failing
+	restFirst = time.Minute // rest before the first probe; no rest is longer than Window
+	// minimum time without a return after which a probe is quiet; the watch window is the maximum
+	probeQuiet = 30 * time.Second
+	rampFirst  = 1.0 // letters per second at the beginning of the rise, after a probe that stayed quiet
+	// number of times that the rate doubles in one window: every 10 s in a window of 10 minutes
+	rampSteps  = 60
+	rampMost   = 1000.0 // letters per second at which a queue without a rate of its own has recovered
+	rampOf     = 10     // number of letters that decide while the rate rises
+	mostTries  = 20_000 // maximum number of letters that a circuit counts; the oldest are forgotten
+	mostGroups = 5      // number of tripped groups at which the whole queue counts as failing
 )
 
 // breakers contains the breakers of one broker. Their states are recorded in the store. Their
@@ -86,7 +90,14 @@ type change struct {
 }
 
 func newBreakers(o Breaker, broker, vhost string, watch time.Duration) *breakers {
-	return &breakers{o: o, broker: broker, vhost: vhost, watch: watch, circuits: map[string]map[deadletter.GroupID]*circuit{}, where: map[deadletter.ID]spot{}}
+	return &breakers{
+		o:        o,
+		broker:   broker,
+		vhost:    vhost,
+		watch:    watch,
+		circuits: map[string]map[deadletter.GroupID]*circuit{},
+		where:    map[deadletter.ID]spot{},
+	}
 }
 
 func (b *breakers) circuit(queue string, group deadletter.GroupID) *circuit {
@@ -162,7 +173,9 @@ func (b *breakers) rampRate(c *circuit, now time.Time) float64 {
 // countSent counts a letter that is about to be sent. The parameter "arrival" is the time when the
 // letter reaches its queue. For a letter that waits in the broker first, this is the end of its
 // wait. For any other letter, it is the present time.
-func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, arrival time.Time) {
+func (b *breakers) countSent(
+	queue string, group deadletter.GroupID, id deadletter.ID, probe bool, now, arrival time.Time,
+) {
 	if b.o.CameBack <= 0 {
 		return
 	}
@@ -182,7 +195,8 @@ func (b *breakers) countSent(queue string, group deadletter.GroupID, id deadlett
 	b.where[id] = spot{c, c.base + len(c.tries)}
 	c.tries = append(c.tries, try{id: id, at: arrival})
 	switch {
-	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until): // not a probe, or the breaker has just tripped again
+	case !probe, c.State == deadletter.GuardTripped && now.Before(c.Until):
+		// not a probe, or the breaker has just tripped again
 	case c.State == deadletter.GuardTripped, c.State == deadletter.GuardProbing:
 		if c.State != deadletter.GuardProbing {
 			c.State, c.Since, c.Until, c.probes = deadletter.GuardProbing, now, time.Time{}, map[deadletter.ID]bool{}
@@ -299,7 +313,10 @@ func (b *breakers) trip(c *circuit, why string, now time.Time) {
 		}
 		notice = &deadletter.Notice{
 			Kind: deadletter.NoticeBreaker, Key: key, Severity: deadletter.SeverityNotify,
-			Text: fmt.Sprintf("retries of %s are held back: %s; dlo probes %s with %d letters until the probes stay quiet", what, why, it, b.o.Probe),
+			Text: fmt.Sprintf(
+				"retries of %s are held back: %s; dlo probes %s with %d letters until the probes stay quiet", what, why,
+				it, b.o.Probe,
+			),
 		}
 	} else {
 		c.Wait = min(2*c.Wait, b.o.Window)
@@ -375,7 +392,9 @@ func (b *breakers) judgeProbe(c *circuit, now time.Time) {
 	case 2*back > len(c.probes) || len(c.probes) == 0:
 		b.trip(c, fmt.Sprintf("%d of %d probes came back", back, len(c.probes)), now)
 	case now.Sub(c.Since) >= quiet:
-		c.State, c.Why, c.Since, c.probes = deadletter.GuardRamping, fmt.Sprintf("%d of %d probes stayed quiet for %s", len(c.probes)-back, len(c.probes), quiet.Round(time.Millisecond)), now, nil
+		c.State, c.Why, c.Since, c.probes = deadletter.GuardRamping, fmt.Sprintf(
+			"%d of %d probes stayed quiet for %s", len(c.probes)-back, len(c.probes), quiet.Round(time.Millisecond),
+		), now, nil
 		b.changes = append(b.changes, change{breaker: c.Breaker})
 	}
 }
@@ -453,7 +472,8 @@ func (b *breakers) adopt(recorded []deadletter.Breaker, now time.Time) {
 		c := b.circuit(r.Origin.Queue, r.Group)
 		seen[c] = true
 		switch {
-		case c.State == "" && r.State == deadletter.GuardProbing: // this probe belongs to another process, so its outcome is unknown
+		case c.State == "" && r.State == deadletter.GuardProbing:
+			// this probe belongs to another process, so its outcome is unknown
 			c.Breaker = r
 			c.State, c.Until = deadletter.GuardTripped, r.Since.Add(r.Wait)
 		case c.State == "", r.State == deadletter.GuardRamping && c.State != deadletter.GuardRamping:

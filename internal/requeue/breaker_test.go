@@ -20,7 +20,13 @@ type lab struct {
 }
 
 func newLab(t *testing.T) *lab {
-	return &lab{t: t, b: newBreakers(Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3}, "main", "/", 10*time.Minute), now: time.Date(2026, 11, 20, 22, 0, 0, 0, time.UTC)}
+	return &lab{
+		t: t,
+		b: newBreakers(Breaker{
+			CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3,
+		}, "main", "/", 10*time.Minute),
+		now: time.Date(2026, 11, 20, 22, 0, 0, 0, time.UTC),
+	}
 }
 
 func (l *lab) send(n int, probe bool) []deadletter.ID {
@@ -209,7 +215,9 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
-	l.b.adopt([]deadletter.Breaker{{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardProbing, Since: l.now, Wait: 4 * time.Minute}}, l.now)
+	l.b.adopt([]deadletter.Breaker{
+		{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardProbing, Since: l.now, Wait: 4 * time.Minute},
+	}, l.now)
 	l.wantState(deadletter.GuardTripped)
 	l.tick(time.Minute)
 	if n, _ := l.b.allow("sms", 7, l.now); n != 0 {
@@ -219,7 +227,9 @@ func TestWhatIsRecordedIsTakenOver(t *testing.T) {
 	if n, _ := l.b.allow("sms", 7, l.now); n != 3 {
 		t.Errorf("%d letters as a probe", n)
 	}
-	l.b.adopt([]deadletter.Breaker{{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardRamping, Since: l.now, Wait: 4 * time.Minute}}, l.now)
+	l.b.adopt([]deadletter.Breaker{
+		{Origin: o, Group: 7, Waits: 1, State: deadletter.GuardRamping, Since: l.now, Wait: 4 * time.Minute},
+	}, l.now)
 	l.wantState(deadletter.GuardRamping)
 	l.b.adopt(nil, l.now)
 	l.wantState("")
@@ -352,7 +362,11 @@ func TestFiveGroupsTripTheirQueue(t *testing.T) {
 		t.Error("their queue:", got)
 	}
 	l.tick(0)
-	if len(l.log) != 4 || l.log[0].notice.Key != "breaker main sms G-1" || !strings.Contains(l.log[0].notice.Text, "retries of group G-1 of queue sms are held back: 50 of the last 50 letters came back") {
+	if len(l.log) != 4 || l.log[0].notice.Key != "breaker main sms G-1" ||
+		!strings.Contains(
+			l.log[0].notice.Text,
+			"retries of group G-1 of queue sms are held back: 50 of the last 50 letters came back",
+		) {
 		t.Errorf("%+v", l.log)
 	}
 	l.log = nil

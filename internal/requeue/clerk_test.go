@@ -81,7 +81,9 @@ func (c *clerk) failure(ctx context.Context, what string) error {
 
 // ClaimDue claims letters from the store. It checks that no process already holds a claimed letter,
 // and that nobody has paused the retries of the letter.
-func (c *clerk) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
+func (c *clerk) ClaimDue(
+	ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance,
+) ([]deadletter.Due, error) {
 	if err := c.failure(ctx, "claim"); err != nil {
 		return nil, err
 	}
@@ -160,7 +162,8 @@ func (c *clerk) checkSent(p *deadletter.Publishing) {
 	}
 	before := c.wire.sentWith(last)
 	switch {
-	case before.arrived == 0 && !before.doubted: // no copy can have arrived, so the letter may be sent as if for the first time
+	case before.arrived == 0 && !before.doubted:
+		// no copy can have arrived, so the letter may be sent as if for the first time
 	case p.Token == last && !p.Alone:
 		c.t.Errorf("letter %d is sent again, and not alone", n)
 	case p.Token != last:

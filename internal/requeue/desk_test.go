@@ -53,9 +53,20 @@ type books interface {
 func newDesk(t *testing.T, letters ...*item) *desk {
 	s := &shelf{letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}}
 	d := &desk{
-		t: t, books: s, wire: newWire(), began: time.Now(), fate: accidents(),
-		numbers: map[deadletter.ID]int{}, hands: map[int]*clerk{}, claims: map[int]int64{}, tokens: map[int][]deadletter.Token{}, used: map[int]int{},
-		letters: letters, paused: map[string]bool{}, stopped: map[int]bool{}, rules: rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}},
+		t:       t,
+		books:   s,
+		wire:    newWire(),
+		began:   time.Now(),
+		fate:    accidents(),
+		numbers: map[deadletter.ID]int{},
+		hands:   map[int]*clerk{},
+		claims:  map[int]int64{},
+		tokens:  map[int][]deadletter.Token{},
+		used:    map[int]int{},
+		letters: letters,
+		paused:  map[string]bool{},
+		stopped: map[int]bool{},
+		rules:   rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{}}},
 	}
 	for n, i := range letters {
 		i.number, i.state = n+1, deadletter.StateScheduled
@@ -73,8 +84,15 @@ func newDesk(t *testing.T, letters ...*item) *desk {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"sms", "email"}, []string{"dlo.letters"})
 	d.options = requeue.Options{
-		Broker: "main", VHost: "/", InFlight: 8, Watch: time.Hour, InDoubt: requeue.Republish, MaxBody: 1000,
-		Nack: requeue.Nack{First: time.Second, Max: 10 * time.Second, NoticeAfter: 3}, Targets: targets, Log: slog.New(slog.DiscardHandler),
+		Broker:   "main",
+		VHost:    "/",
+		InFlight: 8,
+		Watch:    time.Hour,
+		InDoubt:  requeue.Republish,
+		MaxBody:  1000,
+		Nack:     requeue.Nack{First: time.Second, Max: 10 * time.Second, NoticeAfter: 3},
+		Targets:  targets,
+		Log:      slog.New(slog.DiscardHandler),
 	}
 	return d
 }
@@ -193,7 +211,9 @@ func (d *desk) check() {
 		case state == deadletter.StateRequeued && arrived == 1 && attempts == 1:
 		case state == deadletter.StateHeld && arrived <= 1 && attempts == 0:
 		default:
-			d.t.Errorf("letter %d is %s, arrived under %d tokens, and has %d attempts", i.number, state, arrived, attempts)
+			d.t.Errorf(
+				"letter %d is %s, arrived under %d tokens, and has %d attempts", i.number, state, arrived, attempts,
+			)
 		}
 	}
 }

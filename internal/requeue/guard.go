@@ -31,7 +31,10 @@ func (d *Dispatcher) Guard(ctx context.Context) error {
 			d.breakers.restoreChanges(changes[i:])
 			return err
 		}
-		d.o.Log.Info("breaker", "queue", c.breaker.Origin.Queue, "group", c.breaker.Group, "state", cmp.Or(string(c.breaker.State), "closed"), "why", c.breaker.Why)
+		d.o.Log.Info(
+			"breaker", "queue", c.breaker.Origin.Queue, "group", c.breaker.Group, "state",
+			cmp.Or(string(c.breaker.State), "closed"), "why", c.breaker.Why,
+		)
 	}
 	recorded, err := d.store.Breakers(ctx, d.o.Broker)
 	if err != nil {

@@ -36,7 +36,8 @@ const (
 	lockAgain = 5 * time.Second  // time between two requests for a lock that another dlo has
 	lockFree  = 5 * time.Minute  // time between two requests while letters are sent without a lock
 	lockBack  = 20 * time.Second // two heartbeats: in this time, a broker notices that a connection has ended
-	lockLost  = 30 * time.Second // three heartbeats: for this long, an ended connection of this process may still have the lock
+	// three heartbeats: for this long, an ended connection of this process may still have the lock
+	lockLost  = 30 * time.Second
 	lockFirst = 10 * time.Second // no notices are sent for this long, while the broker has not been asked yet
 )
 
@@ -77,7 +78,10 @@ func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string)
 		if l.answer == refused {
 			n.since = l.since
 		} else {
-			d.o.Log.Warn("nothing is sent, because another connection has the lock of this store", "broker", d.o.Broker, "other", string(twice))
+			d.o.Log.Warn(
+				"nothing is sent, because another connection has the lock of this store", "broker", d.o.Broker, "other",
+				string(twice),
+			)
 		}
 		if now.Sub(n.since) >= lockAgain {
 			n.next = now.Add(lockAgain)
@@ -138,7 +142,9 @@ func (d *Dispatcher) Standing() Standing {
 		return Unknown
 	case l.answer == taken || l.answer == unguarded:
 		return Alone
-	case l.answer == refused && now.Sub(l.since) >= lockLost, l.answer == refused && !l.held && now.Sub(l.since) >= lockSure:
+	case l.answer == refused && now.Sub(
+		l.since,
+	) >= lockLost, l.answer == refused && !l.held && now.Sub(l.since) >= lockSure:
 		return Twice
 	case l.answer == refused && !l.held:
 		return Pending
@@ -149,17 +155,22 @@ func (d *Dispatcher) Standing() Standing {
 func (d *Dispatcher) twiceProblem(other deadletter.StoreTwice) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemStoreTwice, Severity: deadletter.SeverityPage, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Another dlo works with this store or a copy of it, so this one sends nothing to broker " + d.o.Broker + ".",
-		Text:  "It also sends no notices and accepts no decisions. " + string(other) + " Just after a restart, it can be the last connection of this dlo, whose end the broker notices within 30 s.",
-		Cure:  "Find out which of the two has the current store, and stop the other one. The one that stays goes on by itself.",
+		Title: "Another dlo works with this store or a copy of it, so this one sends nothing to broker " + d.o.Broker +
+			".",
+		Text: "It also sends no notices and accepts no decisions. " + string(other) +
+			" Just after a restart, it can be the last connection of this dlo, whose end the broker notices within 30 s.",
+		Cure: "Find out which of the two has the current store, and stop the other one. The one that stays goes on by itself.",
 	}
 }
 
 func (d *Dispatcher) unguardedProblem(err error) deadletter.Problem {
 	return deadletter.Problem{
-		Kind: deadletter.ProblemStoreUnguarded, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Nothing keeps a second dlo on a copy of this store from sending to broker " + d.o.Broker + ".",
-		Text:  "Letters are still sent. " + deadletter.Visible(err.Error()) + ".",
-		Cure:  "Check whether dlo's user may configure and read the queues dlo.epoch.*, and whether the nodes of the cluster are up.",
+		Kind:     deadletter.ProblemStoreUnguarded,
+		Severity: deadletter.SeverityNotify,
+		Broker:   d.o.Broker,
+		VHost:    d.o.VHost,
+		Title:    "Nothing keeps a second dlo on a copy of this store from sending to broker " + d.o.Broker + ".",
+		Text:     "Letters are still sent. " + deadletter.Visible(err.Error()) + ".",
+		Cure:     "Check whether dlo's user may configure and read the queues dlo.epoch.*, and whether the nodes of the cluster are up.",
 	}
 }

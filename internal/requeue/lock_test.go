@@ -45,7 +45,8 @@ func TestOneStoreSends(t *testing.T) {
 	s.sends(9*time.Second, 0, deadletter.ProblemStoreTwice, requeue.Twice)
 	s.broker.lock = silence
 	s.sends(10*time.Second, 0, deadletter.ProblemStoreTwice, requeue.Twice) // it was refused over this connection
-	s.broker.session++                                                      // a broker that does not reply silences nothing, but nothing can be sent there
+	// a broker that does not reply silences nothing, but nothing can be sent there
+	s.broker.session++
 	s.sends(10*time.Second, 0, "", requeue.Unknown)
 	s.broker.lock = unguarded
 	s.sends(10*time.Second, 40, deadletter.ProblemStoreUnguarded, requeue.Alone)

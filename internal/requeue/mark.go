@@ -11,13 +11,21 @@ import (
 // mark returns what the store must record about a letter after an attempt to send it. This depends
 // on the outcome of the attempt, for example a confirm or a rejection.
 func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadletter.Outcome) deadletter.Mark {
-	m := deadletter.Mark{Letter: due.Letter.ID, Token: o.Token, Outcome: o.Kind, Detail: o.Detail, Channels: d.o.Rules.Set().Told(due.Letter.Rule)}
+	m := deadletter.Mark{
+		Letter:   due.Letter.ID,
+		Token:    o.Token,
+		Outcome:  o.Kind,
+		Detail:   o.Detail,
+		Channels: d.o.Rules.Set().Told(due.Letter.Rule),
+	}
 	now := d.o.Now()
 	if o.Kind != deadletter.OutcomeConfirmed && o.Kind != deadletter.OutcomeInDoubt {
 		d.breakers.uncount(due.Letter.ID)
 	}
 	switch {
-	case due.Attempt.Outcome == deadletter.OutcomeInDoubt && (o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked || p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
+	case due.Attempt.Outcome == deadletter.OutcomeInDoubt &&
+		(o.Kind == deadletter.OutcomeUnsent || o.Kind == deadletter.OutcomeNacked ||
+			p.Wait != nil && o.Kind != deadletter.OutcomeConfirmed):
 		// dlo has sent the letter more than once with the same token. The last message did not
 		// arrive, but an earlier one may have arrived. The next message must therefore have the same
 		// token as well.
@@ -43,7 +51,9 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		d.nacking.forget(due.Attempt.Queue)
 		m.Depth = d.depth.readyIn(due.Attempt.Queue, now)
 	case deadletter.OutcomeReturned:
-		m.Detail = fmt.Sprintf("no target: queue %s does not exist (%s)", deadletter.Visible(due.Attempt.Queue), o.Detail)
+		m.Detail = fmt.Sprintf(
+			"no target: queue %s does not exist (%s)", deadletter.Visible(due.Attempt.Queue), o.Detail,
+		)
 	case deadletter.OutcomeNacked:
 		m.DueAt = now.Add(d.o.Nack.delay(due.Letter.Nacks))
 		queue := deadletter.Visible(due.Attempt.Queue)
@@ -51,13 +61,24 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		switch {
 		case d.o.Nack.NoticeAge > 0 && now.Sub(since) >= d.o.Nack.NoticeAge:
 			m.Notice = &deadletter.Notice{
-				Kind: deadletter.NoticeRefused, Key: fmt.Sprintf("nacking %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify,
-				Text: fmt.Sprintf("queue %s has refused every letter since %s; it is full, or its overflow setting rejects them", queue, since.UTC().Format(time.RFC3339)),
+				Kind:     deadletter.NoticeRefused,
+				Key:      fmt.Sprintf("nacking %s %s", d.o.Broker, queue),
+				Severity: deadletter.SeverityNotify,
+				Text: fmt.Sprintf(
+					"queue %s has refused every letter since %s; it is full, or its overflow setting rejects them",
+					queue, since.UTC().Format(time.RFC3339),
+				),
 			}
 		case due.Letter.Nacks+1 == d.o.Nack.NoticeAfter:
 			m.Notice = &deadletter.Notice{
-				Kind: deadletter.NoticeRefused, Key: fmt.Sprintf("nacks %s %s", d.o.Broker, queue), Severity: deadletter.SeverityNotify, Letter: due.Letter.ID,
-				Text: fmt.Sprintf("queue %s has refused letter %s %d times; it is full, or its overflow setting rejects them", queue, due.Letter.ID.Short(), d.o.Nack.NoticeAfter),
+				Kind:     deadletter.NoticeRefused,
+				Key:      fmt.Sprintf("nacks %s %s", d.o.Broker, queue),
+				Severity: deadletter.SeverityNotify,
+				Letter:   due.Letter.ID,
+				Text: fmt.Sprintf(
+					"queue %s has refused letter %s %d times; it is full, or its overflow setting rejects them", queue,
+					due.Letter.ID.Short(), d.o.Nack.NoticeAfter,
+				),
 			}
 		}
 		if m.Notice != nil {
@@ -65,7 +86,8 @@ func (d *Dispatcher) mark(due *deadletter.Due, p *deadletter.Publishing, o deadl
 		}
 	case deadletter.OutcomeInDoubt:
 		if m.Resend = d.inDoubt(due) == Republish; m.Resend {
-			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1)) // a queue that never replies is tried less and less often
+			// a queue that never replies is tried less and less often
+			m.DueAt = now.Add(d.o.Nack.delay(due.Attempt.Sends - 1))
 		} else {
 			m.Detail = "in doubt: " + o.Detail + "; requeue it only if a second arrival does no harm"
 		}

@@ -14,7 +14,15 @@ import (
 // the expiration must stay.
 func TestWhatIsSent(t *testing.T) {
 	t.Parallel()
-	deaths := []any{deadletter.Table{"queue": "sms", "reason": "rejected", "count": int64(2), "exchange": "events", "routing-keys": []any{"k"}}}
+	deaths := []any{
+		deadletter.Table{
+			"queue":        "sms",
+			"reason":       "rejected",
+			"count":        int64(2),
+			"exchange":     "events",
+			"routing-keys": []any{"k"},
+		},
+	}
 	for _, c := range []struct {
 		name       string
 		attempts   int // number of earlier attempts
@@ -30,7 +38,10 @@ func TestWhatIsSent(t *testing.T) {
 		{"as edited", 0, 1, false, "5000", nil, "left out: header CC"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			received := deadletter.Properties{Expiration: "5000", Headers: deadletter.Table{"x-death": []any{}, "CC": []any{"elsewhere"}, "tenant": "acme"}}
+			received := deadletter.Properties{
+				Expiration: "5000",
+				Headers:    deadletter.Table{"x-death": []any{}, "CC": []any{"elsewhere"}, "tenant": "acme"},
+			}
 			d := newDesk(t, &item{attempts: c.attempts, revision: c.revision, properties: received, rule: "rule"})
 			d.rules.Rules = []rules.Rule{{Name: "rule", MirrorXDeath: c.mirror}}
 			var got deadletter.Publishing
@@ -43,10 +54,18 @@ func TestWhatIsSent(t *testing.T) {
 			}
 			i := d.letters[0]
 			token := i.tries[0].Token
-			want := deadletter.Publishing{Token: token, Queue: "sms", Body: []byte("letter 1"), Properties: deadletter.Properties{
-				DeliveryMode: 2, Expiration: c.expiration,
-				Headers: deadletter.Table{"tenant": "acme", "dlo-id": string(i.id()), "dlo-token": string(token), "dlo-attempt": int64(c.attempts + 1)},
-			}}
+			want := deadletter.Publishing{
+				Token: token,
+				Queue: "sms",
+				Body:  []byte("letter 1"),
+				Properties: deadletter.Properties{
+					DeliveryMode: 2, Expiration: c.expiration,
+					Headers: deadletter.Table{
+						"tenant": "acme", "dlo-id": string(i.id()), "dlo-token": string(token),
+						"dlo-attempt": int64(c.attempts + 1),
+					},
+				},
+			}
 			if c.deaths != nil {
 				want.Properties.Headers["x-death"] = c.deaths
 			}

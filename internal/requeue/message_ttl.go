@@ -14,7 +14,12 @@ import (
 type messageTTL struct{}
 
 func (messageTTL) place(time.Duration) deadletter.Wait {
-	return deadletter.Wait{Waiter: string(rules.WaiterTTL), Exchange: deadletter.WaitTTL, Queue: deadletter.WaitTTL, TTL: -1}
+	return deadletter.Wait{
+		Waiter:   string(rules.WaiterTTL),
+		Exchange: deadletter.WaitTTL,
+		Queue:    deadletter.WaitTTL,
+		TTL:      -1,
+	}
 }
 
 func (messageTTL) address(p *deadletter.Publishing, _, rest time.Duration) time.Duration {

@@ -20,7 +20,10 @@ func TestAttemptsAreCounted(t *testing.T) {
 		d.options.InFlight = 10
 		registry := prometheus.NewPedanticRegistry()
 		d.options.Metrics = requeue.NewMetrics(registry)
-		kinds := []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeConfirmed, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent}
+		kinds := []deadletter.OutcomeKind{
+			deadletter.OutcomeConfirmed, deadletter.OutcomeConfirmed, deadletter.OutcomeInDoubt,
+			deadletter.OutcomeUnsent,
+		}
 		d.wire.answer = func(*deadletter.Publishing) answer {
 			kind := kinds[0]
 			kinds = kinds[1:]
@@ -39,7 +42,9 @@ func TestAttemptsAreCounted(t *testing.T) {
 				got[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] += m.GetCounter().GetValue()
 			}
 		}
-		if diff := cmp.Diff(map[string]float64{"confirmed sms": 2, "unknown sms": 1, "refused sms": 1}, got); diff != "" {
+		if diff := cmp.Diff(map[string]float64{
+			"confirmed sms": 2, "unknown sms": 1, "refused sms": 1,
+		}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

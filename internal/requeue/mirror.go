@@ -8,7 +8,11 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func mirroredDeaths(due *deadletter.Due) []any {
 	l := &due.Letter
 	death := deadletter.Table{
-		"queue": l.Origin.Queue, "reason": l.Reason, "count": int64(due.Attempt.Number), "exchange": l.Origin.Exchange, "routing-keys": []any{l.Origin.RoutingKey},
+		"queue":        l.Origin.Queue,
+		"reason":       l.Reason,
+		"count":        int64(due.Attempt.Number),
+		"exchange":     l.Origin.Exchange,
+		"routing-keys": []any{l.Origin.RoutingKey},
 	}
 	if !l.DiedAt.IsZero() {
 		death["time"] = l.DiedAt

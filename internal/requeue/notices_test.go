@@ -20,7 +20,9 @@ func TestRefusalsAreTold(t *testing.T) {
 		d := newDesk(t, letters(2)...)
 		d.letters[1].due = d.began.Add(90 * time.Minute)
 		d.rules.Default.Notify = []string{"oncall"}
-		d.options.Nack = requeue.Nack{First: 20 * time.Minute, Max: 20 * time.Minute, NoticeAfter: 3, NoticeAge: time.Hour}
+		d.options.Nack = requeue.Nack{
+			First: 20 * time.Minute, Max: 20 * time.Minute, NoticeAfter: 3, NoticeAge: time.Hour,
+		}
 		d.wire.answer = func(p *deadletter.Publishing) answer {
 			if string(p.Body) == "letter 2" {
 				return answer{kind: deadletter.OutcomeConfirmed}
@@ -45,7 +47,10 @@ func TestRefusalsAreTold(t *testing.T) {
 		// The broker rejects letter 1 every 20 minutes. The first five entries are its rejections
 		// after 0, 20, 40, 60 and 80 minutes. The sixth entry is letter 2, which the broker accepts
 		// after 90 minutes. The other entries are later rejections of letter 1.
-		want := []string{"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]", "nobody", "nobody", "nobody", "nobody"}
+		want := []string{
+			"nobody", "nobody", "nacks main sms[oncall]", "nacking main sms[oncall]", "nacking main sms[oncall]",
+			"nobody", "nobody", "nobody", "nobody",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("\n got %q\nwant %q", got, want)
 		}

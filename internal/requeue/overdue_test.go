@@ -17,7 +17,10 @@ func TestTheDispatcherGivesUp(t *testing.T) {
 		breaker requeue.Breaker
 		want    []time.Duration
 	}{
-		"as shipped":         {requeue.Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: 24 * time.Hour}, []time.Duration{24 * time.Hour, 24 * time.Hour, 24 * time.Hour}},
+		"as shipped": {
+			requeue.Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3, GiveUp: 24 * time.Hour},
+			[]time.Duration{24 * time.Hour, 24 * time.Hour, 24 * time.Hour},
+		},
 		"the breaker is off": {requeue.Breaker{GiveUp: 24 * time.Hour}, nil},
 		"never":              {requeue.Breaker{CameBack: 90, Of: 500, Window: 10 * time.Minute, Probe: 3}, nil},
 	} {

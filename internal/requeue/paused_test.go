@@ -12,7 +12,10 @@ import (
 func TestPausedRetriesStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, &item{}, &item{queue: "email"}, &item{group: 5}, &item{}, &item{queue: "email", operation: 7}, &item{queue: "email"})
+		d := newDesk(
+			t, &item{}, &item{queue: "email"}, &item{group: 5}, &item{}, &item{queue: "email", operation: 7},
+			&item{queue: "email"},
+		)
 		d.letters[5].due = d.began.Add(time.Second)
 		step := func(want string) {
 			t.Helper()

@@ -120,7 +120,9 @@ func (d *Dispatcher) isCurrent(ctx context.Context, m *deadletter.Remembered, se
 // applyVerdict compares the store with its mark in the broker, decides whether the store is
 // current, and acts on the result. For example, it holds letters if the store is an older copy. It
 // reports whether letters may be sent now.
-func (d *Dispatcher) applyVerdict(ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64) (bool, error) {
+func (d *Dispatcher) applyVerdict(
+	ctx context.Context, m *deadletter.Remembered, mark *deadletter.Progress, session int64,
+) (bool, error) {
 	p, now := &d.proof, d.o.Now()
 	delete(p.problems, deadletter.ProblemNoProgress)
 	switch judge(m, mark) {
@@ -163,7 +165,10 @@ func (d *Dispatcher) askPeople(ctx context.Context, m *deadletter.Remembered) er
 	if m.Unproved {
 		return nil
 	}
-	d.o.Log.Warn("nothing proves that this store is not an older copy; nothing is sent until someone says on a page whether it is current", "broker", d.o.Broker)
+	d.o.Log.Warn(
+		"nothing proves that this store is not an older copy; nothing is sent until someone says on a page whether it is current",
+		"broker", d.o.Broker,
+	)
 	return d.store.Unproved(ctx, d.o.Broker, d.o.VHost, true)
 }
 

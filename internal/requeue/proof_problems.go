@@ -31,7 +31,10 @@ func (d *Dispatcher) Problems() []deadletter.Problem {
 	if d.Standing() == Twice {
 		list = append(list, p.problems[deadletter.ProblemStoreTwice])
 	}
-	for _, kind := range []deadletter.ProblemKind{deadletter.ProblemStoreUnguarded, deadletter.ProblemStoreUnproved, deadletter.ProblemBrokerReplaced, deadletter.ProblemNoProgress} {
+	for _, kind := range []deadletter.ProblemKind{
+		deadletter.ProblemStoreUnguarded, deadletter.ProblemStoreUnproved, deadletter.ProblemBrokerReplaced,
+		deadletter.ProblemNoProgress,
+	} {
 		problem, ok := p.problems[kind]
 		if ok && (kind != deadletter.ProblemBrokerReplaced || d.o.Now().Sub(problem.Since) < reportFor) {
 			list = append(list, problem)
@@ -52,13 +55,17 @@ func (d *Dispatcher) unprovedProblem() deadletter.Problem {
 func (d *Dispatcher) replacedProblem(mark *deadletter.Progress) deadletter.Problem {
 	what := "has no mark of this store any more"
 	if mark != nil {
-		what = "has a mark of this store from " + mark.At.UTC().Format(time.DateTime) + " UTC, which is older than the last mark that it confirmed"
+		what = "has a mark of this store from " + mark.At.UTC().Format(time.DateTime) +
+			" UTC, which is older than the last mark that it confirmed"
 	}
 	return deadletter.Problem{
-		Kind: deadletter.ProblemBrokerReplaced, Severity: deadletter.SeverityNotify, Broker: d.o.Broker, VHost: d.o.VHost,
-		Title: "Broker " + d.o.Broker + " is older than its last confirm to this store.",
-		Text:  "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current, and dlo continues. Messages that were in the queues of the broker, and letters that were sent there, may be gone or may be back.",
-		Cure:  "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
+		Kind:     deadletter.ProblemBrokerReplaced,
+		Severity: deadletter.SeverityNotify,
+		Broker:   d.o.Broker,
+		VHost:    d.o.VHost,
+		Title:    "Broker " + d.o.Broker + " is older than its last confirm to this store.",
+		Text:     "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current, and dlo continues. Messages that were in the queues of the broker, and letters that were sent there, may be gone or may be back.",
+		Cure:     "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
 	}
 }
 
@@ -78,6 +85,7 @@ func (d *Dispatcher) unnotedProblem(verb string, err error) deadletter.Problem {
 func (d *Dispatcher) nowhereProblem(err error) deadletter.Problem {
 	p := d.unnotedProblem("written", err)
 	p.Severity = deadletter.SeverityPage
-	p.Text = "The note beside the store cannot be written either, so nothing is sent. " + deadletter.Visible(err.Error()) + "."
+	p.Text = "The note beside the store cannot be written either, so nothing is sent. " +
+		deadletter.Visible(err.Error()) + "."
 	return p
 }

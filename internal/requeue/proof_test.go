@@ -121,7 +121,11 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 				t.Fatalf("%d letters were sent", before)
 			}
 			note = map[string][]byte{kept: note, old: oldNote}[c.note]
-			s.broker.mark = map[string]*deadletter.Progress{kept: mark, old: oldMark, mine: {Store: "another", Claims: 99, At: s.at}}[c.mark]
+			s.broker.mark = map[string]*deadletter.Progress{
+				kept: mark,
+				old:  oldMark,
+				mine: {Store: "another", Claims: 99, At: s.at},
+			}[c.mark]
 			if c.copied {
 				file = oldFile
 			}
@@ -138,7 +142,8 @@ func TestARestoredStoreNeverSendsSilently(t *testing.T) {
 			for _, p := range s.d.Problems() {
 				kinds = append(kinds, p.Kind)
 			}
-			if want := []deadletter.ProblemKind{c.problem}; c.problem != "" && !slices.Equal(kinds, want) || c.problem == "" && len(kinds) > 0 {
+			if want := []deadletter.ProblemKind{c.problem}; c.problem != "" && !slices.Equal(kinds, want) ||
+				c.problem == "" && len(kinds) > 0 {
 				t.Errorf("problems: %v", kinds)
 			}
 			if c.problem == deadletter.ProblemStoreUnproved {
@@ -198,7 +203,8 @@ func (s *station) releaseAll(before int) {
 	for i, id := range s.broker.ids[before:] {
 		under, was := s.broker.under[before+i], first[id]
 		switch {
-		case slices.Contains(s.broker.ids[:10], id): // the copy knows the first attempt on this letter, so this is the next attempt
+		case slices.Contains(s.broker.ids[:10], id):
+			// the copy knows the first attempt on this letter, so this is the next attempt
 			if under == was {
 				s.t.Errorf("letter %s is sent once more under the token of an attempt that was confirmed", id.Short())
 			}
@@ -265,14 +271,18 @@ func TestAMarkThatCannotBeReadOfAStoreThatNothingIsNotedBeside(t *testing.T) {
 	s.startOn(file, nil)
 	s.broker.noMarks = errors.New("no leader")
 	s.run(time.Minute)
-	if n, list := len(s.broker.ids), s.d.Problems(); n != 10 || len(list) != 1 || list[0].Kind != deadletter.ProblemStoreUnproved {
+	if n, list := len(
+		s.broker.ids,
+	), s.d.Problems(); n != 10 || len(list) != 1 || list[0].Kind != deadletter.ProblemStoreUnproved {
 		t.Errorf("%d letters, problems %+v", n, list)
 	}
 	if err := s.store.Accept(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	s.run(5 * time.Second)
-	if n, list := len(s.broker.ids), s.d.Problems(); n != 30 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
+	if n, list := len(
+		s.broker.ids,
+	), s.d.Problems(); n != 30 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress {
 		t.Errorf("%d letters once people say that it is current, problems %+v", n, list)
 	}
 }
@@ -292,7 +302,10 @@ func TestWithoutAnyNoteNothingIsSent(t *testing.T) {
 	}
 	s.broker.noMarks = errors.New("no leader")
 	s.run(2 * time.Minute)
-	if n, list := len(s.broker.ids), s.d.Problems(); n != 2 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress || list[0].Severity != deadletter.SeverityPage {
+	if n, list := len(
+		s.broker.ids,
+	), s.d.Problems(); n != 2 || len(list) != 1 || list[0].Kind != deadletter.ProblemNoProgress ||
+		list[0].Severity != deadletter.SeverityPage {
 		t.Errorf("%d letters are sent; problems %+v", n, list)
 	}
 	s.broker.noMarks = nil

@@ -38,7 +38,9 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	for n, i := range list {
 		i.queue, i.rule = []string{"email", "sms"}[dice.intBelow(2)], []string{"", "rule"}[dice.intBelow(2)]
 		i.group = len(i.queue)*10 + dice.intBelow(2)
-		i.due = toMillis(time.Now()).Add(dice.durationUpTo(accidentsEnd).Truncate(20*time.Millisecond) + time.Duration(n)*time.Millisecond)
+		i.due = toMillis(time.Now()).Add(
+			dice.durationUpTo(accidentsEnd).Truncate(20*time.Millisecond) + time.Duration(n)*time.Millisecond,
+		)
 		if waits && dice.intBelow(2) == 0 {
 			i.waiter, i.wait = string(rules.WaiterTTL), accidentsEnd
 		}
@@ -54,21 +56,27 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 	d.options.InDoubt = []requeue.InDoubt{requeue.Republish, requeue.Republish, requeue.Hold}[dice.intBelow(3)]
 	d.fate = dice.luck(dice.intBelow(12))
 	d.wire.takes = waits
-	pauses := newDice(seed) // a separate source, because the order in which the workers draw from it is random but has no effect
+	// a separate source, because the order in which the workers draw from it is random but has no
+	// effect
+	pauses := newDice(seed)
 	d.wire.ready = func() time.Duration { return pauses.durationUpTo(time.Millisecond) }
 	d.wire.latency = func() time.Duration { return dice.durationUpTo(time.Second) }
 	d.wire.answer = func(*deadletter.Publishing) answer { return anyAnswer(dice) }
 	if change != nil {
 		change(d)
 	}
-	for range dice.intBelow(3) { // Each time, a connection is lost, the retries of a queue or group are paused, or dlo is killed.
+	// Each time, a connection is lost, the retries of a queue or group are paused, or dlo is
+	// killed.
+	for range dice.intBelow(3) {
 		from := dice.durationUpTo(accidentsEnd)
 		to := from + dice.durationUpTo(accidentsEnd-from)
 		i := list[dice.intBelow(len(list))]
 		begin, end := []func(){
-			func() { d.wire.connect(false) }, func() { d.pause(i.queue, 0, true) }, func() { d.pause(i.queue, i.group, true) }, func() { d.kill() },
+			func() { d.wire.connect(false) }, func() { d.pause(i.queue, 0, true) },
+			func() { d.pause(i.queue, i.group, true) }, func() { d.kill() },
 		}, []func(){
-			func() { d.wire.connect(true) }, func() { d.pause(i.queue, 0, false) }, func() { d.pause(i.queue, i.group, false) }, func() {},
+			func() { d.wire.connect(true) }, func() { d.pause(i.queue, 0, false) },
+			func() { d.pause(i.queue, i.group, false) }, func() {},
 		}
 		what := dice.intBelow(len(begin))
 		time.AfterFunc(from, begin[what])
@@ -105,7 +113,8 @@ func schedule(t *testing.T, seed uint64, change func(*desk)) string {
 // anyAnswer returns a random response to a message. Two of three responses are confirms.
 func anyAnswer(dice *dice) answer {
 	kinds := []deadletter.OutcomeKind{
-		deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,
+		deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeNacked, deadletter.OutcomeRefused,
+		deadletter.OutcomeInDoubt, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,
 	}
 	if n := dice.intBelow(3 * len(kinds)); n < len(kinds) {
 		return answer{kinds[n], dice.intBelow(2) == 0}

@@ -38,7 +38,9 @@ func (d *Dispatcher) rate(queue, rule string) float64 {
 	rate := d.o.Rate
 	if own := d.o.Rules.Set().Of(rule).Rate; rule != "" && own != nil {
 		rate = *own
-	} else if i := slices.IndexFunc(d.o.Rates, func(r rules.Rate) bool { return rules.Patterns{r.Queue}.Fit(queue) }); i >= 0 {
+	} else if i := slices.IndexFunc(
+		d.o.Rates, func(r rules.Rate) bool { return rules.Patterns{r.Queue}.Fit(queue) },
+	); i >= 0 {
 		rate = d.o.Rates[i].PerSecond
 	}
 	if rate <= 0 {
@@ -54,7 +56,10 @@ func (d *Dispatcher) allow(queue, rule string, now time.Time) (n int, probe bool
 	if n >= 0 {
 		return n, n > 0
 	}
-	return min(d.fillBucket(lane{queue: queue, rule: rule}, d.rate(queue, rule), now), d.fillBucket(lane{queue: queue, rule: ramping}, bound, now)), false
+	return min(
+		d.fillBucket(lane{queue: queue, rule: rule}, d.rate(queue, rule), now),
+		d.fillBucket(lane{queue: queue, rule: ramping}, bound, now),
+	), false
 }
 
 // shares returns how many letters of each group the breakers of a queue allow now. Groups that are

@@ -16,12 +16,26 @@ import (
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	five, fast := 5.0, 200.0
-	book := rules.NewBook(&rules.Set{Rules: []rules.Rule{{Name: "fast", Rate: &fast}, {Name: "plain"}}, Default: rules.Rule{Name: rules.DefaultName, Rate: &five, Retry: &rules.Retry{}}})
-	d := New(nil, &silent{}, Options{Rate: 50, Rates: []rules.Rate{{Queue: "slow-*", PerSecond: 0.5}}, Rules: book, Breaker: Breaker{Window: time.Minute}})
+	book := rules.NewBook(&rules.Set{
+		Rules:   []rules.Rule{{Name: "fast", Rate: &fast}, {Name: "plain"}},
+		Default: rules.Rule{Name: rules.DefaultName, Rate: &five, Retry: &rules.Retry{}},
+	})
+	d := New(nil, &silent{}, Options{
+		Rate:    50,
+		Rates:   []rules.Rate{{Queue: "slow-*", PerSecond: 0.5}},
+		Rules:   book,
+		Breaker: Breaker{Window: time.Minute},
+	})
 	for _, c := range []struct {
 		queue, rule string
 		want        float64
-	}{{"sms", "", 50}, {"sms", "fast", 200}, {"sms", rules.DefaultName, 5}, {"slow-sms", "", 0.5}, {"slow-sms", "fast", 200}} {
+	}{
+		{"sms", "", 50},
+		{"sms", "fast", 200},
+		{"sms", rules.DefaultName, 5},
+		{"slow-sms", "", 0.5},
+		{"slow-sms", "fast", 200},
+	} {
 		if got := d.rate(c.queue, c.rule); got != c.want {
 			t.Errorf("%s, rule %q: %g a second, want %g", c.queue, c.rule, got, c.want)
 		}

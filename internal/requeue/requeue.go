@@ -23,10 +23,17 @@ type Store interface {
 	ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error)
 	Mark(ctx context.Context, marks []deadletter.Mark, noted deadletter.Noted) error
 	Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error)
-	SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error)
-	EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error)
+	SettleQuiet(
+		ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts,
+	) (int, error)
+	EndWatch(
+		ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen,
+		channels func(rule string) []string,
+	) (int, error)
 	WatchOn(ctx context.Context, o deadletter.Origin, now, until time.Time) error
-	Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error)
+	Overdue(
+		ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int,
+	) (int, error)
 	GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error)
 	Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error)
 	SetBreaker(ctx context.Context, b deadletter.Breaker, notice *deadletter.Notice) error
@@ -62,7 +69,8 @@ type Broker interface {
 	// has no record. If the parameter "expected" is true, there should be a record, so ReadMark
 	// looks for it several times.
 	ReadMark(ctx context.Context, store string, expected bool) (*deadletter.Progress, error)
-	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error // returns nil once the broker has confirmed the mark
+	// returns nil once the broker has confirmed the mark
+	WriteMark(ctx context.Context, session int64, p deadletter.Progress) error
 }
 
 // InDoubt is what dlo does with a letter if the broker's reply was lost, so that nobody knows
@@ -77,8 +85,9 @@ const (
 // Nack is the back-off of letters that their queue rejects. A rejection does not use up an attempt.
 type Nack struct {
 	First, Max  time.Duration
-	NoticeAfter int           // number of rejections of one letter in a row after which people get a notice
-	NoticeAge   time.Duration // people get a notice after a queue has rejected every letter for this long; 0 = no notice
+	NoticeAfter int // number of rejections of one letter in a row after which people get a notice
+	// people get a notice after a queue has rejected every letter for this long; 0 = no notice
+	NoticeAge time.Duration
 }
 
 // Options are the settings of a Dispatcher.
@@ -86,19 +95,21 @@ type Options struct {
 	Broker   string // name of the broker
 	VHost    string
 	InFlight int
-	Rate     float64       // automatic retries per second in each queue, unless Rates or a rule says otherwise; 0 = no limit
-	Rates    []rules.Rate  // rates by queue; the first match applies
-	Watch    time.Duration // watch window, unless a rule says otherwise
-	InDoubt  InDoubt       // treatment of letters in doubt, unless a rule says otherwise
-	MaxBody  int
-	Nack     Nack
-	Breaker  Breaker
-	Rules    *rules.Book
-	Targets  *rules.Targets
-	Now      func() time.Time
-	Log      *slog.Logger
-	Crash    func(point string) // called at the named crash points; nil in production
-	Metrics  *Metrics
+	// automatic retries per second in each queue, unless Rates or a rule says otherwise; 0 = no
+	// limit
+	Rate    float64
+	Rates   []rules.Rate  // rates by queue; the first match applies
+	Watch   time.Duration // watch window, unless a rule says otherwise
+	InDoubt InDoubt       // treatment of letters in doubt, unless a rule says otherwise
+	MaxBody int
+	Nack    Nack
+	Breaker Breaker
+	Rules   *rules.Book
+	Targets *rules.Targets
+	Now     func() time.Time
+	Log     *slog.Logger
+	Crash   func(point string) // called at the named crash points; nil in production
+	Metrics *Metrics
 }
 
 // Dispatcher publishes the due letters of one broker.
@@ -132,9 +143,17 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 		o.Now = time.Now
 	}
 	d := &Dispatcher{
-		store: store, broker: broker, o: o, wake: make(chan struct{}, workers), rates: map[lane]*bucket{}, depth: depths{facts: broker.Facts, seen: map[string]depth{}},
-		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch), nacking: nacking{since: map[string]time.Time{}}, sights: sights{}, proof: proof{problems: map[deadletter.ProblemKind]deadletter.Problem{}},
-		began: o.Now(),
+		store:    store,
+		broker:   broker,
+		o:        o,
+		wake:     make(chan struct{}, workers),
+		rates:    map[lane]*bucket{},
+		depth:    depths{facts: broker.Facts, seen: map[string]depth{}},
+		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch),
+		nacking:  nacking{since: map[string]time.Time{}},
+		sights:   sights{},
+		proof:    proof{problems: map[deadletter.ProblemKind]deadletter.Problem{}},
+		began:    o.Now(),
 	}
 	d.proof.lock.Store(&lock{})
 	return d
@@ -151,11 +170,14 @@ func (d *Dispatcher) Wake() {
 }
 
 const (
-	doubtful = 16                     // maximum number of letters in doubt in one batch; each is sent alone on a channel
-	workers  = 2                      // one worker commits while the other waits for confirms; together they have at most InFlight letters unconfirmed
-	tick     = 200 * time.Millisecond // longest time between two checks for due letters
-	soonest  = 25 * time.Millisecond  // shortest time between two checks for due letters
-	trouble  = time.Second            // pause after an error of the store
+	// maximum number of letters in doubt in one batch; each is sent alone on a channel
+	doubtful = 16
+	// one worker commits while the other waits for confirms; together they have at most InFlight
+	// letters unconfirmed
+	workers = 2
+	tick    = 200 * time.Millisecond // longest time between two checks for due letters
+	soonest = 25 * time.Millisecond  // shortest time between two checks for due letters
+	trouble = time.Second            // pause after an error of the store
 )
 
 // Run publishes letters until ctx is done. It then waits for the letters that have no response

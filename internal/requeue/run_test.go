@@ -32,7 +32,9 @@ func (d *desk) runDuring(fn func(c *clerk)) time.Duration {
 // for the response, however long that takes.
 func TestAnswersThatTakeLong(t *testing.T) {
 	t.Parallel()
-	for inFlight, want := range map[int]string{8: "send 1, send 2, send 3, send 4, send 5, send 6, send 7, send 8", 3: "send 1, send 2", 1: "send 1"} {
+	for inFlight, want := range map[int]string{
+		8: "send 1, send 2, send 3, send 4, send 5, send 6, send 7, send 8", 3: "send 1, send 2", 1: "send 1",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, letters(10)...)
 			d.options.InFlight = inFlight
@@ -45,8 +47,12 @@ func TestAnswersThatTakeLong(t *testing.T) {
 				time.Sleep(time.Duration(len(d.letters)) * 10 * time.Second)
 			})
 			for _, i := range d.letters {
-				if i.state != deadletter.StateRequeued || i.attempts != 1 || len(i.tries) != 1 || i.tries[0].Sends != 1 {
-					t.Errorf("letter %d is %s after %d attempts, sent %d times", i.number, i.state, i.attempts, i.tries[0].Sends)
+				if i.state != deadletter.StateRequeued || i.attempts != 1 || len(i.tries) != 1 ||
+					i.tries[0].Sends != 1 {
+					t.Errorf(
+						"letter %d is %s after %d attempts, sent %d times", i.number, i.state, i.attempts,
+						i.tries[0].Sends,
+					)
 				}
 			}
 		})
@@ -133,14 +139,24 @@ func TestTheStoreGoesAndComesBack(t *testing.T) {
 	for _, c := range []struct {
 		fails string
 		after time.Duration
-	}{{"fail to guard", 2 * time.Second}, {"fail to claim", time.Second}, {"fail to claim doubts", time.Second}, {"fail to mark", 0}} {
+	}{
+		{"fail to guard", 2 * time.Second},
+		{"fail to claim", time.Second},
+		{"fail to claim doubts", time.Second},
+		{"fail to mark", 0},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, letters(1)...)
 			d.fate = accidents(c.fails, c.fails)
 			d.runDuring(func(*clerk) { time.Sleep(10 * time.Second) })
 			i := d.letters[0]
-			if after := i.due.Sub(d.began) - d.options.Watch; i.state != deadletter.StateRequeued || i.attempts != 1 || after != c.after {
-				t.Errorf("%s: after %s the letter is %s, with %d attempts, want %s", c.fails, after, i.state, i.attempts, c.after)
+			if after := i.due.Sub(
+				d.began,
+			) - d.options.Watch; i.state != deadletter.StateRequeued || i.attempts != 1 || after != c.after {
+				t.Errorf(
+					"%s: after %s the letter is %s, with %d attempts, want %s", c.fails, after, i.state, i.attempts,
+					c.after,
+				)
 			}
 		})
 	}

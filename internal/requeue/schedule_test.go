@@ -119,9 +119,22 @@ func (s *station) start() {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, []string{"dlo.letters"})
 	s.d = requeue.New(s.store, s.broker, requeue.Options{
-		Broker: "main", VHost: "/", InFlight: 256, Rate: rate, Watch: time.Minute, InDoubt: requeue.Republish, MaxBody: 1 << 20, Targets: targets, Now: s.now,
-		Nack:  requeue.Nack{First: time.Second, Max: time.Minute, NoticeAfter: 20, NoticeAge: time.Hour},
-		Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Minute}}}}), Log: slog.New(slog.DiscardHandler),
+		Broker:   "main",
+		VHost:    "/",
+		InFlight: 256,
+		Rate:     rate,
+		Watch:    time.Minute,
+		InDoubt:  requeue.Republish,
+		MaxBody:  1 << 20,
+		Targets:  targets,
+		Now:      s.now,
+		Nack:     requeue.Nack{First: time.Second, Max: time.Minute, NoticeAfter: 20, NoticeAge: time.Hour},
+		Rules: rules.NewBook(&rules.Set{
+			Default: rules.Rule{
+				Name: rules.DefaultName, Retry: &rules.Retry{Delays: []time.Duration{10 * time.Minute}},
+			},
+		}),
+		Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -131,9 +144,18 @@ func (s *station) storeWaiting(n int, begin, step time.Duration) {
 	s.t.Helper()
 	ctx := s.t.Context()
 	for from := 0; from < n; from += 500 {
-		w := deadletter.Window{Session: 1, Number: int64(from + 1), Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: time.Minute, HorizonRows: 1000, Uncertain: deadletter.UncertainHold}
+		w := deadletter.Window{
+			Session: 1, Number: int64(from + 1), Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: time.Minute,
+			HorizonRows: 1000, Uncertain: deadletter.UncertainHold,
+		}
 		for i := from; i < min(n, from+500); i++ {
-			a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: "k", Tag: uint64(i + 1), Body: fmt.Appendf(nil, "letter %d", i), Properties: deadletter.Properties{MessageID: fmt.Sprint(i), Headers: deadletter.Table{}}}
+			a := deadletter.Arrival{
+				Exchange:   "dlo.dlx",
+				RoutingKey: "k",
+				Tag:        uint64(i + 1),
+				Body:       fmt.Appendf(nil, "letter %d", i),
+				Properties: deadletter.Properties{MessageID: fmt.Sprint(i), Headers: deadletter.Table{}},
+			}
 			print, err := a.Print()
 			if err != nil {
 				s.t.Fatal(err)
@@ -157,7 +179,12 @@ func (s *station) storeWaiting(n int, begin, step time.Duration) {
 		var verdicts []deadletter.Classified
 		for _, l := range letters {
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Rule: rules.DefaultName, DueAt: s.at.Add(begin + time.Duration(i)*step), GroupKey: [32]byte{1},
+				Letter:   l.ID,
+				To:       deadletter.ClassifiedRetry,
+				Origin:   deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+				Rule:     rules.DefaultName,
+				DueAt:    s.at.Add(begin + time.Duration(i)*step),
+				GroupKey: [32]byte{1},
 			})
 			i++
 		}
@@ -239,7 +266,9 @@ func TestAClockThatIsSetDoesNoHarm(t *testing.T) {
 		if err := s.d.OnTime(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if due, err := s.store.ClaimDue(t.Context(), "main", s.at, 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
+		if due, err := s.store.ClaimDue(t.Context(), "main", s.at, 10, deadletter.Allowance{
+			Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+		}); err != nil || len(due) != 0 {
 			t.Fatalf("%d letters are due although no clock was set (%v)", len(due), err)
 		}
 		s.at = s.at.Add(-time.Hour)
@@ -267,7 +296,9 @@ func TestLettersLeaveWhenTheyAreDue(t *testing.T) {
 		t.Fatalf("%d letters", len(s.broker.sent))
 	}
 	for i, at := range s.broker.sent {
-		if due := begin.Add(5*time.Second + time.Duration(i)*500*time.Millisecond); at.Before(due) || at.After(due.Add(100*time.Millisecond)) {
+		if due := begin.Add(
+			5*time.Second + time.Duration(i)*500*time.Millisecond,
+		); at.Before(due) || at.After(due.Add(100*time.Millisecond)) {
 			t.Errorf("letter %d left at %s, due %s", i, at, due)
 		}
 	}

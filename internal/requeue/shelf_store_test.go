@@ -85,9 +85,18 @@ func (f *file) try(err error) {
 // fill stores and classifies the letters of a desk.
 func (f *file) fill(d *desk) {
 	f.open()
-	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: time.Minute, HorizonRows: 1000, Uncertain: deadletter.UncertainHold}
+	w := deadletter.Window{
+		Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: time.Minute,
+		HorizonRows: 1000, Uncertain: deadletter.UncertainHold,
+	}
 	for _, i := range d.letters {
-		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: i.queue, Tag: uint64(i.number), Body: i.body, Properties: deadletter.Properties{Headers: deadletter.Table{}}}
+		a := deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: i.queue,
+			Tag:        uint64(i.number),
+			Body:       i.body,
+			Properties: deadletter.Properties{Headers: deadletter.Table{}},
+		}
 		w.Arrivals = append(w.Arrivals, a)
 	}
 	ctx := f.t.Context()
@@ -98,8 +107,16 @@ func (f *file) fill(d *desk) {
 	for n, i := range d.letters {
 		f.ids[i.number], d.numbers[r.New[n]] = r.New[n], i.number
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: r.New[n], To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue}, Rule: i.rule, DueAt: i.due,
-			Waiter: i.waiter, Wait: i.wait, GroupKey: [32]byte{byte(i.group)}, GroupTitle: "group", GroupVersion: 1,
+			Letter:       r.New[n],
+			To:           deadletter.ClassifiedRetry,
+			Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue},
+			Rule:         i.rule,
+			DueAt:        i.due,
+			Waiter:       i.waiter,
+			Wait:         i.wait,
+			GroupKey:     [32]byte{byte(i.group)},
+			GroupTitle:   "group",
+			GroupVersion: 1,
 		})
 	}
 	f.try(f.Classify(ctx, verdicts))
@@ -113,7 +130,11 @@ func (f *file) fill(d *desk) {
 func (f *file) pause(queue string, group int, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Group: f.groups[group], By: "local"}
+	g := deadletter.Guard{
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue},
+		Group:  f.groups[group],
+		By:     "local",
+	}
 	var err error
 	if on {
 		_, err = f.Pause(f.t.Context(), g)

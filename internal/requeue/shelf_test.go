@@ -25,7 +25,9 @@ type shelf struct {
 	beside  int64           // number of commits in the last note beside the store
 	overdue int             // number of letters that a breaker has held back for too long
 	givenUp []time.Duration // the limits with which GiveUp was called
-	began   int             // the queue with which the last claim began; queues are numbered from 1, in the order of their letters
+	// the queue with which the last claim began; queues are numbered from 1, in the order of their
+	// letters
+	began int
 }
 
 // item is a letter of a test, with its classification and with everything that happened to it.
@@ -113,7 +115,9 @@ func (s *shelf) isFree(i *item) bool {
 	return i.operation == 0 && !s.paused[i.queue] && !s.stopped[i.group]
 }
 
-func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
+func (s *shelf) ClaimDue(
+	_ context.Context, _ string, now time.Time, n int, a deadletter.Allowance,
+) ([]deadletter.Due, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = toMillis(now)
@@ -147,11 +151,16 @@ func (s *shelf) ClaimDue(_ context.Context, _ string, now time.Time, n int, a de
 			limit, probe := a.Allow(o, rule)
 			for k := range shares {
 				share, before := &shares[k], len(claimed)
-				lane(queue, min(limit, share.N), share.Probe, func(i *item) bool { return i.group == int(share.Group) && fits(i) })
+				lane(
+					queue, min(limit, share.N), share.Probe,
+					func(i *item) bool { return i.group == int(share.Group) && fits(i) },
+				)
 				limit, share.N = limit-(len(claimed)-before), share.N-(len(claimed)-before)
 			}
 			lane(queue, limit, probe, func(i *item) bool {
-				return fits(i) && !slices.ContainsFunc(shares, func(share deadletter.GroupShare) bool { return i.group == int(share.Group) })
+				return fits(i) && !slices.ContainsFunc(
+					shares, func(share deadletter.GroupShare) bool { return i.group == int(share.Group) },
+				)
 			})
 		}
 		for _, rule := range a.Rules {
@@ -209,7 +218,8 @@ func tooLateToWait(waiter string, wait time.Duration, due, now time.Time) bool {
 func (s *shelf) claim(i *item, now time.Time, probe, early bool) deadletter.Due {
 	s.now.Claims++
 	t := &try{Attempt: deadletter.Attempt{
-		Letter: i.id(), Number: i.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: i.queue, Operation: i.operation, Outcome: deadletter.OutcomeOpen, At: now, Probe: probe, Revision: i.revision,
+		Letter: i.id(), Number: i.attempts + 1, Token: deadletter.NewToken(), Sends: 1, Queue: i.queue,
+		Operation: i.operation, Outcome: deadletter.OutcomeOpen, At: now, Probe: probe, Revision: i.revision,
 	}}
 	due := i.due
 	if early {
@@ -225,8 +235,17 @@ func (s *shelf) claim(i *item, now time.Time, probe, early bool) deadletter.Due 
 func (s *shelf) dueOf(i *item, t *try) deadletter.Due {
 	d := deadletter.Due{Attempt: t.Attempt}
 	d.Letter = deadletter.Letter{
-		ID: i.id(), State: i.state, Attempts: i.attempts, Nacks: i.nacks, Rule: i.rule, Group: deadletter.GroupID(i.group), Reason: "rejected", Body: i.body, Size: len(i.body),
-		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue, Exchange: "events", RoutingKey: "k"}, Properties: i.properties,
+		ID:         i.id(),
+		State:      i.state,
+		Attempts:   i.attempts,
+		Nacks:      i.nacks,
+		Rule:       i.rule,
+		Group:      deadletter.GroupID(i.group),
+		Reason:     "rejected",
+		Body:       i.body,
+		Size:       len(i.body),
+		Origin:     deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue, Exchange: "events", RoutingKey: "k"},
+		Properties: i.properties,
 	}
 	if t.waiter != "" {
 		d.Waiter, d.Wait, d.Letter.DueAt = t.waiter, i.wait, t.until
@@ -365,7 +384,9 @@ func (s *shelf) SettleQuiet(context.Context, deadletter.Origin, time.Time, int, 
 	return 0, nil
 }
 
-func (s *shelf) EndWatch(context.Context, deadletter.Origin, time.Time, int, deadletter.Unseen, func(string) []string) (int, error) {
+func (s *shelf) EndWatch(
+	context.Context, deadletter.Origin, time.Time, int, deadletter.Unseen, func(string) []string,
+) (int, error) {
 	return 0, nil
 }
 

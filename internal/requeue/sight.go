@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	lookAgain = 10 * time.Second // time until a second look may confirm the first; figures of the management API are up to 6 s old
+	// time until a second look may confirm the first; figures of the management API are up to 6 s
+	// old
+	lookAgain = 10 * time.Second
 	lookedFor = 10 * time.Minute // an unconfirmed look is forgotten after this time
 )
 
@@ -69,17 +71,50 @@ func unseenReason(queue string, f deadletter.QueueFacts) deadletter.Unseen {
 	empty := f.Exists && f.Consumers == 0 && f.Ready == 0 && f.Unacked == 0
 	switch {
 	case f.Silent:
-		return deadletter.Unseen{Why: fmt.Sprintf("the management API does not answer, so dlo cannot see who took this letter out of queue %s", queue), Settles: true}
+		return deadletter.Unseen{
+			Why: fmt.Sprintf(
+				"the management API does not answer, so dlo cannot see who took this letter out of queue %s", queue,
+			),
+			Settles: true,
+		}
 	case f.Known && !f.Exists:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is gone, with everything in it, and it is unknown whether this letter was handled before", queue)}
+		return deadletter.Unseen{
+			Why: fmt.Sprintf(
+				"queue %s is gone, with everything in it, and it is unknown whether this letter was handled before",
+				queue,
+			),
+		}
 	case f.Stream:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled", queue), SettlesRedirected: true}
-	case f.Exists && (f.Consumers < 0 || f.Ready < 0): // the management API has no figures for a queue that is only a few seconds old
-		return deadletter.Unseen{Why: fmt.Sprintf("the management API shows no figures of queue %s, so dlo cannot see who took this letter out", queue), Settles: true}
+		return deadletter.Unseen{
+			Why: fmt.Sprintf(
+				"queue %s is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled",
+				queue,
+			),
+			SettlesRedirected: true,
+		}
+	case f.Exists && (f.Consumers < 0 || f.Ready < 0):
+		// the management API has no figures for a queue that is only a few seconds old
+		return deadletter.Unseen{
+			Why: fmt.Sprintf(
+				"the management API shows no figures of queue %s, so dlo cannot see who took this letter out", queue,
+			),
+			Settles: true,
+		}
 	case empty && f.TTL > 0:
-		return deadletter.Unseen{Why: fmt.Sprintf("messages in queue %s expire after %s, and the queue is empty and has no consumer, so it is unknown whether this letter was handled or has expired", queue, f.TTL), SettlesRedirected: !f.LeadsOn}
+		return deadletter.Unseen{
+			Why: fmt.Sprintf(
+				"messages in queue %s expire after %s, and the queue is empty and has no consumer, so it is unknown whether this letter was handled or has expired",
+				queue, f.TTL,
+			),
+			SettlesRedirected: !f.LeadsOn,
+		}
 	case empty && f.TTL == 0:
-		return deadletter.Unseen{Why: fmt.Sprintf("queue %s is empty and has no consumer, so dlo cannot see who took this letter out", queue), Settles: true}
+		return deadletter.Unseen{
+			Why: fmt.Sprintf(
+				"queue %s is empty and has no consumer, so dlo cannot see who took this letter out", queue,
+			),
+			Settles: true,
+		}
 	}
 	return deadletter.Unseen{}
 }

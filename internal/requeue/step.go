@@ -38,12 +38,21 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 		switch {
 		case due.Attempt.Outcome == deadletter.OutcomeInDoubt && d.inDoubt(due) == Hold:
 			marks = append(marks, deadletter.Mark{
-				Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Channels: d.o.Rules.Set().Told(due.Letter.Rule),
-				Detail: "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if a second arrival does no harm",
+				Letter:   due.Letter.ID,
+				Token:    due.Attempt.Token,
+				Outcome:  deadletter.OutcomeInDoubt,
+				Channels: d.o.Rules.Set().Told(due.Letter.Rule),
+				Detail:   "in doubt: it was sent, or was about to be, when the answer was lost; requeue it only if a second arrival does no harm",
 			})
 		case err != nil:
 			d.breakers.uncount(due.Letter.ID)
-			marks = append(marks, deadletter.Mark{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeRefused, Detail: err.Error(), Channels: d.o.Rules.Set().Told(due.Letter.Rule)})
+			marks = append(marks, deadletter.Mark{
+				Letter:   due.Letter.ID,
+				Token:    due.Attempt.Token,
+				Outcome:  deadletter.OutcomeRefused,
+				Detail:   err.Error(),
+				Channels: d.o.Rules.Set().Told(due.Letter.Rule),
+			})
 		default:
 			ps = append(ps, p)
 			sent[p.Token], under[p.Token], changes[p.Token] = due, &p, changed
@@ -80,7 +89,9 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 // send records the progress of the store and then publishes the batch over the connection of the
 // given session. If the progress cannot be recorded, it sends nothing and returns each letter as
 // unsent.
-func (d *Dispatcher) send(ctx context.Context, session int64, ps []deadletter.Publishing) ([]deadletter.Outcome, deadletter.Noted) {
+func (d *Dispatcher) send(
+	ctx context.Context, session int64, ps []deadletter.Publishing,
+) ([]deadletter.Outcome, deadletter.Noted) {
 	noted, err := d.noteProgress(context.WithoutCancel(ctx))
 	if err != nil {
 		outcomes := make([]deadletter.Outcome, len(ps))
@@ -127,7 +138,9 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 	now, n, done := d.o.Now(), max(1, d.o.InFlight/workers), func() {}
 	if d.doubting.CompareAndSwap(false, true) {
 		done = func() { d.doubting.Store(false) }
-		if claimed, err := d.store.ClaimDoubtful(ctx, d.o.Broker, now, min(n, doubtful)); err != nil || len(claimed) > 0 {
+		if claimed, err := d.store.ClaimDoubtful(
+			ctx, d.o.Broker, now, min(n, doubtful),
+		); err != nil || len(claimed) > 0 {
 			return claimed, done, err
 		}
 		done()
@@ -171,11 +184,17 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	if l.Damage != "" {
 		return p, "", errors.New(deadletter.WhyDamaged(l.Damage))
 	}
-	if err := d.o.Targets.AllowLetter(deadletter.Origin{Broker: l.Origin.Broker, VHost: l.Origin.VHost, Queue: due.Attempt.Queue}, l.Rule); err != nil {
+	if err := d.o.Targets.AllowLetter(deadletter.Origin{
+		Broker: l.Origin.Broker,
+		VHost:  l.Origin.VHost,
+		Queue:  due.Attempt.Queue,
+	}, l.Rule); err != nil {
 		return p, "", fmt.Errorf("no target: %w", err)
 	}
 	if len(l.Body) > d.o.MaxBody {
-		return p, "", fmt.Errorf("unpublishable: the body has %d bytes, more than requeue.max_body %d", len(l.Body), d.o.MaxBody)
+		return p, "", fmt.Errorf(
+			"unpublishable: the body has %d bytes, more than requeue.max_body %d", len(l.Body), d.o.MaxBody,
+		)
 	}
 	properties, changes := deadletter.Sanitise(l.Properties)
 	if due.Attempt.Revision > 0 {
@@ -201,7 +220,13 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 	}
 	// Nobody knows whether the earlier copy of a letter in doubt has arrived. A letter in doubt is
 	// sent alone, so that it cannot put another letter in doubt.
-	p = deadletter.Publishing{Token: due.Attempt.Token, Queue: due.Attempt.Queue, Properties: properties, Body: l.Body, Alone: due.Attempt.Outcome == deadletter.OutcomeInDoubt}
+	p = deadletter.Publishing{
+		Token:      due.Attempt.Token,
+		Queue:      due.Attempt.Queue,
+		Properties: properties,
+		Body:       l.Body,
+		Alone:      due.Attempt.Outcome == deadletter.OutcomeInDoubt,
+	}
 	d.divert(&p, due)
 	return p, changed, nil
 }

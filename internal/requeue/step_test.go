@@ -202,7 +202,9 @@ func TestWhatCannotBePublished(t *testing.T) {
 		deep = deadletter.Table{"deeper": deep}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, &item{body: make([]byte, 1001)}, &item{queue: "billing"}, &item{}, &item{properties: deadletter.Properties{Headers: deep}})
+		d := newDesk(t, &item{body: make([]byte, 1001)}, &item{queue: "billing"}, &item{}, &item{
+			properties: deadletter.Properties{Headers: deep},
+		})
 		if n, err := d.open().dispatcher.Step(t.Context()); n != 4 || err != nil {
 			t.Errorf("%d letters, %v", n, err)
 		}
@@ -216,7 +218,8 @@ func TestWhatCannotBePublished(t *testing.T) {
 			4: "unpublishable: ",
 		} {
 			i := d.letters[n-1]
-			if got := i.tries[0].Detail; !strings.HasPrefix(got, why) || i.state != deadletter.StateHeld || i.attempts != 0 {
+			if got := i.tries[0].Detail; !strings.HasPrefix(got, why) || i.state != deadletter.StateHeld ||
+				i.attempts != 0 {
 				t.Errorf("letter %d is %s after %d attempts: %s, want %s", n, i.state, i.attempts, got, why)
 			}
 		}

@@ -23,7 +23,11 @@ type waiter interface {
 	address(p *deadletter.Publishing, delay, rest time.Duration) time.Duration
 }
 
-var waiters = map[rules.Waiter]waiter{rules.WaiterQueue: waitQueue{}, rules.WaiterTTL: messageTTL{}, rules.WaiterDelayed: delayedExchange{}}
+var waiters = map[rules.Waiter]waiter{
+	rules.WaiterQueue:   waitQueue{},
+	rules.WaiterTTL:     messageTTL{},
+	rules.WaiterDelayed: delayedExchange{},
+}
 
 // places is a cache of the wait queues in the broker in which letters wait under the active rules.
 type places struct {
@@ -63,7 +67,9 @@ func (d *Dispatcher) divert(p *deadletter.Publishing, due *deadletter.Due) {
 		return
 	}
 	place := w.place(due.Wait)
-	p.Properties.Expiration = "" // an expiration from a revision would end the wait; the broker removes the expiration when it passes the message on
+	// an expiration from a revision would end the wait; the broker removes the expiration when it
+	// passes the message on
+	p.Properties.Expiration = ""
 	p.Wait, p.WaitFor = &place, w.address(p, due.Wait, rest)
 }
 
@@ -95,22 +101,39 @@ func (d *Dispatcher) EndWaits(ctx context.Context) error {
 		}
 		for i, w := range list {
 			f, waited := ask(w.Queue), ask(w.In)
-			l := deadletter.WaitEnd{Letter: w.Letter, DueAt: now.Add(d.watchTime(w.Rule)), Depth: d.depth.readyIn(w.Queue, now), Channels: d.o.Rules.Set().Told(w.Rule)}
+			l := deadletter.WaitEnd{
+				Letter:   w.Letter,
+				DueAt:    now.Add(d.watchTime(w.Rule)),
+				Depth:    d.depth.readyIn(w.Queue, now),
+				Channels: d.o.Rules.Set().Told(w.Rule),
+			}
 			queue := deadletter.Visible(w.Queue)
 			switch {
 			case f.Known && !f.Exists:
 				d.breakers.uncount(w.Letter)
-				l.Lost = fmt.Sprintf("no target: queue %s does not exist; the broker dropped the copy that waited in %s, but dlo still has the letter", queue, w.In)
+				l.Lost = fmt.Sprintf(
+					"no target: queue %s does not exist; the broker dropped the copy that waited in %s, but dlo still has the letter",
+					queue, w.In,
+				)
 			case f.Known && waited.Known && !waited.Exists:
 				l.InDoubt = true
-				l.Lost = fmt.Sprintf("in doubt: %s, in which it waited, is gone, so it is unknown whether it was passed on; requeue it only if a second arrival does no harm", w.In)
+				l.Lost = fmt.Sprintf(
+					"in doubt: %s, in which it waited, is gone, so it is unknown whether it was passed on; requeue it only if a second arrival does no harm",
+					w.In,
+				)
 			case f.MaxLength > 0 && f.Ready >= f.MaxLength:
 				l.InDoubt = true
-				l.Lost = fmt.Sprintf("in doubt: queue %s is full, and drops messages that the broker passes on to it from %s; requeue it only if a second arrival does no harm", queue, w.In)
+				l.Lost = fmt.Sprintf(
+					"in doubt: queue %s is full, and drops messages that the broker passes on to it from %s; requeue it only if a second arrival does no harm",
+					queue, w.In,
+				)
 			case !f.Known || !waited.Known:
 				l.Doubt = fmt.Sprintf("no management API shows whether queue %s exists", queue)
 			case f.MaxLength != 0 || f.MaxBytes != 0:
-				l.Doubt = fmt.Sprintf("queue %s has a length limit, or may have one, and messages that the broker passes on to a full queue are dropped", queue)
+				l.Doubt = fmt.Sprintf(
+					"queue %s has a length limit, or may have one, and messages that the broker passes on to a full queue are dropped",
+					queue,
+				)
 			case !status.Connected || status.Since.After(w.Since):
 				l.Doubt = "the connection to the broker was lost while it waited, and a broker that stops loses the messages that it is passing on"
 			}

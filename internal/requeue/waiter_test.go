@@ -14,9 +14,18 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	d := &Dispatcher{o: Options{Now: func() time.Time { return now }}}
-	for waiter, want := range map[rules.Waiter]string{rules.WaiterQueue: "", rules.WaiterTTL: "3600000", rules.WaiterDelayed: ""} {
-		p := deadletter.Publishing{Queue: "sms", Properties: deadletter.Properties{Expiration: "5000", Headers: deadletter.Table{}}}
-		d.divert(&p, &deadletter.Due{Letter: deadletter.Letter{DueAt: now.Add(time.Hour)}, Waiter: string(waiter), Wait: time.Hour})
+	for waiter, want := range map[rules.Waiter]string{
+		rules.WaiterQueue: "", rules.WaiterTTL: "3600000", rules.WaiterDelayed: "",
+	} {
+		p := deadletter.Publishing{
+			Queue:      "sms",
+			Properties: deadletter.Properties{Expiration: "5000", Headers: deadletter.Table{}},
+		}
+		d.divert(&p, &deadletter.Due{
+			Letter: deadletter.Letter{DueAt: now.Add(time.Hour)},
+			Waiter: string(waiter),
+			Wait:   time.Hour,
+		})
 		if p.Wait == nil || p.Properties.Expiration != want {
 			t.Errorf("%s: %+v", waiter, p)
 		}

@@ -27,18 +27,114 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 		end    end
 		in     string // the queue of the broker in which the letter waits
 	}{
-		{"confirmed", false, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
-		{"returned", false, false, deadletter.OutcomeReturned, "wait queue dlo.wait.600000 does not exist (the broker returned it: 312 NO_ROUTE)", end{deadletter.StateScheduled, wait, 0, 0}, ""},
-		{"nacked", false, false, deadletter.OutcomeNacked, "the queue refused it", end{deadletter.StateScheduled, wait, 0, 0}, ""},
-		{"refused", false, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StateScheduled, wait, 0, 0}, ""},
-		{"unsent", false, false, deadletter.OutcomeUnsent, "the broker is not connected", end{deadletter.StateScheduled, wait, 0, 0}, ""},
-		{"in doubt", false, false, deadletter.OutcomeInDoubt, "no answer", end{deadletter.StatePublishing, time.Second, 0, 0}, ""},
-		{"in doubt, which is held", false, true, deadletter.OutcomeInDoubt, "in doubt: no answer; requeue it only if a second arrival does no harm", end{State: deadletter.StateHeld}, ""},
-		{"a copy is confirmed", true, false, deadletter.OutcomeConfirmed, "", end{deadletter.StateScheduled, wait, 1, 0}, "dlo.wait.600000"},
-		{"a copy is returned", true, false, deadletter.OutcomeReturned, "the broker returned it: 312 NO_ROUTE", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
-		{"a copy is refused", true, false, deadletter.OutcomeRefused, "the broker closed the channel: 406", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
-		{"a copy is nacked", true, false, deadletter.OutcomeNacked, "the queue refused it", end{deadletter.StatePublishing, 2 * time.Second, 0, 0}, ""},
-		{"a copy is unsent", true, false, deadletter.OutcomeUnsent, "the broker is not connected", end{deadletter.StatePublishing, time.Second, 0, 0}, ""},
+		{
+			"confirmed",
+			false,
+			false,
+			deadletter.OutcomeConfirmed,
+			"",
+			end{deadletter.StateScheduled, wait, 1, 0},
+			"dlo.wait.600000",
+		},
+		{
+			"returned",
+			false,
+			false,
+			deadletter.OutcomeReturned,
+			"wait queue dlo.wait.600000 does not exist (the broker returned it: 312 NO_ROUTE)",
+			end{deadletter.StateScheduled, wait, 0, 0},
+			"",
+		},
+		{
+			"nacked",
+			false,
+			false,
+			deadletter.OutcomeNacked,
+			"the queue refused it",
+			end{deadletter.StateScheduled, wait, 0, 0},
+			"",
+		},
+		{
+			"refused",
+			false,
+			false,
+			deadletter.OutcomeRefused,
+			"the broker closed the channel: 406",
+			end{deadletter.StateScheduled, wait, 0, 0},
+			"",
+		},
+		{
+			"unsent",
+			false,
+			false,
+			deadletter.OutcomeUnsent,
+			"the broker is not connected",
+			end{deadletter.StateScheduled, wait, 0, 0},
+			"",
+		},
+		{
+			"in doubt",
+			false,
+			false,
+			deadletter.OutcomeInDoubt,
+			"no answer",
+			end{deadletter.StatePublishing, time.Second, 0, 0},
+			"",
+		},
+		{
+			"in doubt, which is held",
+			false,
+			true,
+			deadletter.OutcomeInDoubt,
+			"in doubt: no answer; requeue it only if a second arrival does no harm",
+			end{State: deadletter.StateHeld},
+			"",
+		},
+		{
+			"a copy is confirmed",
+			true,
+			false,
+			deadletter.OutcomeConfirmed,
+			"",
+			end{deadletter.StateScheduled, wait, 1, 0},
+			"dlo.wait.600000",
+		},
+		{
+			"a copy is returned",
+			true,
+			false,
+			deadletter.OutcomeReturned,
+			"the broker returned it: 312 NO_ROUTE",
+			end{deadletter.StatePublishing, 2 * time.Second, 0, 0},
+			"",
+		},
+		{
+			"a copy is refused",
+			true,
+			false,
+			deadletter.OutcomeRefused,
+			"the broker closed the channel: 406",
+			end{deadletter.StatePublishing, 2 * time.Second, 0, 0},
+			"",
+		},
+		{
+			"a copy is nacked",
+			true,
+			false,
+			deadletter.OutcomeNacked,
+			"the queue refused it",
+			end{deadletter.StatePublishing, 2 * time.Second, 0, 0},
+			"",
+		},
+		{
+			"a copy is unsent",
+			true,
+			false,
+			deadletter.OutcomeUnsent,
+			"the broker is not connected",
+			end{deadletter.StatePublishing, time.Second, 0, 0},
+			"",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +159,10 @@ func TestWhatAnAnswerDoesToALetterThatWaits(t *testing.T) {
 					got.In = time.Until(i.again)
 				}
 				if detail := i.tries[0].Detail; got != c.end || detail != c.detail || i.waitsIn != c.in {
-					t.Errorf("the letter is %+v in %q, want %+v in %q\n got %s\nwant %s", got, i.waitsIn, c.end, c.in, detail, c.detail)
+					t.Errorf(
+						"the letter is %+v in %q, want %+v in %q\n got %s\nwant %s", got, i.waitsIn, c.end, c.in,
+						detail, c.detail,
+					)
 				}
 				if sent := d.takeLog(); !strings.Contains(sent, "to dlo.wait.600000") {
 					t.Errorf("the course of events: %s", sent)
@@ -99,10 +198,19 @@ func TestALetterThatDoesNotWaitInTheBroker(t *testing.T) {
 		late   time.Duration // how much later than planned the letter is due then
 	}{
 		{"in time", rules.WaiterQueue, 0, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 0},
-		{"a little later", rules.WaiterQueue, 59 * time.Second, true, "send 1 to dlo.wait.600000, 1 confirmed, waits", 59 * time.Second},
+		{
+			"a little later", rules.WaiterQueue, 59 * time.Second, true,
+			"send 1 to dlo.wait.600000, 1 confirmed, waits", 59 * time.Second,
+		},
 		{"too late for its queue", rules.WaiterQueue, 61 * time.Second, true, "", 0},
-		{"late for a delay of its own", rules.WaiterTTL, 9 * time.Minute, true, "send 1 to dlo.wait.ttl, 1 confirmed, waits", 0},
-		{"late for an exchange", rules.WaiterDelayed, 9 * time.Minute, true, "send 1 to dlo.wait.delayed, 1 confirmed, waits", 0},
+		{
+			"late for a delay of its own", rules.WaiterTTL, 9 * time.Minute, true,
+			"send 1 to dlo.wait.ttl, 1 confirmed, waits", 0,
+		},
+		{
+			"late for an exchange", rules.WaiterDelayed, 9 * time.Minute, true,
+			"send 1 to dlo.wait.delayed, 1 confirmed, waits", 0,
+		},
 		{"the broker cannot", rules.WaiterTTL, 0, false, "", 0},
 		{"in the last moment", rules.WaiterTTL, 10*time.Minute - 500*time.Microsecond, true, "send 1, 1 confirmed", 0},
 		{"its time has come", rules.WaiterTTL, 10 * time.Minute, true, "send 1, 1 confirmed", 0},

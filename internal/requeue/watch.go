@@ -50,7 +50,8 @@ func (d *Dispatcher) EndWatches(ctx context.Context) error {
 
 func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.Time) error {
 	facts, replaced := d.depth.look(ctx, o.Queue, now)
-	if facts.Known && !facts.Exists && !d.broker.Status().Connected { // the broker may be starting and may not show its queues yet
+	// the broker may be starting and may not show its queues yet
+	if facts.Known && !facts.Exists && !d.broker.Status().Connected {
 		return d.store.WatchOn(ctx, o, now, now.Add(lookAgain))
 	}
 	endWatch := func(u deadletter.Unseen) func() (int, error) {
@@ -61,7 +62,11 @@ func (d *Dispatcher) settle(ctx context.Context, o deadletter.Origin, now time.T
 		before = endWatch(replacedReason(o.Queue, replaced))
 	}
 	u, again := d.sights.look(o.Queue, facts, now)
-	end, until := func() (int, error) { return d.store.SettleQuiet(ctx, o, now, settleChunk, facts) }, now.Add(watchMore)
+	end, until := func() (int, error) {
+		return d.store.SettleQuiet(
+			ctx, o, now, settleChunk, facts,
+		)
+	}, now.Add(watchMore)
 	switch {
 	case u.Why != "" && !again:
 		end, until = nil, now.Add(lookAgain)

@@ -63,35 +63,67 @@ func TestTheEndOfAWatch(t *testing.T) {
 		unverified  bool
 	}{
 		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
-		{name: "nobody can ask", first: deadletter.UnknownQueue, then: deadletter.UnknownQueue, want: deadletter.StateSettled, unverified: true},
-		{name: "its queue is gone", first: gone, then: gone, want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm"},
-		{name: "its queue seemed gone for a moment", first: gone, then: consumed, want: deadletter.StateSettled},
 		{
-			name: "its queue is a stream", first: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 200, 1 }),
-			then: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 300, 0 }),
-			want: deadletter.StateHeld, why: "queue sms is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled; requeue it only if a second arrival does no harm",
-		},
-		{
-			name: "it may have expired", first: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }),
-			want: deadletter.StateHeld, why: "messages in queue sms expire after 5s, and the queue is empty and has no consumer, so it is unknown whether this letter was handled or has expired; requeue it only if a second arrival does no harm",
-		},
-		{name: "somebody took it out who is gone", first: exists(func(*deadletter.QueueFacts) {}), then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateSettled, unverified: true},
-		{
-			name: "its queue was declared again and shows no figures yet", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: gone,
-			want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
-		},
-		{
-			name: "its queue never shows figures", first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }), then: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
+			name: "nobody can ask", first: deadletter.UnknownQueue, then: deadletter.UnknownQueue,
 			want: deadletter.StateSettled, unverified: true,
 		},
 		{
-			name: "the management API did not answer for a moment", first: silent, then: gone,
-			want: deadletter.StateHeld, why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
+			name: "its queue is gone", first: gone, then: gone, want: deadletter.StateHeld,
+			why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
-		{name: "the management API does not answer", first: silent, then: silent, want: deadletter.StateSettled, unverified: true},
-		{name: "it waits for a consumer", first: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), want: deadletter.StateRequeued},
-		{name: "who took it has not said what became of it", first: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), then: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), want: deadletter.StateRequeued},
-		{name: "it may expire, for all that is known", first: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), then: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), want: deadletter.StateRequeued},
+		{name: "its queue seemed gone for a moment", first: gone, then: consumed, want: deadletter.StateSettled},
+		{
+			name:  "its queue is a stream",
+			first: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 200, 1 }),
+			then:  exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 300, 0 }),
+			want:  deadletter.StateHeld,
+			why:   "queue sms is a stream, and reading takes nothing out of a stream, so dlo cannot see whether this letter was handled; requeue it only if a second arrival does no harm",
+		},
+		{
+			name: "it may have expired", first: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }),
+			then: exists(func(f *deadletter.QueueFacts) { f.TTL = 5 * time.Second }),
+			want: deadletter.StateHeld,
+			why:  "messages in queue sms expire after 5s, and the queue is empty and has no consumer, so it is unknown whether this letter was handled or has expired; requeue it only if a second arrival does no harm",
+		},
+		{
+			name: "somebody took it out who is gone", first: exists(func(*deadletter.QueueFacts) {}),
+			then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateSettled, unverified: true,
+		},
+		{
+			name:  "its queue was declared again and shows no figures yet",
+			first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
+			then:  gone,
+			want:  deadletter.StateHeld,
+			why:   "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
+		},
+		{
+			name:  "its queue never shows figures",
+			first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
+			then:  exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
+			want:  deadletter.StateSettled, unverified: true,
+		},
+		{
+			name: "the management API did not answer for a moment", first: silent, then: gone,
+			want: deadletter.StateHeld,
+			why:  "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
+		},
+		{
+			name: "the management API does not answer", first: silent, then: silent, want: deadletter.StateSettled,
+			unverified: true,
+		},
+		{
+			name: "it waits for a consumer", first: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }),
+			then: exists(func(f *deadletter.QueueFacts) { f.Ready = 1 }), want: deadletter.StateRequeued,
+		},
+		{
+			name:  "who took it has not said what became of it",
+			first: exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }),
+			then:  exists(func(f *deadletter.QueueFacts) { f.Unacked = 1 }), want: deadletter.StateRequeued,
+		},
+		{
+			name: "it may expire, for all that is known", first: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }),
+			then: exists(func(f *deadletter.QueueFacts) { f.TTL = -1 }), want: deadletter.StateRequeued,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,14 +131,18 @@ func TestTheEndOfAWatch(t *testing.T) {
 			id := s.requeueOne()
 			s.broker.setFacts(c.first, false)
 			s.watch(2 * time.Second)
-			if l := s.letter(id); c.first == c.then && c.want == deadletter.StateHeld && l.State != deadletter.StateRequeued {
+			if l := s.letter(
+				id,
+			); c.first == c.then && c.want == deadletter.StateHeld && l.State != deadletter.StateRequeued {
 				t.Fatalf("%s after one look: %s", l.State, l.Why)
 			}
 			s.broker.setFacts(c.then, false)
 			s.watch(time.Minute)
 			l := s.letter(id)
 			if l.State != c.want || l.Unverified != c.unverified || c.why != "" && l.Why != c.why {
-				t.Errorf("%s, unverified %t: %q; want %s, %t: %q", l.State, l.Unverified, l.Why, c.want, c.unverified, c.why)
+				t.Errorf(
+					"%s, unverified %t: %q; want %s, %t: %q", l.State, l.Unverified, l.Why, c.want, c.unverified, c.why,
+				)
 			}
 		})
 	}
@@ -133,7 +169,10 @@ func TestAQueueThatIsDeclaredAgain(t *testing.T) {
 				"and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
 		{name: "the new queue stays", first: exclusive, then: exclusive, want: deadletter.StateSettled},
-		{name: "the properties are unknown at first", first: deadletter.UnknownQueue, then: exclusive, want: deadletter.StateSettled},
+		{
+			name: "the properties are unknown at first", first: deadletter.UnknownQueue, then: exclusive,
+			want: deadletter.StateSettled,
+		},
 	} {
 		s.broker.setFacts(c.first, false)
 		id := s.requeueOne()
@@ -175,7 +214,9 @@ func TestALookIsOfWhatWasInTheQueueThen(t *testing.T) {
 	if err := s.d.EndWatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := s.letter(first), s.letter(second); a.State != deadletter.StateHeld || b.State != deadletter.StateRequeued {
+	if a, b := s.letter(first), s.letter(
+		second,
+	); a.State != deadletter.StateHeld || b.State != deadletter.StateRequeued {
 		t.Errorf("the first is %s, the second %s", a.State, b.State)
 	}
 	s.watch(lookAgain + 2*time.Second)

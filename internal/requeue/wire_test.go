@@ -50,7 +50,8 @@ var details = map[deadletter.OutcomeKind]string{
 }
 
 func newWire() *wire {
-	var asked atomic.Int64 // Workers never continue at the same moment, so that each test always runs in the same order.
+	// Workers never continue at the same moment, so that each test always runs in the same order.
+	var asked atomic.Int64
 	return &wire{
 		answer:  func(*deadletter.Publishing) answer { return answer{kind: deadletter.OutcomeConfirmed} },
 		latency: func() time.Duration { return 0 },
@@ -144,7 +145,8 @@ func (w *wire) Publish(ctx context.Context, _ int64, ps []deadletter.Publishing)
 		}
 	}
 	if !down && !w.awaitAnswers(ctx, changed) {
-		time.Sleep(time.Duration(call) * time.Microsecond) // Two calls that lose their responses must not end at the same moment.
+		// Two calls that lose their responses must not end at the same moment.
+		time.Sleep(time.Duration(call) * time.Microsecond)
 		for i, a := range answers {
 			if a.kind != deadletter.OutcomeUnsent {
 				answers[i] = answer{deadletter.OutcomeInDoubt, a.arrives || a.kind == deadletter.OutcomeConfirmed}

@@ -21,10 +21,12 @@ func (m *Match) Covers(other *Match) bool {
 			return false
 		}
 	}
-	if m.NoSchema && !other.NoSchema && !(Patterns{""}).covers(other.Type) { // a letter without a type is a letter that no schema reads
+	// a letter without a type is a letter that no schema reads
+	if m.NoSchema && !other.NoSchema && !(Patterns{""}).covers(other.Type) {
 		return false
 	}
-	return m.Attempts.covers(other.Attempts) && m.Age.covers(other.Age) && coverNamed(m.Header, other.Header) && coverNamed(m.Field, other.Field)
+	return m.Attempts.covers(other.Attempts) && m.Age.covers(other.Age) && coverNamed(m.Header, other.Header) &&
+		coverNamed(m.Field, other.Field)
 }
 
 // coverNamed reports whether every letter that fulfils the conditions in "other" also fulfils those

@@ -13,7 +13,12 @@ import (
 func (s *Set) Decide(f Facts) Decision { return s.decide(s.firstMatch(f), f) }
 
 func (s *Set) decide(rule *Rule, f Facts) Decision {
-	d := Decision{Rule: rule.Name, Outcome: deadletter.RuleDead, Severity: cmp.Or(rule.Severity, s.Default.Severity), Group: rule.Group}
+	d := Decision{
+		Rule:     rule.Name,
+		Outcome:  deadletter.RuleDead,
+		Severity: cmp.Or(rule.Severity, s.Default.Severity),
+		Group:    rule.Group,
+	}
 	if d.Notify = rule.Notify; d.Notify == nil {
 		d.Notify = s.Default.Notify
 	}
@@ -47,7 +52,9 @@ func (s *Set) fillOutcome(rule *Rule, f Facts, d *Decision) {
 	case !s.hasOwnRetry(rule) && diedUnrejected(f.Reason):
 		d.Why = fmt.Sprintf("reason %s: no retry unless a rule says so", f.Reason)
 	case used < retries:
-		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(retry.Waiter, WaiterStore)
+		d.Outcome, d.Delay, d.Waiter = deadletter.RuleRetry, retry.Draw(used, s.Seed, f.Serial), cmp.Or(
+			retry.Waiter, WaiterStore,
+		)
 		d.Rest = retry.Rest(used)
 		d.Why = fmt.Sprintf("retry %d of %d in %s", used+1, retries, d.Delay)
 	case retries == 0:

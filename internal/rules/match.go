@@ -50,7 +50,9 @@ func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
 }
 
 // visit calls "report" with the result of each clause. It stops when "report" returns false.
-func (m *Match) visit(f *Facts, formerNames []string, report func(field, name string, want fmt.Stringer, fits bool) bool) {
+func (m *Match) visit(
+	f *Facts, formerNames []string, report func(field, name string, want fmt.Stringer, fits bool) bool,
+) {
 	for _, c := range []struct {
 		field string
 		want  *Patterns
@@ -65,7 +67,11 @@ func (m *Match) visit(f *Facts, formerNames []string, report func(field, name st
 		{"reason", &m.Reason, f.Reason, nil},
 		{"type", &m.Type, f.Type, nil},
 	} {
-		if len(*c.want) > 0 && !report(c.field, "", c.want, f.matchesAny(*c.want, c.is) || slices.ContainsFunc(c.or, func(is string) bool { return f.matchesAny(*c.want, is) })) {
+		if len(*c.want) > 0 && !report(
+			c.field, "", c.want,
+			f.matchesAny(*c.want, c.is) ||
+				slices.ContainsFunc(c.or, func(is string) bool { return f.matchesAny(*c.want, is) }),
+		) {
 			return
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // letter returns the facts that most tests use.
 func letter() Facts {
 	return Facts{
-		Broker: "main", VHost: "/", Queue: "billing.invoices", Exchange: "shop", Key: "order.created", Reason: "rejected", Type: "acme.v1.Order", Error: "Timeout: is db-1 up?",
+		Broker: "main", VHost: "/", Queue: "billing.invoices", Exchange: "shop", Key: "order.created",
+		Reason: "rejected", Type: "acme.v1.Order", Error: "Timeout: is db-1 up?",
 		Attempts: 5, Reset: 2, Age: 90 * time.Minute, Serial: 7,
 		Header: func(name string) (string, bool) {
 			v, ok := map[string]string{"x-tenant": "48213", "x-empty": ""}[name]
@@ -65,7 +66,18 @@ func TestMatch(t *testing.T) {
 		{"in its own case", Match{Queue: Patterns{"Billing.*"}}, false},
 		{"one of a list", Match{Queue: Patterns{"sms", "billing.*"}}, true},
 		{"none of a list", Match{Queue: Patterns{"sms", "email"}}, false},
-		{"all clauses", Match{Queue: Patterns{"billing.*"}, VHost: Patterns{"/"}, Broker: Patterns{"main"}, Exchange: Patterns{"shop"}, Key: Patterns{"order.*"}, Reason: Patterns{"rejected"}}, true},
+		{
+			"all clauses",
+			Match{
+				Queue:    Patterns{"billing.*"},
+				VHost:    Patterns{"/"},
+				Broker:   Patterns{"main"},
+				Exchange: Patterns{"shop"},
+				Key:      Patterns{"order.*"},
+				Reason:   Patterns{"rejected"},
+			},
+			true,
+		},
 		{"one clause does not fit", Match{Queue: Patterns{"billing.*"}, Reason: Patterns{"expired"}}, false},
 		{"a type", Match{Type: Patterns{"acme.*"}}, true},
 		{"no schema", Match{NoSchema: true}, false},
@@ -98,7 +110,12 @@ func TestMatch(t *testing.T) {
 	if m.isTrueOf(Facts{}) {
 		t.Error("a letter without headers and fields fits")
 	}
-	if m := (Match{NoSchema: true, Type: Patterns{"*"}, Attempts: attempts("=0"), Age: age(">=0s")}); !m.isTrueOf(Facts{Age: -time.Hour, Attempts: 1, Reset: 2}) {
+	if m := (Match{
+		NoSchema: true,
+		Type:     Patterns{"*"},
+		Attempts: attempts("=0"),
+		Age:      age(">=0s"),
+	}); !m.isTrueOf(Facts{Age: -time.Hour, Attempts: 1, Reset: 2}) {
 		t.Error("a letter from a clock that ran ahead, without a type")
 	}
 }
@@ -106,7 +123,13 @@ func TestMatch(t *testing.T) {
 func TestComparisons(t *testing.T) {
 	t.Parallel()
 	for text, holds := range map[string][3]bool{ // the expected results are for the numbers 2, 3 and 4
-		"3": {false, true, false}, "=3": {false, true, false}, "<3": {true, false, false}, "<=3": {true, true, false}, ">3": {false, false, true}, ">= 3": {false, true, true}, " < 4 ": {true, true, false},
+		"3":     {false, true, false},
+		"=3":    {false, true, false},
+		"<3":    {true, false, false},
+		"<=3":   {true, true, false},
+		">3":    {false, false, true},
+		">= 3":  {false, true, true},
+		" < 4 ": {true, true, false},
 	} {
 		c := attempts(text)
 		if got := [3]bool{c.Hold(2), c.Hold(3), c.Hold(4)}; got != holds || c.String() != text {
@@ -114,11 +137,15 @@ func TestComparisons(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "x", "-1", "<-1", "!3", "=>3", "3<", "<<3"} {
-		if c, err := ParseComparison(text, func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }); err == nil {
+		if c, err := ParseComparison(
+			text, func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) },
+		); err == nil {
 			t.Errorf("%q is %+v", text, c)
 		}
 	}
-	if _, err := ParseComparison(">1", func(string) (int64, error) { return 0, errors.New("no") }); err == nil || err.Error() != "no" {
+	if _, err := ParseComparison(
+		">1", func(string) (int64, error) { return 0, errors.New("no") },
+	); err == nil || err.Error() != "no" {
 		t.Error(err)
 	}
 }
@@ -127,16 +154,48 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	set := Set{
 		Rules: []Rule{
-			{Name: "sms", Match: Match{Queue: Patterns{"sms", "mms"}, Error: Patterns{"*timeout*"}, Header: []Named{{"x-tenant", Patterns{"1*"}}}}},
-			{Name: "billing", Match: Match{Queue: Patterns{"billing.*"}, Attempts: attempts("<9"), Age: age(">1h"), Field: []Named{{"items.sku", Patterns{"B*"}}}}},
+			{
+				Name: "sms",
+				Match: Match{
+					Queue:  Patterns{"sms", "mms"},
+					Error:  Patterns{"*timeout*"},
+					Header: []Named{{"x-tenant", Patterns{"1*"}}},
+				},
+			},
+			{
+				Name: "billing",
+				Match: Match{
+					Queue:    Patterns{"billing.*"},
+					Attempts: attempts("<9"),
+					Age:      age(">1h"),
+					Field:    []Named{{"items.sku", Patterns{"B*"}}},
+				},
+			},
 			{Name: "rest", Match: Match{}},
 			{Name: "plain", Match: Match{NoSchema: true}},
 		},
 		Default: Rule{Name: DefaultName},
 	}
 	want := []Step{
-		{Rule: "sms", Clauses: []Clause{{"queue", "sms, mms", false}, {"error", "*timeout*", true}, {"header x-tenant", "1*", false}}},
-		{Rule: "billing", Matched: true, Applies: true, Clauses: []Clause{{"queue", "billing.*", true}, {"attempts", "<9", true}, {"age", ">1h", true}, {"field items.sku", "B*", true}}},
+		{
+			Rule: "sms",
+			Clauses: []Clause{
+				{"queue", "sms, mms", false},
+				{"error", "*timeout*", true},
+				{"header x-tenant", "1*", false},
+			},
+		},
+		{
+			Rule:    "billing",
+			Matched: true,
+			Applies: true,
+			Clauses: []Clause{
+				{"queue", "billing.*", true},
+				{"attempts", "<9", true},
+				{"age", ">1h", true},
+				{"field items.sku", "B*", true},
+			},
+		},
 		{Rule: "rest", Matched: true},
 		{Rule: "plain", Clauses: []Clause{{"schema", "none", false}}},
 		{Rule: "default", Matched: true},
@@ -145,7 +204,10 @@ func TestExplain(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	set.Rules = set.Rules[3:]
-	if diff := cmp.Diff([]Step{want[3], {Rule: "default", Matched: true, Applies: true}}, set.Explain(letter())); diff != "" {
+	if diff := cmp.Diff([]Step{
+		want[3],
+		{Rule: "default", Matched: true, Applies: true},
+	}, set.Explain(letter())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	told := fmt.Sprintf("%+v", set.Explain(letter()))
@@ -173,13 +235,22 @@ func anyPatterns(t *rapid.T, label string) Patterns {
 func anyComparisons(t *rapid.T, label string) Comparisons {
 	var c Comparisons
 	for range rapid.IntRange(0, 2).Draw(t, label+" comparisons") {
-		c = append(c, attempts(rapid.SampledFrom([]string{"<", "<=", "=", ">", ">="}).Draw(t, "op")+strconv.Itoa(rapid.IntRange(0, 4).Draw(t, label)))...)
+		c = append(
+			c,
+			attempts(
+				rapid.SampledFrom([]string{"<", "<=", "=", ">", ">="}).Draw(t, "op")+strconv.Itoa(rapid.IntRange(0, 4).Draw(t, label)),
+			)...,
+		)
 	}
 	return c
 }
 
 func anyMatch(t *rapid.T, label string) Match {
-	m := Match{Queue: anyPatterns(t, label+" queue"), Type: anyPatterns(t, label+" type"), Error: anyPatterns(t, label+" error"), Attempts: anyComparisons(t, label+" attempts"), Age: anyComparisons(t, label+" age")}
+	m := Match{
+		Queue: anyPatterns(t, label+" queue"), Type: anyPatterns(t, label+" type"),
+		Error: anyPatterns(t, label+" error"), Attempts: anyComparisons(t, label+" attempts"),
+		Age: anyComparisons(t, label+" age"),
+	}
 	m.NoSchema = rapid.Bool().Draw(t, label+" schema")
 	for _, name := range []string{"h", "i"} {
 		if p := anyPatterns(t, label+" header"); len(p) > 0 {
@@ -194,8 +265,9 @@ func anyMatch(t *rapid.T, label string) Match {
 
 func anyFacts(t *rapid.T) Facts {
 	f := Facts{
-		Queue: anyText(t, "abA", "queue"), Type: anyText(t, "ab", "type"), Error: anyText(t, "abAB", "error"), Attempts: rapid.IntRange(0, 5).Draw(t, "attempts"),
-		Reset: rapid.IntRange(0, 5).Draw(t, "reset"), Age: time.Duration(rapid.IntRange(-1, 5).Draw(t, "age")),
+		Queue: anyText(t, "abA", "queue"), Type: anyText(t, "ab", "type"), Error: anyText(t, "abAB", "error"),
+		Attempts: rapid.IntRange(0, 5).Draw(t, "attempts"),
+		Reset:    rapid.IntRange(0, 5).Draw(t, "reset"), Age: time.Duration(rapid.IntRange(-1, 5).Draw(t, "age")),
 	}
 	headers, fields := map[string]string{}, map[string][]string{}
 	for _, name := range []string{"h", "i"} {
@@ -243,7 +315,12 @@ func TestCovers(t *testing.T) {
 		want       bool
 	}{
 		{"everything", Match{}, Match{Queue: Patterns{"a"}}, true},
-		{"itself", Match{Queue: Patterns{"a*"}, Error: Patterns{"x"}}, Match{Queue: Patterns{"a*"}, Error: Patterns{"x"}}, true},
+		{
+			"itself",
+			Match{Queue: Patterns{"a*"}, Error: Patterns{"x"}},
+			Match{Queue: Patterns{"a*"}, Error: Patterns{"x"}},
+			true,
+		},
 		{"a wider glob", Match{Queue: Patterns{"a*"}}, Match{Queue: Patterns{"a.b*", "ac"}}, true},
 		{"a narrower glob", Match{Queue: Patterns{"a.b*"}}, Match{Queue: Patterns{"a*"}}, false},
 		{"stars at other places", Match{Queue: Patterns{"*a*"}}, Match{Queue: Patterns{"b*a"}}, true},
@@ -290,7 +367,10 @@ func TestNever(t *testing.T) {
 func BenchmarkDecide(b *testing.B) {
 	set := Set{Default: Rule{Name: DefaultName, Retry: &Retry{Attempts: 3, First: time.Second}}}
 	for i := range 100 {
-		set.Rules = append(set.Rules, Rule{Name: fmt.Sprint(i), Match: Match{Queue: Patterns{"billing.*"}, Error: Patterns{fmt.Sprintf("*no such thing %d*", i)}}})
+		set.Rules = append(set.Rules, Rule{
+			Name:  fmt.Sprint(i),
+			Match: Match{Queue: Patterns{"billing.*"}, Error: Patterns{fmt.Sprintf("*no such thing %d*", i)}},
+		})
 	}
 	f := letter()
 	b.ReportAllocs()
@@ -308,7 +388,13 @@ func TestStopEndsAComparison(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	f := Facts{Queue: "sms", Stop: func() bool { asked++; return asked > 2 }}
-	set := &Set{Rules: []Rule{{Name: "a", Match: Match{Queue: Patterns{"x", "y", "sms"}}}, {Name: "b", Match: Match{Queue: Patterns{"sms"}}}}, Default: Rule{Name: DefaultName}}
+	set := &Set{
+		Rules: []Rule{
+			{Name: "a", Match: Match{Queue: Patterns{"x", "y", "sms"}}},
+			{Name: "b", Match: Match{Queue: Patterns{"sms"}}},
+		},
+		Default: Rule{Name: DefaultName},
+	}
 	if d := set.Decide(f); d.Rule != DefaultName || asked != 4 {
 		t.Errorf("rule %s after %d patterns", d.Rule, asked)
 	}

@@ -15,7 +15,11 @@ var observed = Rule{Name: deadletter.ObservedRule, Severity: deadletter.Severity
 // its reason.
 func Observed(d Decision) Decision {
 	return Decision{
-		Rule: observed.Name, Outcome: deadletter.RuleDead, Severity: observed.Severity, Notify: observed.Notify, Group: d.Group,
-		Why: fmt.Sprintf("only observed. Otherwise: %s (rule %s, severity %s)", d.Why, d.Rule, d.Severity),
+		Rule:     observed.Name,
+		Outcome:  deadletter.RuleDead,
+		Severity: observed.Severity,
+		Notify:   observed.Notify,
+		Group:    d.Group,
+		Why:      fmt.Sprintf("only observed. Otherwise: %s (rule %s, severity %s)", d.Why, d.Rule, d.Severity),
 	}
 }

@@ -11,9 +11,19 @@ import (
 // an observed queue. The reason must describe what the rules would have decided.
 func TestLettersThatAreOnlyObserved(t *testing.T) {
 	t.Parallel()
-	set := Set{Default: Rule{Name: DefaultName, Retry: &Retry{Delays: []time.Duration{time.Minute}}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}}
+	set := Set{
+		Default: Rule{
+			Name:     DefaultName,
+			Retry:    &Retry{Delays: []time.Duration{time.Minute}},
+			Severity: deadletter.SeverityPage,
+			Notify:   []string{"oncall"},
+		},
+	}
 	d := Observed(set.Decide(Facts{Queue: "sms", Reason: "rejected"}))
-	if d.Rule != "observed" || d.Outcome != deadletter.RuleDead || d.Severity != deadletter.SeverityDigest || d.Notify == nil || len(d.Notify) > 0 || d.Delay != 0 {
+	if d.Rule != "observed" || d.Outcome != deadletter.RuleDead || d.Severity != deadletter.SeverityDigest ||
+		d.Notify == nil || len(
+		d.Notify,
+	) > 0 || d.Delay != 0 {
 		t.Errorf("%+v", d)
 	}
 	if want := "only observed. Otherwise: retry 1 of 1 in 1m0s (rule default, severity page)"; d.Why != want {
@@ -38,7 +48,8 @@ func TestQueuesThatAreOnlyObserved(t *testing.T) {
 	}
 	targets.Observe("main", []string{"sms", "team.*"})
 	for o, want := range map[deadletter.Origin]bool{
-		at("main", "/", "sms"): true, at("main", "/", "team.a.b"): true, at("main", "/", "mail"): false, at("main", "/", ""): false, at("main", "shop", "sms"): false, at("other", "/", "sms"): false,
+		at("main", "/", "sms"): true, at("main", "/", "team.a.b"): true, at("main", "/", "mail"): false,
+		at("main", "/", ""): false, at("main", "shop", "sms"): false, at("other", "/", "sms"): false,
 	} {
 		if got := targets.Observed(o); got != want {
 			t.Errorf("%v: %t", o, got)

@@ -14,7 +14,9 @@ type Patterns []string
 
 // Fit reports whether one of the patterns matches a text.
 func (p Patterns) Fit(text string) bool {
-	return len(p) == 0 || slices.ContainsFunc(p, func(pattern string) bool { return deadletter.Glob(pattern, text, false) })
+	return len(p) == 0 || slices.ContainsFunc(
+		p, func(pattern string) bool { return deadletter.Glob(pattern, text, false) },
+	)
 }
 
 // String returns the patterns separated by commas.
@@ -26,7 +28,8 @@ func (p Patterns) covers(other Patterns) bool {
 	if len(other) == 0 {
 		other = Patterns{"*"}
 	}
-	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) }) // here, a star in o is an ordinary character, so only a star in p matches it
+	// here, a star in o is an ordinary character, so only a star in p matches it
+	return !slices.ContainsFunc(other, func(o string) bool { return !p.Fit(o) })
 }
 
 func (p Patterns) lower() Patterns {

@@ -47,8 +47,10 @@ type Retry struct {
 	First    time.Duration
 	Factor   float64       // factor by which the delay grows; values below 1 count as 1
 	Max      time.Duration // maximum delay; 0 = the longest delay that the waiter allows
-	Jitter   float64       // from 0 to 1; a delay d becomes a random value from d*(1-Jitter) to d*(1+Jitter), but at most the longest delay that the waiter allows
-	Waiter   Waiter
+	// from 0 to 1; a delay d becomes a random value from d*(1-Jitter) to d*(1+Jitter), but at most
+	// the longest delay that the waiter allows
+	Jitter float64
+	Waiter Waiter
 }
 
 // Count returns the number of retries.

@@ -18,13 +18,31 @@ func TestDelays(t *testing.T) {
 		want  []time.Duration
 	}{
 		{"explicit, and none above a year", explicit, []time.Duration{time.Minute, time.Second, MaxDelay, MaxDelay}},
-		{"growing up to its max", growing, []time.Duration{10 * time.Second, 30 * time.Second, 90 * time.Second, 4 * time.Minute, 4 * time.Minute, 4 * time.Minute}},
-		{"without a factor it does not grow", Retry{Attempts: 2, First: time.Hour}, []time.Duration{time.Hour, time.Hour}},
+		{
+			"growing up to its max",
+			growing,
+			[]time.Duration{
+				10 * time.Second, 30 * time.Second, 90 * time.Second, 4 * time.Minute, 4 * time.Minute, 4 * time.Minute,
+			},
+		},
+		{
+			"without a factor it does not grow",
+			Retry{Attempts: 2, First: time.Hour},
+			[]time.Duration{time.Hour, time.Hour},
+		},
 		{"at once stays at once", Retry{Attempts: 1e6, Factor: 1e300}, []time.Duration{0, 0}},
 		{"beyond all numbers", Retry{Attempts: 1e6, First: 1, Factor: 1e300}, []time.Duration{1, MaxDelay, MaxDelay}},
 		{"no retry", Retry{}, []time.Duration{0}},
-		{"in the broker none above 49 days", Retry{Delays: []time.Duration{time.Minute, MaxDelay}, Waiter: WaiterQueue}, []time.Duration{time.Minute, MaxWait}},
-		{"in the broker it grows up to 49 days", Retry{Attempts: 3, First: 24 * time.Hour, Factor: 40, Max: MaxDelay, Waiter: WaiterTTL}, []time.Duration{24 * time.Hour, 40 * 24 * time.Hour, MaxWait}},
+		{
+			"in the broker none above 49 days",
+			Retry{Delays: []time.Duration{time.Minute, MaxDelay}, Waiter: WaiterQueue},
+			[]time.Duration{time.Minute, MaxWait},
+		},
+		{
+			"in the broker it grows up to 49 days",
+			Retry{Attempts: 3, First: 24 * time.Hour, Factor: 40, Max: MaxDelay, Waiter: WaiterTTL},
+			[]time.Duration{24 * time.Hour, 40 * 24 * time.Hour, MaxWait},
+		},
 	} {
 		for n, want := range c.want {
 			if got := c.retry.Delay(n); got != want {
@@ -38,13 +56,21 @@ func anyRetry(t *rapid.T) Retry {
 	delay := rapid.Custom(func(t *rapid.T) time.Duration {
 		return time.Duration(rapid.Int64Range(0, int64(MaxDelay)).Draw(t, "delay"))
 	})
-	r := Retry{Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter"), Waiter: rapid.SampledFrom(append(Waiters, "")).Draw(t, "waiter")}
+	r := Retry{
+		Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter"),
+		Waiter: rapid.SampledFrom(append(Waiters, "")).Draw(t, "waiter"),
+	}
 	if rapid.Bool().Draw(t, "explicit") {
 		r.Delays = rapid.SliceOfN(delay, 1, 8).Draw(t, "delays")
 		return r
 	}
-	r.Attempts, r.First, r.Max = rapid.IntRange(0, 1e6).Draw(t, "attempts"), delay.Draw(t, "first"), delay.Draw(t, "max")
-	r.Factor = rapid.OneOf(rapid.Just(1.0), rapid.Float64Range(1.001, 10), rapid.Float64Range(1, 1e300), rapid.Just(math.Inf(1)), rapid.Just(math.NaN())).Draw(t, "factor")
+	r.Attempts, r.First, r.Max = rapid.IntRange(0, 1e6).Draw(
+		t, "attempts",
+	), delay.Draw(t, "first"), delay.Draw(t, "max")
+	r.Factor = rapid.OneOf(
+		rapid.Just(1.0), rapid.Float64Range(1.001, 10), rapid.Float64Range(1, 1e300), rapid.Just(math.Inf(1)),
+		rapid.Just(math.NaN()),
+	).Draw(t, "factor")
 	return r
 }
 
@@ -84,7 +110,9 @@ func TestEveryBackOff(t *testing.T) {
 func TestTheBandOfAWaiter(t *testing.T) {
 	t.Parallel()
 	const first = 40 * 24 * time.Hour
-	for waiter, want := range map[Waiter]time.Duration{"": 2 * first, WaiterStore: 2 * first, WaiterQueue: MaxWait, WaiterTTL: MaxWait, WaiterDelayed: MaxWait} {
+	for waiter, want := range map[Waiter]time.Duration{
+		"": 2 * first, WaiterStore: 2 * first, WaiterQueue: MaxWait, WaiterTTL: MaxWait, WaiterDelayed: MaxWait,
+	} {
 		r := Retry{Delays: []time.Duration{first}, Jitter: 1, Waiter: waiter}
 		if low, high := r.Band(0); low != 0 || high != want {
 			t.Errorf("%q: %s to %s, want %s", waiter, low, high, want)
@@ -115,7 +143,15 @@ func TestLongest(t *testing.T) {
 	t.Parallel()
 	set := Set{
 		Default: Rule{Retry: &Retry{Delays: []time.Duration{time.Hour, time.Second}}},
-		Rules:   []Rule{{}, {Retry: &Retry{}}, {Retry: &Retry{Attempts: math.MaxInt, First: time.Second, Factor: 1.0000001, Max: 2 * time.Hour, Jitter: 0.5}}},
+		Rules: []Rule{
+			{},
+			{Retry: &Retry{}},
+			{
+				Retry: &Retry{
+					Attempts: math.MaxInt, First: time.Second, Factor: 1.0000001, Max: 2 * time.Hour, Jitter: 0.5,
+				},
+			},
+		},
 	}
 	if got := set.Longest(); got != 3*time.Hour {
 		t.Error(got)

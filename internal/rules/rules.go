@@ -31,16 +31,22 @@ type Set struct {
 
 // Rule decides what happens to the letters that it matches.
 type Rule struct {
-	Name         string
-	Match        Match
-	Retry        *Retry              // nil = letters that a worker rejected have the retry of the default rule, and other letters have none
-	Discard      bool                // letters are known noise and are discarded immediately
-	Severity     deadletter.Severity // severity of the dead letters; "" = severity of the default rule
-	Notify       []string            // channels on which people are notified about dead letters; nil = channels of the default rule
-	Group        string              // all letters of one origin form a group with this name, whatever the cause; "" = letters are grouped by cause
-	InDoubt      string              // republish or hold; "" = value of requeue.in_doubt
-	Watch        time.Duration       // duration of the watch after a requeue; 0 = value of requeue.watch
-	Rate         *float64            // automatic retries per second and queue, 0 = no limit; nil = value of requeue.rate
+	Name  string
+	Match Match
+	// nil = letters that a worker rejected have the retry of the default rule, and other letters
+	// have none
+	Retry    *Retry
+	Discard  bool                // letters are known noise and are discarded immediately
+	Severity deadletter.Severity // severity of the dead letters; "" = severity of the default rule
+	// channels on which people are notified about dead letters; nil = channels of the default rule
+	Notify []string
+	// all letters of one origin form a group with this name, whatever the cause; "" = letters are
+	// grouped by cause
+	Group   string
+	InDoubt string        // republish or hold; "" = value of requeue.in_doubt
+	Watch   time.Duration // duration of the watch after a requeue; 0 = value of requeue.watch
+	// automatic retries per second and queue, 0 = no limit; nil = value of requeue.rate
+	Rate         *float64
 	MirrorXDeath bool
 	YAML         string // text of the rule in the configuration file
 }
@@ -122,8 +128,11 @@ type Facts struct {
 	Attempts             int                                // total number of attempts
 	Reset                int                                // number of attempts before the retries were restarted
 	Age                  time.Duration                      // time since the letter was first received
-	Serial               int64                              // serial of the letter; the jitter depends on it and on Attempts
-	Stop                 func() bool                        // called between patterns; after it has returned true, nothing matches any more, and the decision must not be used; nil = never stops
+	// serial of the letter; the jitter depends on it and on Attempts
+	Serial int64
+	// called between patterns; after it has returned true, nothing matches any more, and the
+	// decision must not be used; nil = never stops
+	Stop func() bool
 }
 
 // Decision says what the rules have decided about a letter.
@@ -135,8 +144,10 @@ type Decision struct {
 	Rest     time.Duration // maximum sum of the remaining delays, including jitter; only for a retry
 	Severity deadletter.Severity
 	Notify   []string // channels on which people are notified when the letter is dead
-	Group    string   // name of the group into which the rule puts the letter; "" = the group is determined by the cause
-	Why      string   // reason as a text for the letter's history
+	// name of the group into which the rule puts the letter; "" = the group is determined by the
+	// cause
+	Group string
+	Why   string // reason as a text for the letter's history
 }
 
 // Step says whether a rule matches a letter, and why.

@@ -10,7 +10,12 @@ import (
 
 func TestTheDefaultRule(t *testing.T) {
 	t.Parallel()
-	set := Set{Default: Rule{Name: DefaultName, Retry: &Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}}, Severity: deadletter.SeverityDigest}}
+	set := Set{
+		Default: Rule{
+			Name: DefaultName, Retry: &Retry{Delays: []time.Duration{10 * time.Second, 100 * time.Second}},
+			Severity: deadletter.SeverityDigest,
+		},
+	}
 	for _, c := range []struct {
 		name  string
 		facts Facts
@@ -21,15 +26,28 @@ func TestTheDefaultRule(t *testing.T) {
 		{"first death", Facts{Reason: "rejected", Attempts: 0}, true, 10 * time.Second, "retry 1 of 2"},
 		{"second death", Facts{Reason: "rejected", Attempts: 1}, true, 100 * time.Second, "retry 2 of 2"},
 		{"retries used up", Facts{Reason: "rejected", Attempts: 2}, false, 0, "used up: 2 of 2"},
-		{"came back after a person's requeue", Facts{Reason: "rejected", Attempts: 3}, false, 0, "used up: 2 of 2, sent 3 times"},
-		{"a delivery limit is a rejection", Facts{Reason: "delivery_limit", Attempts: 0}, true, 10 * time.Second, "retry 1"},
+		{
+			"came back after a person's requeue",
+			Facts{Reason: "rejected", Attempts: 3},
+			false,
+			0,
+			"used up: 2 of 2, sent 3 times",
+		},
+		{
+			"a delivery limit is a rejection",
+			Facts{Reason: "delivery_limit", Attempts: 0},
+			true,
+			10 * time.Second,
+			"retry 1",
+		},
 		{"an unknown reason is retried", Facts{Reason: "eaten", Attempts: 0}, true, 10 * time.Second, "retry 1"},
 		{"expired waits for a person", Facts{Reason: "expired", Attempts: 0}, false, 0, "expired"},
 		{"maxlen waits for a person", Facts{Reason: "maxlen", Attempts: 0}, false, 0, "maxlen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := set.Decide(c.facts)
-			if (d.Outcome == deadletter.RuleRetry) != c.retry || d.Delay != c.delay || !strings.Contains(d.Why, c.why) || d.Severity != deadletter.SeverityDigest {
+			if (d.Outcome == deadletter.RuleRetry) != c.retry || d.Delay != c.delay ||
+				!strings.Contains(d.Why, c.why) || d.Severity != deadletter.SeverityDigest {
 				t.Errorf("%+v", d)
 			}
 		})

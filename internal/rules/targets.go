@@ -45,7 +45,9 @@ func (t *Targets) Observe(broker string, globs []string) {
 // letters of such a queue.
 func (t *Targets) Observed(o deadletter.Origin) bool {
 	b := t.brokers[o.Broker]
-	return b.vhost == o.VHost && slices.ContainsFunc(b.observed, func(g string) bool { return deadletter.Glob(g, o.Queue, true) })
+	return b.vhost == o.VHost && slices.ContainsFunc(
+		b.observed, func(g string) bool { return deadletter.Glob(g, o.Queue, true) },
+	)
 }
 
 // Configured returns nil if the broker and the vhost of an origin are in the configuration.
@@ -55,7 +57,9 @@ func (t *Targets) Configured(o deadletter.Origin) error {
 	case !ok:
 		return fmt.Errorf("there is no broker %q in the configuration", deadletter.Visible(o.Broker))
 	case b.vhost != o.VHost:
-		return fmt.Errorf("broker %s is configured for vhost %q, not %q", o.Broker, b.vhost, deadletter.Visible(o.VHost))
+		return fmt.Errorf(
+			"broker %s is configured for vhost %q, not %q", o.Broker, b.vhost, deadletter.Visible(o.VHost),
+		)
 	}
 	return nil
 }
@@ -68,13 +72,19 @@ func (t *Targets) Allow(o deadletter.Origin) error {
 	}
 	b, queue := t.brokers[o.Broker], deadletter.Visible(o.Queue)
 	if t.Observed(o) {
-		return fmt.Errorf("queue %s is only observed: take it out of observe of broker %s, so that letters can be sent there", queue, o.Broker)
+		return fmt.Errorf(
+			"queue %s is only observed: take it out of observe of broker %s, so that letters can be sent there", queue,
+			o.Broker,
+		)
 	}
 	switch {
 	case o.Queue == "":
 		return fmt.Errorf("nothing says which queue it died in")
 	case len(o.Queue) > deadletter.MaxQueueName:
-		return fmt.Errorf("queue %s… cannot exist: a name has at most %d bytes", deadletter.Visible(o.Queue[:40]), deadletter.MaxQueueName)
+		return fmt.Errorf(
+			"queue %s… cannot exist: a name has at most %d bytes", deadletter.Visible(o.Queue[:40]),
+			deadletter.MaxQueueName,
+		)
 	case !utf8.ValidString(o.Queue):
 		return fmt.Errorf("the name of queue %s is not UTF-8, so the broker cannot be asked about it", queue)
 	case strings.HasPrefix(o.Queue, "amq."):
@@ -99,7 +109,9 @@ func (t *Targets) AllowLetter(o deadletter.Origin, rule string) error {
 	case rule != deadletter.TrialRule:
 		return t.Allow(o)
 	case o.Queue != deadletter.TrialQueue:
-		return fmt.Errorf("dlo made it for a trial, and letters of a trial go back to queue %s only", deadletter.TrialQueue)
+		return fmt.Errorf(
+			"dlo made it for a trial, and letters of a trial go back to queue %s only", deadletter.TrialQueue,
+		)
 	}
 	return t.Configured(o)
 }

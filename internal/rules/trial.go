@@ -22,7 +22,13 @@ var trial = Rule{
 func (s *Set) DecideTrial(f Facts) Decision {
 	d := s.decide(&trial, f)
 	if deadletter.IsProbe(f.Queue) {
-		return Decision{Rule: d.Rule, Outcome: deadletter.RuleDiscard, Severity: d.Severity, Notify: d.Notify, Why: "it arrived, which proves the policy"}
+		return Decision{
+			Rule:     d.Rule,
+			Outcome:  deadletter.RuleDiscard,
+			Severity: d.Severity,
+			Notify:   d.Notify,
+			Why:      "it arrived, which proves the policy",
+		}
 	}
 	return d
 }

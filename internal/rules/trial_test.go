@@ -14,12 +14,27 @@ import (
 func TestTheRuleOfTrials(t *testing.T) {
 	t.Parallel()
 	all := Rule{Name: "all", Retry: &Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}
-	set := Set{Rules: []Rule{all}, Default: Rule{Name: DefaultName, Retry: &Retry{}, Severity: deadletter.SeverityPage, Notify: []string{"oncall"}}}
+	set := Set{
+		Rules: []Rule{all},
+		Default: Rule{
+			Name:     DefaultName,
+			Retry:    &Retry{},
+			Severity: deadletter.SeverityPage,
+			Notify:   []string{"oncall"},
+		},
+	}
 	d := set.DecideTrial(Facts{Queue: deadletter.TrialQueue, Reason: "rejected"})
-	if d.Rule != deadletter.TrialRule || d.Outcome != deadletter.RuleRetry || d.Delay != time.Second || d.Severity != deadletter.SeverityDigest || d.Notify == nil || len(d.Notify) > 0 || !strings.Contains(d.Why, "retry 1 of 1") {
+	if d.Rule != deadletter.TrialRule || d.Outcome != deadletter.RuleRetry || d.Delay != time.Second ||
+		d.Severity != deadletter.SeverityDigest || d.Notify == nil || len(
+		d.Notify,
+	) > 0 || !strings.Contains(
+		d.Why, "retry 1 of 1",
+	) {
 		t.Errorf("%+v", d)
 	}
-	if d := set.DecideTrial(Facts{Queue: deadletter.TrialQueue, Reason: "rejected", Attempts: 1}); d.Outcome != deadletter.RuleDead || len(d.Notify) > 0 {
+	if d := set.DecideTrial(Facts{
+		Queue: deadletter.TrialQueue, Reason: "rejected", Attempts: 1,
+	}); d.Outcome != deadletter.RuleDead || len(d.Notify) > 0 {
 		t.Errorf("the second time: %+v", d)
 	}
 	if s := set.Of(deadletter.TrialRule); s.Watch == 0 || s.Watch > time.Minute {
@@ -44,7 +59,8 @@ func TestTheTargetOfTrials(t *testing.T) {
 	at := func(broker, queue string) deadletter.Origin {
 		return deadletter.Origin{Broker: broker, VHost: "/", Queue: queue}
 	}
-	if err := targets.Allow(at("main", deadletter.TrialQueue)); err == nil || !strings.Contains(err.Error(), "for trial letters only") {
+	if err := targets.Allow(at("main", deadletter.TrialQueue)); err == nil ||
+		!strings.Contains(err.Error(), "for trial letters only") {
 		t.Errorf("a requeue to it: %v", err)
 	}
 	for _, c := range []struct {

@@ -48,7 +48,9 @@ func footprintOf(dir string, now time.Time) footprint {
 			fmt.Fprintf(all, "%q %v\n", name, err)
 			return nil
 		}
-		info, err := fs.Stat(fsys, name) // for a link, these are the facts about its target, because Kubernetes changes the target when a ConfigMap changes
+		// for a link, these are the facts about its target, because Kubernetes changes the target
+		// when a ConfigMap changes
+		info, err := fs.Stat(fsys, name)
 		if err != nil {
 			fmt.Fprintf(all, "%q %v\n", name, err)
 			return nil
@@ -93,7 +95,10 @@ func (l *Library) readDirectory(ctx context.Context) error {
 	if _, err := os.Stat(l.Directory); errors.Is(err, fs.ErrNotExist) {
 		var bad []string
 		if slices.ContainsFunc(l.current(), fromDirectory) {
-			bad = []string{"the directory " + deadletter.Visible(l.Directory) + " is gone: its sets stay in use; put an empty one there to remove them"}
+			bad = []string{
+				"the directory " + deadletter.Visible(l.Directory) +
+					" is gone: its sets stay in use; put an empty one there to remove them",
+			}
 		}
 		l.setProblems(watched, bad)
 		l.setSeen(p)
@@ -112,13 +117,29 @@ func (l *Library) readDirectory(ctx context.Context) error {
 		current, was := l.registry.Current(f.Name)
 		switch {
 		case current != nil && was.Source == deadletter.SchemaUpload:
-			bad = append(bad, fmt.Sprintf("%s: a set of this name was uploaded, and is the one in use; remove it, or rename the file", deadletter.Visible(f.Name)))
+			bad = append(
+				bad,
+				fmt.Sprintf(
+					"%s: a set of this name was uploaded, and is the one in use; remove it, or rename the file",
+					deadletter.Visible(f.Name),
+				),
+			)
 		case current != nil && was.Source == deadletter.SchemaReflection:
-			bad = append(bad, fmt.Sprintf("%s: a server has this name, and its types are in use; rename the file", deadletter.Visible(f.Name)))
+			bad = append(
+				bad,
+				fmt.Sprintf(
+					"%s: a server has this name, and its types are in use; rename the file", deadletter.Visible(f.Name),
+				),
+			)
 		case current != nil && (f.Part || current.Version() == f.Schema.Version()):
 		default:
 			c := l.registry.Compare(f.Name, f.Schema)
-			v := deadletter.SchemaVersion{Name: f.Name, Source: deadletter.SchemaDirectory, Detail: path.Join(l.Directory, f.Name), By: deadletter.Service.Name}
+			v := deadletter.SchemaVersion{
+				Name:   f.Name,
+				Source: deadletter.SchemaDirectory,
+				Detail: path.Join(l.Directory, f.Name),
+				By:     deadletter.Service.Name,
+			}
 			failure = l.adopt(ctx, v, f.Schema, &c)
 		}
 		if failure != nil {

@@ -86,7 +86,10 @@ func TestTheDirectory(t *testing.T) {
 	if p := h.problems(); p != nil {
 		t.Errorf("%q", p)
 	}
-	if got := h.audit(); !slices.Equal(got, []string{"schema removed by dlo", "schema loaded by dlo", "schema loaded by dlo", "schema loaded by dlo", "schema loaded by dlo"}) {
+	if got := h.audit(); !slices.Equal(got, []string{
+		"schema removed by dlo", "schema loaded by dlo", "schema loaded by dlo", "schema loaded by dlo",
+		"schema loaded by dlo",
+	}) {
 		t.Errorf("%q", got)
 	}
 	if err := os.Rename(dir, dir+".away"); err != nil {

@@ -36,7 +36,9 @@ func readReflection(ctx context.Context, conn grpc.ClientConnInterface) (s *desc
 		return nil, tap.stopReason(err)
 	}
 	if len(services) > descriptor.MaxFiles {
-		return nil, fmt.Errorf("%w: more than %s services", descriptor.ErrSchemaTooLarge, deadletter.Count(descriptor.MaxFiles))
+		return nil, fmt.Errorf(
+			"%w: more than %s services", descriptor.ErrSchemaTooLarge, deadletter.Count(descriptor.MaxFiles),
+		)
 	}
 	for _, name := range services {
 		if strings.HasPrefix(name, "grpc.reflection.") {
@@ -72,7 +74,9 @@ type tap struct {
 	refused error
 }
 
-func (t *tap) NewStream(ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (t *tap) NewStream(
+	ctx context.Context, d *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	s, err := t.ClientConnInterface.NewStream(ctx, d, method, opts...)
 	if err != nil {
 		return nil, err

@@ -58,10 +58,16 @@ func dial(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 func withServices(t *testing.T) (files *protoregistry.Files) {
 	t.Helper()
 	s, err := descriptor.ReadUpload(t.Context(), "x.zip", payloadtest.Zipped(t, map[string][]byte{
-		"shop/order.proto": []byte(`syntax = "proto3"; package shop; import "shop/item.proto"; message Order { Item item = 1; } service Orders { rpc Place(Order) returns (Item); }`),
-		"shop/item.proto":  []byte(`syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; message Item { google.protobuf.Timestamp at = 1; }`),
-		"mail.proto":       []byte(`syntax = "proto3"; package mail; message Mail { string to = 1; } service Mails { rpc Send(Mail) returns (Mail); }`),
-		"unserved.proto":   []byte(`syntax = "proto3"; package unserved; message Unserved {}`),
+		"shop/order.proto": []byte(
+			`syntax = "proto3"; package shop; import "shop/item.proto"; message Order { Item item = 1; } service Orders { rpc Place(Order) returns (Item); }`,
+		),
+		"shop/item.proto": []byte(
+			`syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; message Item { google.protobuf.Timestamp at = 1; }`,
+		),
+		"mail.proto": []byte(
+			`syntax = "proto3"; package mail; message Mail { string to = 1; } service Mails { rpc Send(Mail) returns (Mail); }`,
+		),
+		"unserved.proto": []byte(`syntax = "proto3"; package unserved; message Unserved {}`),
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +89,12 @@ func withServices(t *testing.T) (files *protoregistry.Files) {
 func TestReadReflection(t *testing.T) {
 	t.Parallel()
 	files := withServices(t)
-	o := reflection.ServerOptions{Services: services{"shop.Orders", "mail.Mails", "grpc.reflection.v1.ServerReflection", "not.Described"}, DescriptorResolver: files}
+	o := reflection.ServerOptions{
+		Services: services{
+			"shop.Orders", "mail.Mails", "grpc.reflection.v1.ServerReflection", "not.Described",
+		},
+		DescriptorResolver: files,
+	}
 	for name, register := range map[string]func(*grpc.Server){
 		"v1": func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(o)) },
 		"v1alpha": func(s *grpc.Server) {
@@ -108,8 +119,13 @@ func TestReadReflection(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	none := reflection.ServerOptions{Services: services{"grpc.reflection.v1.ServerReflection"}, DescriptorResolver: files}
-	if _, err := readReflection(ctx, dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(none)) })); err == nil || !strings.Contains(err.Error(), "no service") {
+	none := reflection.ServerOptions{
+		Services:           services{"grpc.reflection.v1.ServerReflection"},
+		DescriptorResolver: files,
+	}
+	if _, err := readReflection(
+		ctx, dial(t, func(s *grpc.Server) { v1.RegisterServerReflectionServer(s, reflection.NewServerV1(none)) }),
+	); err == nil || !strings.Contains(err.Error(), "no service") {
 		t.Error(err)
 	}
 	if _, err := readReflection(ctx, dial(t, func(*grpc.Server) {})); err == nil {
@@ -130,15 +146,22 @@ func (e endless) ServerReflectionInfo(stream v1.ServerReflection_ServerReflectio
 		if err != nil {
 			return nil
 		}
-		a := &v1.ServerReflectionResponse{OriginalRequest: q, MessageResponse: &v1.ServerReflectionResponse_FileDescriptorResponse{FileDescriptorResponse: &v1.FileDescriptorResponse{
-			FileDescriptorProto: [][]byte{e.file(q.GetFileByFilename() + q.GetFileContainingSymbol())},
-		}}}
+		a := &v1.ServerReflectionResponse{
+			OriginalRequest: q,
+			MessageResponse: &v1.ServerReflectionResponse_FileDescriptorResponse{
+				FileDescriptorResponse: &v1.FileDescriptorResponse{
+					FileDescriptorProto: [][]byte{e.file(q.GetFileByFilename() + q.GetFileContainingSymbol())},
+				},
+			},
+		}
 		if _, ok := q.MessageRequest.(*v1.ServerReflectionRequest_ListServices); ok {
 			var list []*v1.ServiceResponse
 			for i := range 1000 {
 				list = append(list, &v1.ServiceResponse{Name: fmt.Sprintf("p.S%d", i)})
 			}
-			a.MessageResponse = &v1.ServerReflectionResponse_ListServicesResponse{ListServicesResponse: &v1.ListServiceResponse{Service: list}}
+			a.MessageResponse = &v1.ServerReflectionResponse_ListServicesResponse{
+				ListServicesResponse: &v1.ListServiceResponse{Service: list},
+			}
 		}
 		if stream.Send(a) != nil {
 			return nil
@@ -150,7 +173,13 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 	var number atomic.Int64 // streams may send requests at the same time
 	next := func(more ...byte) []byte {
 		n := number.Add(1)
-		return append(append(payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)), payloadtest.LengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...), more...)
+		return append(
+			append(
+				payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "f%d.proto", n)),
+				payloadtest.LengthPrefixed(3, fmt.Appendf(nil, "f%d.proto", n+1))...,
+			),
+			more...,
+		)
 	}
 	for _, tt := range []struct {
 		name  string
@@ -162,7 +191,10 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 			n := number.Add(1)
 			b := payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "g%d.proto", n))
 			for i := range 5_000 {
-				b = append(b, payloadtest.LengthPrefixed(4, payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "T%d_%d", n, i)))...)
+				b = append(
+					b,
+					payloadtest.LengthPrefixed(4, payloadtest.LengthPrefixed(1, fmt.Appendf(nil, "T%d_%d", n, i)))...,
+				)
 			}
 			return b
 		}},
@@ -181,7 +213,8 @@ func TestReflectionOfAHostileServer(t *testing.T) {
 		var err error
 		used := payloadtest.Allocated(func() { _, err = readReflection(ctx, conn) })
 		cancel()
-		if err == nil || tt.large && !errors.Is(err, descriptor.ErrSchemaTooLarge) || errors.Is(err, context.DeadlineExceeded) {
+		if err == nil || tt.large && !errors.Is(err, descriptor.ErrSchemaTooLarge) ||
+			errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if used > 128<<20 {
@@ -207,11 +240,17 @@ func (p packaged) ServerReflectionInfo(stream v1.ServerReflection_ServerReflecti
 		a := &v1.ServerReflectionResponse{OriginalRequest: q}
 		switch q.MessageRequest.(type) {
 		case *v1.ServerReflectionRequest_ListServices:
-			a.MessageResponse = &v1.ServerReflectionResponse_ListServicesResponse{ListServicesResponse: &v1.ListServiceResponse{Service: []*v1.ServiceResponse{{Name: "shop.Orders"}}}}
+			a.MessageResponse = &v1.ServerReflectionResponse_ListServicesResponse{
+				ListServicesResponse: &v1.ListServiceResponse{Service: []*v1.ServiceResponse{{Name: "shop.Orders"}}},
+			}
 		case *v1.ServerReflectionRequest_FileContainingSymbol:
-			a.MessageResponse = &v1.ServerReflectionResponse_FileDescriptorResponse{FileDescriptorResponse: &v1.FileDescriptorResponse{FileDescriptorProto: p.files}}
+			a.MessageResponse = &v1.ServerReflectionResponse_FileDescriptorResponse{
+				FileDescriptorResponse: &v1.FileDescriptorResponse{FileDescriptorProto: p.files},
+			}
 		default:
-			a.MessageResponse = &v1.ServerReflectionResponse_ErrorResponse{ErrorResponse: &v1.ErrorResponse{ErrorCode: 5, ErrorMessage: "no such file"}}
+			a.MessageResponse = &v1.ServerReflectionResponse_ErrorResponse{
+				ErrorResponse: &v1.ErrorResponse{ErrorCode: 5, ErrorMessage: "no such file"},
+			}
 		}
 		if stream.Send(a) != nil {
 			return nil
@@ -222,7 +261,10 @@ func (p packaged) ServerReflectionInfo(stream v1.ServerReflection_ServerReflecti
 func TestReflectionWithoutImports(t *testing.T) {
 	t.Parallel()
 	field := func(name string, number int32, typ string) *descriptorpb.FieldDescriptorProto {
-		return &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, TypeName: &typ, Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+		return &descriptorpb.FieldDescriptorProto{
+			Name: &name, Number: &number, TypeName: &typ, Type: descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
 	}
 	p := packaged{}
 	for _, f := range []*descriptorpb.FileDescriptorProto{
@@ -230,13 +272,35 @@ func TestReflectionWithoutImports(t *testing.T) {
 			Name: proto.String("shop.proto"), Package: proto.String("shop"), Syntax: proto.String("proto3"),
 			MessageType: []*descriptorpb.DescriptorProto{
 				{Name: proto.String("Order"), Field: []*descriptorpb.FieldDescriptorProto{
-					field("at", 1, "google.protobuf.Timestamp"), field("line", 2, "Line"), field("to", 3, "common.Address"), field("gone", 4, "other.Gone"), field("any", 5, "google.protobuf.Any"),
+					field("at", 1, "google.protobuf.Timestamp"), field("line", 2, "Line"),
+					field("to", 3, "common.Address"), field("gone", 4, "other.Gone"),
+					field("any", 5, "google.protobuf.Any"),
 				}, NestedType: []*descriptorpb.DescriptorProto{{Name: proto.String("Line")}}},
 			},
-			Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Orders"), Method: []*descriptorpb.MethodDescriptorProto{{Name: proto.String("Place"), InputType: proto.String("Order"), OutputType: proto.String("Order")}}}},
+			Service: []*descriptorpb.ServiceDescriptorProto{
+				{
+					Name: proto.String("Orders"),
+					Method: []*descriptorpb.MethodDescriptorProto{
+						{
+							Name: proto.String("Place"), InputType: proto.String("Order"),
+							OutputType: proto.String("Order"),
+						},
+					},
+				},
+			},
 		},
-		{Name: proto.String("shop_common.proto"), Package: proto.String("shop.common"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Address")}}},
-		{Name: proto.String("google_protobuf.proto"), Package: proto.String("google.protobuf"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Timestamp")}}},
+		{
+			Name:        proto.String("shop_common.proto"),
+			Package:     proto.String("shop.common"),
+			Syntax:      proto.String("proto3"),
+			MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Address")}},
+		},
+		{
+			Name:        proto.String("google_protobuf.proto"),
+			Package:     proto.String("google.protobuf"),
+			Syntax:      proto.String("proto3"),
+			MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Timestamp")}},
+		},
 	} {
 		b, err := proto.Marshal(f)
 		if err != nil {
@@ -259,7 +323,10 @@ func TestReflectionWithoutImports(t *testing.T) {
 	if len(defs) != 1 {
 		t.Fatal(defs)
 	}
-	for name, want := range map[string]string{"at": "google.protobuf.Timestamp", "line": "shop.Order.Line", "to": "shop.common.Address", "gone": "other.Gone", "any": "google.protobuf.Any"} {
+	for name, want := range map[string]string{
+		"at": "google.protobuf.Timestamp", "line": "shop.Order.Line", "to": "shop.common.Address", "gone": "other.Gone",
+		"any": "google.protobuf.Any",
+	} {
 		md := defs[0].Desc.Fields().ByName(protoreflect.Name(name)).Message()
 		if string(md.FullName()) != want || md.IsPlaceholder() != (name == "gone") {
 			t.Errorf("%s is %s, placeholder %t", name, md.FullName(), md.IsPlaceholder())

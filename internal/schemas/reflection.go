@@ -44,7 +44,10 @@ func (l *Library) readServer(ctx context.Context, address string) {
 func (l *Library) askServer(ctx context.Context, address string) error {
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
+	conn, err := grpc.NewClient(
+		address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+	)
 	if err != nil {
 		return err
 	}
@@ -63,5 +66,10 @@ func (l *Library) askServer(ctx context.Context, address string) error {
 		return nil
 	}
 	c := l.registry.Compare(address, s)
-	return l.adopt(ctx, deadletter.SchemaVersion{Name: address, Source: deadletter.SchemaReflection, Detail: address, By: deadletter.Service.Name}, s, &c)
+	return l.adopt(ctx, deadletter.SchemaVersion{
+		Name:   address,
+		Source: deadletter.SchemaReflection,
+		Detail: address,
+		By:     deadletter.Service.Name,
+	}, s, &c)
 }

@@ -36,12 +36,24 @@ func (s services) GetServiceInfo() map[string]grpc.ServiceInfo {
 func serve(t *testing.T, address string, fields ...string) (string, *grpc.Server) {
 	t.Helper()
 	f := &descriptorpb.FileDescriptorProto{
-		Name: proto.String("s.proto"), Package: proto.String("p"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("S"), Method: []*descriptorpb.MethodDescriptorProto{{Name: proto.String("Do"), InputType: proto.String(".p.M"), OutputType: proto.String(".p.M")}}}},
+		Name:        proto.String("s.proto"),
+		Package:     proto.String("p"),
+		Syntax:      proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
+		Service: []*descriptorpb.ServiceDescriptorProto{
+			{
+				Name: proto.String("S"),
+				Method: []*descriptorpb.MethodDescriptorProto{
+					{Name: proto.String("Do"), InputType: proto.String(".p.M"), OutputType: proto.String(".p.M")},
+				},
+			},
+		},
 	}
 	for i, name := range fields {
 		f.MessageType[0].Field = append(f.MessageType[0].Field, &descriptorpb.FieldDescriptorProto{
-			Name: proto.String(name), Number: proto.Int32(int32(i + 1)), Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+			Name: proto.String(name), Number: proto.Int32(int32(i + 1)),
+			Type:  descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 		})
 	}
 	fd, err := protodesc.NewFile(f, nil)
@@ -57,7 +69,10 @@ func serve(t *testing.T, address string, fields ...string) (string, *grpc.Server
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	v1.RegisterServerReflectionServer(server, reflection.NewServerV1(reflection.ServerOptions{Services: services{"p.S"}, DescriptorResolver: files}))
+	v1.RegisterServerReflectionServer(server, reflection.NewServerV1(reflection.ServerOptions{
+		Services:           services{"p.S"},
+		DescriptorResolver: files,
+	}))
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Stop(); <-done })
@@ -78,7 +93,9 @@ func TestServersAreAskedForTheirTypes(t *testing.T) {
 	eventually(t, "the server answers", func() bool { return h.sets() == address+": p.M" })
 	cancel()
 	<-done
-	if _, err := h.Remove(t.Context(), deadletter.Local, address, false); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "schemas.reflection") {
+	if _, err := h.Remove(
+		t.Context(), deadletter.Local, address, false,
+	); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "schemas.reflection") {
 		t.Error(err)
 	}
 	server.Stop()

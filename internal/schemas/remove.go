@@ -12,7 +12,9 @@ import (
 // types. These letters are read again, with the types of other sets or without a type. The versions
 // stay in the store. A dry run changes nothing. The error wraps ErrForbidden or ErrNotFound. It
 // wraps ErrConflict if the set was not uploaded.
-func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error) {
+func (l *Library) Remove(
+	ctx context.Context, by deadletter.Principal, name string, dryRun bool,
+) (deadletter.SchemaEffect, error) {
 	var e deadletter.SchemaEffect
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
 		return e, err
@@ -24,9 +26,15 @@ func (l *Library) Remove(ctx context.Context, by deadletter.Principal, name stri
 	case s == nil:
 		return e, deadletter.NoSuch("set of types %s", deadletter.Visible(name))
 	case was.Source == deadletter.SchemaDirectory:
-		return e, fmt.Errorf("%w: the set %s comes from %s; delete the file there", deadletter.ErrConflict, deadletter.Visible(name), originWords(was))
+		return e, fmt.Errorf(
+			"%w: the set %s comes from %s; delete the file there", deadletter.ErrConflict, deadletter.Visible(name),
+			originWords(was),
+		)
 	case was.Source == deadletter.SchemaReflection:
-		return e, fmt.Errorf("%w: the set %s comes from %s; take it out of schemas.reflection and restart", deadletter.ErrConflict, deadletter.Visible(name), originWords(was))
+		return e, fmt.Errorf(
+			"%w: the set %s comes from %s; take it out of schemas.reflection and restart", deadletter.ErrConflict,
+			deadletter.Visible(name), originWords(was),
+		)
 	}
 	types := l.typesOf(name)
 	e = deadletter.SchemaEffect{Types: len(types), Files: s.Files()}

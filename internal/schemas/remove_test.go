@@ -20,16 +20,22 @@ func TestRemove(t *testing.T) {
 	write(t, dir, "d.proto", source(`message D {}`))
 	h.Refresh(ctx)
 	h.want("a: A B; protos: D")
-	if _, err := h.Remove(ctx, deadletter.Principal{Name: "eve"}, "a", false); !errors.Is(err, deadletter.ErrForbidden) {
+	if _, err := h.Remove(
+		ctx, deadletter.Principal{Name: "eve"}, "a", false,
+	); !errors.Is(err, deadletter.ErrForbidden) {
 		t.Error(err)
 	}
 	if _, err := h.Remove(ctx, deadletter.Local, "gone", false); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Error(err)
 	}
-	if _, err := h.Remove(ctx, deadletter.Local, "protos", false); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "delete the file") {
+	if _, err := h.Remove(
+		ctx, deadletter.Local, "protos", false,
+	); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "delete the file") {
 		t.Error(err)
 	}
-	if _, _, err := h.Upload(ctx, deadletter.Local, "protos", source(`message A {}`), "", false); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "choose another name") {
+	if _, _, err := h.Upload(
+		ctx, deadletter.Local, "protos", source(`message A {}`), "", false,
+	); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "choose another name") {
 		t.Error(err)
 	}
 	if _, err := h.Remove(ctx, deadletter.Local, "a", true); err != nil {

@@ -24,21 +24,27 @@ import (
 // Store stores descriptor sets. It writes a change, its audit entry and the list of letters to read
 // again in one transaction.
 type Store interface {
-	SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error // in the order in which they became current
-	AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error)
+	// in the order in which they became current
+	SchemaVersions(ctx context.Context, newest int, each func(deadletter.SchemaVersion) error) error
+	AddSchemaVersion(
+		ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread,
+	) (deadletter.SchemaVersion, error)
 	RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error
 	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // how many letters have each of the types
 }
 
 // Options are the settings of a Library. The zero value is valid for each of them.
 type Options struct {
-	Directory  string                                                        // the directory to watch; "" = none
-	Reflection []string                                                      // gRPC servers, as host:port
-	Decoder    func() *payload.Decoder                                       // returns the decoder that is now in use; together with Untyped, it is needed to try out sets
-	Untyped    func(ctx context.Context, n int) ([]deadletter.Letter, error) // returns the newest letters that no schema can decode; nil = sets are not tried out
-	Between    func(change func() error) error                               // calls the function change while no letter is being read again; nil = calls it at once
-	Log        *slog.Logger                                                  // nil = no log
-	Now        func() time.Time                                              // nil = time.Now
+	Directory  string   // the directory to watch; "" = none
+	Reflection []string // gRPC servers, as host:port
+	// returns the decoder that is now in use; together with Untyped, it is needed to try out sets
+	Decoder func() *payload.Decoder
+	// returns the newest letters that no schema can decode; nil = sets are not tried out
+	Untyped func(ctx context.Context, n int) ([]deadletter.Letter, error)
+	// calls the function change while no letter is being read again; nil = calls it at once
+	Between func(change func() error) error
+	Log     *slog.Logger     // nil = no log
+	Now     func() time.Time // nil = time.Now
 }
 
 // Library owns the registry of schemas. Its methods are safe for concurrent use.
@@ -65,7 +71,13 @@ func New(store Store, o Options) *Library {
 	if o.Between == nil {
 		o.Between = func(change func() error) error { return change() }
 	}
-	return &Library{Options: o, store: store, registry: descriptor.NewRegistry(), problems: map[string][]string{}, servers: map[string]deadletter.SchemaServer{}}
+	return &Library{
+		Options:  o,
+		store:    store,
+		registry: descriptor.NewRegistry(),
+		problems: map[string][]string{},
+		servers:  map[string]deadletter.SchemaServer{},
+	}
 }
 
 // Registry returns the registry with which bodies are decoded. It is always the same object, and
@@ -87,7 +99,10 @@ func (l *Library) Load(ctx context.Context) error {
 	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
 		s, err := descriptor.ReadSet(v.Content)
 		if err != nil {
-			bad = append(bad, fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), shortVersion(v.Version), err))
+			bad = append(
+				bad,
+				fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), shortVersion(v.Version), err),
+			)
 			return nil
 		}
 		payload.Prepare(s)
@@ -155,7 +170,10 @@ func runEvery(ctx context.Context, d time.Duration, f func()) {
 func (l *Library) Status() deadletter.SchemaStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := deadletter.SchemaStatus{Directory: l.Directory, Problems: slices.Concat(l.problems[stored], l.problems[watched])}
+	s := deadletter.SchemaStatus{
+		Directory: l.Directory,
+		Problems:  slices.Concat(l.problems[stored], l.problems[watched]),
+	}
 	for _, address := range l.Reflection {
 		server := l.servers[address]
 		server.Address = address
@@ -181,17 +199,27 @@ func (l *Library) setProblems(place string, list []string) {
 
 // adopt makes a schema the newest version of a set, in the store and in the registry. The caller
 // must hold the mutex "change".
-func (l *Library) adopt(ctx context.Context, v deadletter.SchemaVersion, s *descriptor.Schema, c *descriptor.Change) error {
+func (l *Library) adopt(
+	ctx context.Context, v deadletter.SchemaVersion, s *descriptor.Schema, c *descriptor.Change,
+) error {
 	content, err := s.Content()
 	if err != nil {
 		return err
 	}
 	v.Version, v.Content = s.Version(), content
 	name := v.Name + " " + shortVersion(v.Version)
-	detail := fmt.Sprintf("set %s from %s: %s; %s and %s added, %d changed, %d removed", name, cmp.Or(v.Detail, string(v.Source)),
-		deadletter.Plural(len(s.Types()), "type", "types"), deadletter.Plural(len(c.Added)-c.Enums, "type", "types"), deadletter.Plural(c.Enums, "enum", "enums"), len(c.Changed), len(c.Removed))
+	detail := fmt.Sprintf(
+		"set %s from %s: %s; %s and %s added, %d changed, %d removed", name, cmp.Or(v.Detail, string(v.Source)),
+		deadletter.Plural(len(s.Types()), "type", "types"), deadletter.Plural(len(c.Added)-c.Enums, "type", "types"),
+		deadletter.Plural(c.Enums, "enum", "enums"), len(c.Changed), len(c.Removed),
+	)
 	err = l.Between(func() error {
-		kept, err := l.store.AddSchemaVersion(ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "set " + deadletter.Visible(name), Types: notNil(c.Affected)})
+		kept, err := l.store.AddSchemaVersion(
+			ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{
+				Why:   "set " + deadletter.Visible(name),
+				Types: notNil(c.Affected),
+			},
+		)
 		if err == nil {
 			payload.Prepare(s)
 			l.registry.Add(kept, s)
@@ -210,7 +238,10 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	types := l.typesOf(name)
 	detail := fmt.Sprintf("set %s with %d types%s", name, len(types), why)
 	err := l.Between(func() error {
-		err := l.store.RemoveSchema(ctx, name, by, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{Why: "without set " + deadletter.Visible(name), Types: notNil(types)})
+		err := l.store.RemoveSchema(ctx, name, by, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{
+			Why:   "without set " + deadletter.Visible(name),
+			Types: notNil(types),
+		})
 		if err == nil {
 			l.registry.Remove(name)
 		}
@@ -267,7 +298,10 @@ func setName(name, fileName string) (string, error) {
 	case name == "":
 		return "", fmt.Errorf("%w: the set needs a name", deadletter.ErrInvalid)
 	case len(name) > maxName || !nameOfASet.MatchString(name):
-		return "", fmt.Errorf("%w: the name of a set begins with a letter or a digit, contains only letters, digits, spaces and . _ - + ( ), and has at most %d bytes", deadletter.ErrInvalid, maxName)
+		return "", fmt.Errorf(
+			"%w: the name of a set begins with a letter or a digit, contains only letters, digits, spaces and . _ - + ( ), and has at most %d bytes",
+			deadletter.ErrInvalid, maxName,
+		)
 	}
 	return name, nil
 }

@@ -111,7 +111,9 @@ type failing struct{ *store.Store }
 
 var errFull = errors.New("full")
 
-func (failing) AddSchemaVersion(context.Context, deadletter.SchemaVersion, string, deadletter.Reread) (deadletter.SchemaVersion, error) {
+func (failing) AddSchemaVersion(
+	context.Context, deadletter.SchemaVersion, string, deadletter.Reread,
+) (deadletter.SchemaVersion, error) {
 	return deadletter.SchemaVersion{}, errFull
 }
 
@@ -128,7 +130,9 @@ func TestNothingCountsThatIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if _, _, err := l.Upload(t.Context(), deadletter.Local, name, source(`message B {}`), "b.proto", false); !errors.Is(err, errFull) {
+		if _, _, err := l.Upload(
+			t.Context(), deadletter.Local, name, source(`message B {}`), "b.proto", false,
+		); !errors.Is(err, errFull) {
 			t.Error(err)
 		}
 	}

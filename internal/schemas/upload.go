@@ -13,7 +13,9 @@ import (
 // name gives the name of the set. Upload returns the changes. It changes nothing in a dry run, or
 // if the content is already the newest version. The error wraps ErrForbidden, ErrInvalid or
 // ErrConflict.
-func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool) (descriptor.Change, deadletter.SchemaEffect, error) {
+func (l *Library) Upload(
+	ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool,
+) (descriptor.Change, deadletter.SchemaEffect, error) {
 	var c descriptor.Change
 	var e deadletter.SchemaEffect
 	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
@@ -33,7 +35,9 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 		return c, e, fmt.Errorf("%w: it defines no message type", deadletter.ErrInvalid)
 	}
 	if _, was := l.registry.Current(name); was.Name != "" && was.Source != deadletter.SchemaUpload {
-		return c, e, fmt.Errorf("%w: the set %s comes from %s; choose another name", deadletter.ErrConflict, name, originWords(was))
+		return c, e, fmt.Errorf(
+			"%w: the set %s comes from %s; choose another name", deadletter.ErrConflict, name, originWords(was),
+		)
 	}
 	c = l.registry.Compare(name, s)
 	e = deadletter.SchemaEffect{Types: len(s.Types()), Files: s.Files()}
@@ -49,7 +53,12 @@ func (l *Library) Upload(ctx context.Context, by deadletter.Principal, name stri
 	if dryRun {
 		return c, e, nil
 	}
-	return c, e, l.adopt(ctx, deadletter.SchemaVersion{Name: name, Source: deadletter.SchemaUpload, Detail: deadletter.Visible(deadletter.Cut(fileName, maxName)), By: by.Name}, s, &c)
+	return c, e, l.adopt(ctx, deadletter.SchemaVersion{
+		Name:   name,
+		Source: deadletter.SchemaUpload,
+		Detail: deadletter.Visible(deadletter.Cut(fileName, maxName)),
+		By:     by.Name,
+	}, s, &c)
 }
 
 // originWords says where a set comes from if it was not uploaded.

@@ -19,7 +19,9 @@ func TestUpload(t *testing.T) {
 	t.Parallel()
 	h := open(t, schemas.Options{})
 	ctx := context.Background()
-	c, e, err := h.Upload(ctx, deadletter.Local, "", source(`package p; message M { string a = 1; }`), `protos/shop.proto`, true)
+	c, e, err := h.Upload(
+		ctx, deadletter.Local, "", source(`package p; message M { string a = 1; }`), `protos/shop.proto`, true,
+	)
 	if err != nil || c.Set != "shop" || len(c.Added) != 1 || e != (deadletter.SchemaEffect{Types: 1, Files: 1}) {
 		t.Errorf("%+v, %+v, %v", c, e, err)
 	}
@@ -29,7 +31,9 @@ func TestUpload(t *testing.T) {
 	if len(c.Changed) != 1 || c.Known != "" {
 		t.Errorf("%+v", c)
 	}
-	if c, _ = h.upload("shop", `package p; message M { string a = 1; int32 b = 2; } message N {}`); c.Known != descriptor.KnownCurrent {
+	if c, _ = h.upload(
+		"shop", `package p; message M { string a = 1; int32 b = 2; } message N {}`,
+	); c.Known != descriptor.KnownCurrent {
 		t.Errorf("%+v", c)
 	}
 	h.want("shop: p.M p.N")
@@ -38,10 +42,13 @@ func TestUpload(t *testing.T) {
 	}
 	h.restart()
 	h.want("shop: p.M p.N")
-	if sets := h.Registry().Sets(); len(sets) != 2 || sets[0].By != "local" || sets[0].Detail != "x.proto" || sets[0].Source != deadletter.SchemaUpload || sets[0].At.IsZero() {
+	if sets := h.Registry().Sets(); len(sets) != 2 || sets[0].By != "local" || sets[0].Detail != "x.proto" ||
+		sets[0].Source != deadletter.SchemaUpload || sets[0].At.IsZero() {
 		t.Errorf("%+v", sets)
 	}
-	if c, _ = h.upload("shop", `package p; message M { string a = 1; }`); c.Known != descriptor.KnownOlder || len(c.Removed) != 1 {
+	if c, _ = h.upload(
+		"shop", `package p; message M { string a = 1; }`,
+	); c.Known != descriptor.KnownOlder || len(c.Removed) != 1 {
 		t.Errorf("%+v", c)
 	}
 	h.restart()
@@ -60,17 +67,52 @@ func TestUploadRefuses(t *testing.T) {
 	}{
 		{"noise", "a", "x.binpb", []byte("\x08\x01"), deadletter.Local, deadletter.ErrInvalid, "buf build"},
 		{"nothing", "a", "x.binpb", nil, deadletter.Local, deadletter.ErrInvalid, "empty"},
-		{"no types", "a", "x.proto", source(`enum E { NONE = 0; }`), deadletter.Local, deadletter.ErrInvalid, "no message type"},
+		{
+			"no types", "a", "x.proto", source(`enum E { NONE = 0; }`), deadletter.Local, deadletter.ErrInvalid,
+			"no message type",
+		},
 		{"no name", "", "", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "needs a name"},
-		{"an odd name", "a\u202eb", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"a path", "../../x", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"a folder", "shop/x", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"a tag", `"><img src=x>`, "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"an option", "-rf", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"a space behind it", "shop ", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"a file that is called oddly", "", "<b>.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "a letter or a digit"},
-		{"a long name", strings.Repeat("a", 201), "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid, "200 bytes"},
-		{"somebody", "a", "x.proto", source(`message M {}`), deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, "may not change schemas and types"},
+		{
+			"an odd name", "a\u202eb", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid,
+			"a letter or a digit",
+		},
+		{
+			"a path", "../../x", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid,
+			"a letter or a digit",
+		},
+		{
+			"a folder", "shop/x", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid,
+			"a letter or a digit",
+		},
+		{
+			"a tag", `"><img src=x>`, "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid,
+			"a letter or a digit",
+		},
+		{
+			"an option", "-rf", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid,
+			"a letter or a digit",
+		},
+		{
+			"a space behind it", "shop ", "x.proto", source(`message M {}`), deadletter.Local, deadletter.ErrInvalid,
+			"a letter or a digit",
+		},
+		{
+			"a file that is called oddly", "", "<b>.proto", source(`message M {}`), deadletter.Local,
+			deadletter.ErrInvalid, "a letter or a digit",
+		},
+		{
+			"a long name", strings.Repeat("a", 201), "x.proto", source(`message M {}`), deadletter.Local,
+			deadletter.ErrInvalid, "200 bytes",
+		},
+		{
+			"somebody",
+			"a",
+			"x.proto",
+			source(`message M {}`),
+			deadletter.Principal{Name: "eve"},
+			deadletter.ErrForbidden,
+			"may not change schemas and types",
+		},
 	} {
 		_, _, err := h.Upload(context.Background(), tt.by, tt.set, tt.content, tt.file, false)
 		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
@@ -87,13 +129,29 @@ func TestUploadRefuses(t *testing.T) {
 func (h *house) receive(n int64, body string, typ string, reading deadletter.Reading) {
 	h.t.Helper()
 	ctx := context.Background()
-	a := deadletter.Arrival{Exchange: "x", RoutingKey: "q", Tag: 1, Body: []byte(body), Properties: deadletter.Properties{MessageID: fmt.Sprint(n)}}
+	a := deadletter.Arrival{
+		Exchange:   "x",
+		RoutingKey: "q",
+		Tag:        1,
+		Body:       []byte(body),
+		Properties: deadletter.Properties{MessageID: fmt.Sprint(n)},
+	}
 	print, err := a.Print()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	a.Fingerprint = print
-	w := deadletter.Window{Session: 1, Number: n, Broker: "main", VHost: "/", Inbox: "i", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000, Arrivals: []deadletter.Arrival{a}}
+	w := deadletter.Window{
+		Session:     1,
+		Number:      n,
+		Broker:      "main",
+		VHost:       "/",
+		Inbox:       "i",
+		Uncertain:   deadletter.UncertainHold,
+		Horizon:     time.Minute,
+		HorizonRows: 1000,
+		Arrivals:    []deadletter.Arrival{a},
+	}
 	r, err := h.store.Receive(ctx, w)
 	if err != nil {
 		h.t.Fatal(err)
@@ -106,7 +164,14 @@ func (h *house) receive(n int64, body string, typ string, reading deadletter.Rea
 		h.t.Fatal(len(letters), err)
 	}
 	err = h.store.Classify(ctx, []deadletter.Classified{{
-		Letter: letters[0].ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "q"}, Type: typ, Reading: reading, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1,
+		Letter:       letters[0].ID,
+		To:           deadletter.ClassifiedDead,
+		Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "q"},
+		Type:         typ,
+		Reading:      reading,
+		GroupKey:     [32]byte{1},
+		GroupTitle:   "g",
+		GroupVersion: 1,
 	}})
 	if err != nil {
 		h.t.Fatal(err)
@@ -129,8 +194,12 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 	h.receive(3, "\x0a\x05hello", "p.Outer", deadletter.ReadByProperty)
 	const outer = ` message Outer { repeated M m = 1; }`
 	ctx := context.Background()
-	_, e, err := h.Upload(ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; }`+outer), "a.proto", true)
-	if err != nil || e != (deadletter.SchemaEffect{Types: 2, Files: 1, Letters: 1, Sampled: 2, Readable: 1}) || changed != 0 {
+	_, e, err := h.Upload(
+		ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; }`+outer), "a.proto", true,
+	)
+	if err != nil || e != (deadletter.SchemaEffect{
+		Types: 2, Files: 1, Letters: 1, Sampled: 2, Readable: 1,
+	}) || changed != 0 {
 		t.Errorf("%+v, %v, changed %d", e, err, changed)
 	}
 	h.upload("a", `package p; message M { string a = 1; }`+outer)
@@ -147,7 +216,10 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 	}
 	// This upload changes the message M, and with it the content of the message Outer, which
 	// contains M.
-	_, e, err = h.Upload(ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; string b = 2; }`+outer), "a.proto", true)
+	_, e, err = h.Upload(
+		ctx, deadletter.Local, "a", source(`package p; message M { string a = 1; string b = 2; }`+outer), "a.proto",
+		true,
+	)
 	if err != nil || e.Letters != 1 {
 		t.Errorf("%+v, %v", e, err)
 	}

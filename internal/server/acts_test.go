@@ -54,7 +54,9 @@ func openLedger(t *testing.T) *ledger {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := errorsOf(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errorsOf(
+			os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600),
+		); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -75,7 +77,9 @@ func openLedger(t *testing.T) *ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.Context(), cfg, Options{Getenv: func(string) string { return "" }, Log: io.Discard, Crash: func(string) {}})
+	s, err := New(t.Context(), cfg, Options{
+		Getenv: func(string) string { return "" }, Log: io.Discard, Crash: func(string) {},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +100,20 @@ func errorsOf(errs ...error) error {
 func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID) {
 	l.t.Helper()
 	l.window++
-	w := deadletter.Window{Session: time.Now().UnixNano(), Number: l.window, Broker: broker, VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}
+	w := deadletter.Window{
+		Session: time.Now().UnixNano(), Number: l.window, Broker: broker, VHost: "/", Inbox: "dlo.letters",
+		Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10,
+	}
 	for i := range n {
-		a := deadletter.Arrival{Exchange: "dlo.dlx", Tag: uint64(i + 1), Body: []byte("\n\x03abc"), Properties: deadletter.Properties{MessageID: fmt.Sprint(broker, queue, l.window, i), Headers: deadletter.Table{"x-token": "secret"}}}
+		a := deadletter.Arrival{
+			Exchange: "dlo.dlx",
+			Tag:      uint64(i + 1),
+			Body:     []byte("\n\x03abc"),
+			Properties: deadletter.Properties{
+				MessageID: fmt.Sprint(broker, queue, l.window, i),
+				Headers:   deadletter.Table{"x-token": "secret"},
+			},
+		}
 		print, err := a.Print()
 		if err != nil {
 			l.t.Fatal(err)
@@ -117,8 +132,17 @@ func (l *ledger) die(broker, queue string, key byte, n int) (ids []deadletter.ID
 	var verdicts []deadletter.Classified
 	for _, letter := range letters {
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: letter.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: broker, VHost: "/", Queue: queue}, DiedAt: time.Now().Add(2 * time.Second).Truncate(time.Second), Reason: "rejected",
-			Error: "no such tenant", GroupKey: [32]byte{key}, GroupTitle: "no such tenant", GroupVersion: 1, GroupCause: []byte{key}, Severity: deadletter.SeverityDigest,
+			Letter:       letter.ID,
+			To:           deadletter.ClassifiedDead,
+			Origin:       deadletter.Origin{Broker: broker, VHost: "/", Queue: queue},
+			DiedAt:       time.Now().Add(2 * time.Second).Truncate(time.Second),
+			Reason:       "rejected",
+			Error:        "no such tenant",
+			GroupKey:     [32]byte{key},
+			GroupTitle:   "no such tenant",
+			GroupVersion: 1,
+			GroupCause:   []byte{key},
+			Severity:     deadletter.SeverityDigest,
 		})
 		ids = append(ids, letter.ID)
 	}
@@ -236,7 +260,9 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 			for _, target := range a.Targets {
 				targets = append(targets, strings.TrimSpace(string(target.Kind)+" "+target.Name))
 			}
-			got = append(got, fmt.Sprintf("%s %s %d/%d %s", a.Kind, a.Through, a.Asked, a.Done, strings.Join(targets, ", ")))
+			got = append(
+				got, fmt.Sprintf("%s %s %d/%d %s", a.Kind, a.Through, a.Asked, a.Done, strings.Join(targets, ", ")),
+			)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the audit has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -262,7 +288,11 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 		t.Helper()
 		operation++
 		if way == page {
-			l.call(way, "POST", "/operations", url.Values{"action": {action}, "id": {string(ids[0])}, "key": {fmt.Sprint(operation)}}.Encode())
+			l.call(way, "POST", "/operations", url.Values{
+				"action": {action},
+				"id":     {string(ids[0])},
+				"key":    {fmt.Sprint(operation)},
+			}.Encode())
 		} else {
 			l.call(way, "POST", "/operations", fmt.Sprintf(`{"action":%q,"ids":%s%s}`, action, quoted(ids...), more))
 		}
@@ -274,14 +304,23 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 		more   string
 		done   int
 	}{
-		{page, "discard", "", 1}, {api, "restore", "", 1}, {cli, "hold", "", 1}, {page, "release", "", 1}, {api, "retry_now", "", 0}, {cli, "reschedule", `,"due_at":"2100-01-01T00:00:00Z"`, 0}, {api, "purge", `,"hold":"0s"`, 1},
+		{page, "discard", "", 1},
+		{api, "restore", "", 1},
+		{cli, "hold", "", 1},
+		{page, "release", "", 1},
+		{api, "retry_now", "", 0},
+		{cli, "reschedule", `,"due_at":"2100-01-01T00:00:00Z"`, 0},
+		{api, "purge", `,"hold":"0s"`, 1},
 	} {
 		if c.action == "reschedule" {
 			c.more = fmt.Sprintf(`,"due_at":%q`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		}
 		target := start(c.way, c.action, c.more, ids[0])
 		l.step()
-		did(fmt.Sprintf("%s %s 1/%d %s", c.action, c.way, c.done, target), fmt.Sprintf("done dlo 1/%d %s", c.done, target))
+		did(
+			fmt.Sprintf("%s %s 1/%d %s", c.action, c.way, c.done, target),
+			fmt.Sprintf("done dlo 1/%d %s", c.done, target),
+		)
 	}
 	target := start(cli, "requeue", `,"hold":"1h"`, ids[1], ids[2])
 	did("requeue cli 2/0 " + target)
@@ -293,7 +332,14 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	did("paused page 2/0 "+target, "resumed api 2/0 "+target, "rate cli 2/0 "+target, "stopped dlo 2/0 "+target)
-	taken := start(api, "edit", fmt.Sprintf(`,"hold":"1h","reason":"r","patch":[{"op":"add","path":"/a","value":1}],"take_over":[%q]`, strings.TrimPrefix(target, "operation ")), ids[1])
+	taken := start(
+		api, "edit",
+		fmt.Sprintf(
+			`,"hold":"1h","reason":"r","patch":[{"op":"add","path":"/a","value":1}],"take_over":[%q]`,
+			strings.TrimPrefix(target, "operation "),
+		),
+		ids[1],
+	)
 	did("cancelled api 2/0 "+target, "edit api 1/0 "+taken)
 	l.call(page, "POST", "/operations/"+strings.TrimPrefix(taken, "operation ")+"/cancel", "")
 	did("cancelled page 1/0 " + taken)
@@ -311,8 +357,12 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(cli, "POST", "/groups/G-1/merge", `{"groups":["G-1","G-2"]}`)
 	l.call(api, "POST", "/groups/G-2/split", ``)
 	l.call(page, "POST", "/triage/undo", "decision=8")
-	did("snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1", "assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",
-		"severity api 1/1 group G-1", "ticket cli 1/1 group G-1", "note api 1/1 group G-1", "merged cli 2/1 group G-2", "split api 1/1 group G-2", "undone page 1/1 group G-1")
+	did(
+		"snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1",
+		"assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",
+		"severity api 1/1 group G-1", "ticket cli 1/1 group G-1", "note api 1/1 group G-1", "merged cli 2/1 group G-2",
+		"split api 1/1 group G-2", "undone page 1/1 group G-1",
+	)
 
 	// One group regresses, because a letter has died in it again. Another group grows and then
 	// calms down. The audit must contain these events.
@@ -330,7 +380,17 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.raw(`UPDATE rollups SET bucket = bucket - 100`)
 	tend()
 	did("escalating dlo 1/1 group G-2", "open dlo 1/1 group G-2")
-	if err := l.store.Read(t.Context(), []deadletter.Read{{AsOf: l.letter(more[0]).ChangedAt, Classified: deadletter.Classified{Letter: more[0], GroupKey: [32]byte{7}, GroupTitle: "again", GroupVersion: 2}}}); err != nil {
+	if err := l.store.Read(t.Context(), []deadletter.Read{
+		{
+			AsOf: l.letter(more[0]).ChangedAt,
+			Classified: deadletter.Classified{
+				Letter:       more[0],
+				GroupKey:     [32]byte{7},
+				GroupTitle:   "again",
+				GroupVersion: 2,
+			},
+		},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	did("regrouped dlo 1/1 group G-3")
@@ -340,20 +400,32 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(cli, "POST", letter+"/revisions", `{"headers":{"a":"b"},"reason":"r"}`)
 	l.call(api, "POST", letter+"/reveal", `{"header":"x-token"}`)
 	l.call(page, "GET", "/letters/export?q=queue:email&reveal=1", "")
-	did("edited cli 1/1 letter "+string(ids[3]), "revealed api 1/1 letter "+string(ids[3]), "revealed page 43/43 letters queue:email")
+	did(
+		"edited cli 1/1 letter "+string(ids[3]), "revealed api 1/1 letter "+string(ids[3]),
+		"revealed page 43/43 letters queue:email",
+	)
 	lines := `{"v":1,"id":"01a1f82e-3420-7001-8000-000000000001","state":"dead","origin":{"broker":"main","vhost":"/","queue":"sms","exchange":"e","routing_key":"k"},"inbox":"i","exchange":"x","routing_key":"r",` +
 		`"received_at":"2025-11-20T08:59:00Z","reason":"rejected","attempts":0,"type":"","error":"","why":"","properties":{"message_id":"m"},"headers":{},"body":"eA=="}` + "\n"
 	l.call(cli, "POST", "/letters/import", lines+"{}\n")
 	did("import cli 2/1 letters imported")
-	l.call(api, "POST", "/types?name=more&filename=a.proto", `syntax = "proto3"; package more; message More { string id = 1; }`)
+	l.call(
+		api, "POST", "/types?name=more&filename=a.proto",
+		`syntax = "proto3"; package more; message More { string id = 1; }`,
+	)
 	l.call(page, "POST", letter+"/type", "type=more.More&for=letter")
 	l.call(cli, "POST", "/bindings", `{"queue":"sms","type":"more.More"}`)
-	did("schema uploaded api 1/1 schema more", "type picked page 1/1 letter "+string(ids[3]), "type picked cli 1/1 binding sms")
+	did(
+		"schema uploaded api 1/1 schema more", "type picked page 1/1 letter "+string(ids[3]),
+		"type picked cli 1/1 binding sms",
+	)
 	for _, pick := range l.call(api, "GET", "/bindings", "")["bindings"].([]any) {
 		l.call(api, "DELETE", fmt.Sprintf("/bindings/%v", pick.(map[string]any)["id"]), "")
 	}
 	l.call(cli, "DELETE", "/types/more", "")
-	did("pick removed api 1/1 binding sms", "pick removed api 1/1 letter "+string(ids[3]), "schema removed cli 1/1 schema more")
+	did(
+		"pick removed api 1/1 binding sms", "pick removed api 1/1 letter "+string(ids[3]),
+		"schema removed cli 1/1 schema more",
+	)
 
 	// People do everything else.
 	l.call(api, "POST", "/overrides", `{"broker":"main","vhost":"/","queue":"sms","to":"sms2"}`)
@@ -366,19 +438,33 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(page, "POST", "/views", "q=state:dead&name=dead")
 	l.call(cli, "DELETE", "/views/1", "")
 	l.call(api, "POST", "/deploys", `{"service":"mailer","version":"1.4.1"}`)
-	did("redirect api 1/1 redirect sms", "redirect removed page 1/1 redirect sms", "retries paused api 1/1 queue sms", "retries resumed cli 1/1 queue sms", "retries paused page 1/1 group G-1", "retries resumed page 1/1 group G-1",
-		"rules applied cli 0/0 rules", "view saved page 1/1 view dead", "view removed cli 1/1 view dead", "deploy api 1/1 deploy mailer 1.4.1")
+	did(
+		"redirect api 1/1 redirect sms", "redirect removed page 1/1 redirect sms", "retries paused api 1/1 queue sms",
+		"retries resumed cli 1/1 queue sms", "retries paused page 1/1 group G-1", "retries resumed page 1/1 group G-1",
+		"rules applied cli 0/0 rules", "view saved page 1/1 view dead", "view removed cli 1/1 view dead",
+		"deploy api 1/1 deploy mailer 1.4.1",
+	)
 	l.call(page, "POST", "/triage/digest", "")
 	sent := l.acts()
-	if len(sent) != 1 || sent[0].Kind != "digest" || sent[0].Actor != "local" || sent[0].Through != page || sent[0].Targets[0].Kind != deadletter.TargetDigest || !strings.HasSuffix(sent[0].Detail, "to team") {
+	if len(sent) != 1 || sent[0].Kind != "digest" || sent[0].Actor != "local" || sent[0].Through != page ||
+		sent[0].Targets[0].Kind != deadletter.TargetDigest || !strings.HasSuffix(
+		sent[0].Detail, "to team",
+	) {
 		t.Errorf("%+v", sent)
 	}
-	if _, err := l.store.SendDigest(t.Context(), "2026-11-20", deadletter.Service.Name, deadletter.Digest{}, []string{"team"}); err != nil {
+	if _, err := l.store.SendDigest(
+		t.Context(), "2026-11-20", deadletter.Service.Name, deadletter.Digest{}, []string{"team"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	did("digest dlo 1/1 digest 2026-11-20")
-	breaker := deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Since: time.Now()}
-	for _, state := range []deadletter.GuardState{deadletter.GuardTripped, deadletter.GuardProbing, deadletter.GuardRamping} {
+	breaker := deadletter.Breaker{
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+		Since:  time.Now(),
+	}
+	for _, state := range []deadletter.GuardState{
+		deadletter.GuardTripped, deadletter.GuardProbing, deadletter.GuardRamping,
+	} {
 		breaker.State = state
 		if err := l.store.SetBreaker(t.Context(), breaker, nil); err != nil {
 			t.Fatal(err)
@@ -387,16 +473,24 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	if err := l.store.CloseBreaker(t.Context(), breaker); err != nil {
 		t.Fatal(err)
 	}
-	did("breaker tripped dlo 1/1 queue sms", "breaker probing dlo 1/1 queue sms", "breaker ramping dlo 1/1 queue sms", "breaker closed dlo 1/1 queue sms")
+	did(
+		"breaker tripped dlo 1/1 queue sms", "breaker probing dlo 1/1 queue sms", "breaker ramping dlo 1/1 queue sms",
+		"breaker closed dlo 1/1 queue sms",
+	)
 	start(api, "discard", "", ids[4], ids[5])
 	l.step()
 	l.acts()
-	if n, err := l.store.Expire(t.Context(), deadletter.StateDiscarded, time.Now().Add(time.Hour), 10); err != nil || n != 2 {
+	if n, err := l.store.Expire(
+		t.Context(), deadletter.StateDiscarded, time.Now().Add(time.Hour), 10,
+	); err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
 	did("retention dlo 2/2 letters discarded")
 	l.drains(func(id string) {
-		did("drain started cli 1/1 drain "+id+", queue team.dlq", "drain stopped api 1/1 drain "+id+", queue team.dlq", "drain ended dlo 5/3 drain "+id+", queue team.dlq")
+		did(
+			"drain started cli 1/1 drain "+id+", queue team.dlq", "drain stopped api 1/1 drain "+id+", queue team.dlq",
+			"drain ended dlo 5/3 drain "+id+", queue team.dlq",
+		)
 	})
 	did("drain resolved dlo 1/1 queue open.dlq")
 	l.trial()
@@ -409,12 +503,17 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	did("token added api 1/1 token ci", "token at new address api 1/1 token ci", "token revoked cli 1/1 token ci")
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
-	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil { // the start has already recorded the first call
+	// the start has already recorded the first call
+	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	did("configuration changed dlo 1/1 configuration")
 	l.people()
-	did("user added page 1/1 user lena", "password set page 1/1 user lena", "signed in page 1/1 user lena", "sign-in failed page 1/0 user lena", "signed out page 1/1 user lena", "user reset page 1/1 user lena", "user removed page 1/1 user lena")
+	did(
+		"user added page 1/1 user lena", "password set page 1/1 user lena", "signed in page 1/1 user lena",
+		"sign-in failed page 1/0 user lena", "signed out page 1/1 user lena", "user reset page 1/1 user lena",
+		"user removed page 1/1 user lena",
+	)
 	for _, c := range []struct {
 		way  deadletter.Way
 		path string
@@ -461,7 +560,10 @@ func (taking) Busy() bool                      { return false }
 // decided about the window.
 func (l *ledger) drains(between func(id string)) {
 	l.t.Helper()
-	w := deadletter.Window{Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 10}
+	w := deadletter.Window{
+		Session: 1, Number: 1, Broker: "main", VHost: "/", Inbox: "open.dlq", Uncertain: deadletter.UncertainHold,
+		Horizon: time.Minute, HorizonRows: 10,
+	}
 	a := deadletter.Arrival{Tag: 1, Body: []byte("x")}
 	print, err := a.Print()
 	if err != nil {
@@ -474,10 +576,15 @@ func (l *ledger) drains(between func(id string)) {
 	}
 	queue := taking{make(chan struct{})}
 	d := drain.New(l.store, []drain.Broker{{
-		Name: "main", VHost: "/", Place: "main", Inspect: func(context.Context, string) error { return nil }, Open: func(string, string, int, func(string)) drain.Queue { return queue },
+		Name: "main", VHost: "/", Place: "main", Inspect: func(context.Context, string) error { return nil },
+		Open: func(string, string, int, func(string)) drain.Queue { return queue },
 	}}, &rules.Targets{}, slog.New(slog.DiscardHandler))
-	one, err := d.Start(deadletter.Through(l.t.Context(), deadletter.WayCLI), deadletter.Local, deadletter.DrainRequest{Queue: "team.dlq", Count: 5})
-	if err := errorsOf(err, d.Stop(deadletter.Through(l.t.Context(), deadletter.WayAPI), deadletter.Local, one.ID)); err != nil {
+	one, err := d.Start(deadletter.Through(l.t.Context(), deadletter.WayCLI), deadletter.Local, deadletter.DrainRequest{
+		Queue: "team.dlq", Count: 5,
+	})
+	if err := errorsOf(
+		err, d.Stop(deadletter.Through(l.t.Context(), deadletter.WayAPI), deadletter.Local, one.ID),
+	); err != nil {
 		l.t.Fatal(err)
 	}
 	for d.List()[0].State == deadletter.DrainRunning {
@@ -502,8 +609,12 @@ func (l *ledger) drains(between func(id string)) {
 // trial starts a trial, which never completes in this test.
 func (l *ledger) trial() {
 	l.t.Helper()
-	trials := trial.New(l.store, []trial.Broker{{Name: "main", VHost: "/", Unready: func() string { return "" }}}, nil, slog.New(slog.DiscardHandler))
-	if _, err := trials.Start(deadletter.Through(l.t.Context(), deadletter.WayPage), deadletter.Local, "main"); err != nil {
+	trials := trial.New(l.store, []trial.Broker{
+		{Name: "main", VHost: "/", Unready: func() string { return "" }},
+	}, nil, slog.New(slog.DiscardHandler))
+	if _, err := trials.Start(
+		deadletter.Through(l.t.Context(), deadletter.WayPage), deadletter.Local, "main",
+	); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -512,19 +623,30 @@ func (l *ledger) trial() {
 func (l *ledger) adopt() {
 	l.t.Helper()
 	s := topology.Snapshot{
-		Broker: "main", VHost: "/", Queues: []topology.Queue{{Name: "sms"}, {Name: "dlo.letters"}},
-		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+		Broker:    "main",
+		VHost:     "/",
+		Queues:    []topology.Queue{{Name: "sms"}, {Name: "dlo.letters"}},
+		Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}},
+		Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}
 	a := adopt.New(l.store, []adopt.Place{{
 		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return "there is no broker" },
-		Look:        func(context.Context) (topology.Snapshot, error) { return s, nil },
-		Policy:      func(context.Context, string) (*topology.Policy, error) { return &s.Policies[0], nil },
-		Set:         func(_ context.Context, p topology.Policy) error { s.Policies = append(s.Policies, p); return nil },
+		Look:   func(context.Context) (topology.Snapshot, error) { return s, nil },
+		Policy: func(context.Context, string) (*topology.Policy, error) { return &s.Policies[0], nil },
+		Set: func(
+			_ context.Context, p topology.Policy,
+		) error {
+			s.Policies = append(s.Policies, p)
+			return nil
+		},
 		Delete:      func(context.Context, string) error { s.Policies = nil; return nil },
 		DeleteProbe: func(context.Context, string) error { return nil },
 	}}, func(string, string) {}, nil, slog.New(slog.DiscardHandler))
 	ctx := deadletter.Through(l.t.Context(), deadletter.WayCLI)
-	if _, err := a.Apply(ctx, deadletter.Local, topology.MakePlan(&s, topology.Want{Queues: []string{"sms"}, Exchange: "dlo.dlx"})); err != nil {
+	if _, err := a.Apply(ctx, deadletter.Local, topology.MakePlan(&s, topology.Want{
+		Queues:   []string{"sms"},
+		Exchange: "dlo.dlx",
+	})); err != nil {
 		l.t.Fatal(err)
 	}
 	list, err := a.Adopted(ctx)

@@ -27,8 +27,10 @@ const (
 // writes each line at least once. After a crash, the file can contain the last lines twice, with
 // equal ids. The file is opened for each batch, so that people can rotate it by renaming it.
 type auditFile struct {
-	path  string
-	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error) // returns acts whose ids are greater than "after", oldest first, and at most as many as "limit" says
+	path string
+	// returns acts whose ids are greater than "after", oldest first, and at most as many as "limit"
+	// says
+	acts  func(ctx context.Context, after int64, limit int) ([]deadletter.Act, error)
 	mask  func(name, text string) (string, bool)
 	log   *slog.Logger
 	every time.Duration
@@ -46,7 +48,10 @@ func (a *auditFile) open() error {
 		return err
 	default:
 		if a.last, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err != nil {
-			return fmt.Errorf("%s does not contain the number of an act; delete this file, and dlo writes the audit log again from its beginning", a.position())
+			return fmt.Errorf(
+				"%s does not contain the number of an act; delete this file, and dlo writes the audit log again from its beginning",
+				a.position(),
+			)
 		}
 	}
 	return a.write(nil)

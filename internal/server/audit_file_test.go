@@ -24,7 +24,14 @@ func copied(t *testing.T, n *int64) *auditFile {
 		mask: func(_, text string) (string, bool) { return strings.ReplaceAll(text, "secret", "***"), true },
 		acts: func(_ context.Context, after int64, limit int) (list []deadletter.Act, err error) {
 			for id := after + 1; id <= *n && len(list) < limit; id++ {
-				list = append(list, deadletter.Act{ID: id, Kind: "discard", Actor: "ana\n{", Address: "192.0.2.1", Done: deadletter.Unrecorded, Targets: []deadletter.Target{{Kind: deadletter.TargetGroup, Name: "G-1", Title: "a secret"}}})
+				list = append(list, deadletter.Act{
+					ID:      id,
+					Kind:    "discard",
+					Actor:   "ana\n{",
+					Address: "192.0.2.1",
+					Done:    deadletter.Unrecorded,
+					Targets: []deadletter.Target{{Kind: deadletter.TargetGroup, Name: "G-1", Title: "a secret"}},
+				})
 			}
 			return list, nil
 		},
@@ -41,7 +48,10 @@ func lines(t *testing.T, path string) (ids []int64) {
 	defer file.Close()
 	for s := bufio.NewScanner(file); s.Scan(); {
 		var e api.AuditEntry
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil || e.Actor != "ana\n{" || e.Address != "192.0.2.1" || e.Done != nil || e.Targets[0].Title != "a ***" {
+		if err := json.Unmarshal(
+			s.Bytes(), &e,
+		); err != nil || e.Actor != "ana\n{" || e.Address != "192.0.2.1" || e.Done != nil ||
+			e.Targets[0].Title != "a ***" {
 			t.Fatalf("%v %s", err, s.Text())
 		}
 		ids = append(ids, e.ID)

@@ -73,7 +73,11 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // listener returns a TLS listener. It accepts TLS 1.2 or later, with HTTP/2 and HTTP/1.1.
 func (c *certificate) listener(l net.Listener) net.Listener {
-	return tls.NewListener(l, &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
+	return tls.NewListener(l, &tls.Config{
+		GetCertificate: c.get,
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
+	})
 }
 
 // schemeOf returns the scheme with which the URL of the server begins, for example "https://".

@@ -18,7 +18,10 @@ func (s *Server) Connect(ctx context.Context, by deadletter.Principal, broker st
 		if b.Name != broker {
 			continue
 		}
-		if err := deadletter.Allow(by, deadletter.VerbConnect, deadletter.Origin{Broker: b.Name, VHost: s.links[i].VHost()}); err != nil {
+		if err := deadletter.Allow(by, deadletter.VerbConnect, deadletter.Origin{
+			Broker: b.Name,
+			VHost:  s.links[i].VHost(),
+		}); err != nil {
 			return err
 		}
 		s.log.Info("connecting now", "broker", b.Name, "by", by.Name)

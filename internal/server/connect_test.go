@@ -22,10 +22,15 @@ func TestWhoMayNotConnectsToNoBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.links = []*rabbitmq.Link{link}
-	if err := s.Connect(t.Context(), deadletter.Principal{Name: "ann"}, "main"); !errors.Is(err, deadletter.ErrForbidden) || !strings.Contains(err.Error(), `ann may not connect now at broker main`) {
+	if err := s.Connect(
+		t.Context(), deadletter.Principal{Name: "ann"}, "main",
+	); !errors.Is(err, deadletter.ErrForbidden) ||
+		!strings.Contains(err.Error(), `ann may not connect now at broker main`) {
 		t.Error(err)
 	}
-	if err := s.Connect(t.Context(), deadletter.Local, "o\x1bther"); !errors.Is(err, deadletter.ErrNotFound) || !strings.Contains(err.Error(), `o\\x1bther`) {
+	if err := s.Connect(
+		t.Context(), deadletter.Local, "o\x1bther",
+	); !errors.Is(err, deadletter.ErrNotFound) || !strings.Contains(err.Error(), `o\\x1bther`) {
 		t.Error(err)
 	}
 }

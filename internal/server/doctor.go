@@ -111,14 +111,27 @@ func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *r
 		list = append(list, checkup{part, true, p.Title + " " + p.Text, cmp.Or(cure, "see docs/troubleshooting.md")})
 	}
 	if status.Connected && len(list) == 0 {
-		list = append(list, checkup{Part: part, Text: fmt.Sprintf("RabbitMQ %s, vhost %s, user %s: every right and every queue that dlo needs is there, or can be declared", status.Version, link.VHost(), status.User)})
+		list = append(list, checkup{
+			Part: part,
+			Text: fmt.Sprintf(
+				"RabbitMQ %s, vhost %s, user %s: every right and every queue that dlo needs is there, or can be declared",
+				status.Version, link.VHost(), status.User,
+			),
+		})
 	}
 	if b.Management == "" {
-		return append(list, checkup{part, true, "no management API is configured: depths, consumers, policies and dead-letter paths are unknown", "set management of broker " + b.Name + " in the configuration"})
+		return append(list, checkup{
+			part, true,
+			"no management API is configured: depths, consumers, policies and dead-letter paths are unknown",
+			"set management of broker " + b.Name + " in the configuration",
+		})
 	}
 	s, err := link.Snapshot(ctx)
 	if err != nil {
-		return append(list, checkup{"paths of " + b.Name, true, "the management API does not answer: " + err.Error(), "check the URL, the user and the password of management, and its tag: rabbitmqctl set_user_tags <user> management"})
+		return append(list, checkup{
+			"paths of " + b.Name, true, "the management API does not answer: " + err.Error(),
+			"check the URL, the user and the password of management, and its tag: rabbitmqctl set_user_tags <user> management",
+		})
 	}
 	return append(list, ofPaths(&s, b), ofRoom(ctx, cfg.Store, b.Name, link), ofClock(ctx, b.Name, link))
 }
@@ -135,9 +148,12 @@ func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
 	}
 	switch {
 	case len(s.Gaps) > 0:
-		one.Problem, one.Text, one.Cure = true, "not known: "+s.Gaps[0].What+": "+s.Gaps[0].Why, "see the log of the broker, and try again"
+		one.Problem, one.Text, one.Cure = true, "not known: "+s.Gaps[0].What+": "+
+			s.Gaps[0].Why, "see the log of the broker, and try again"
 	case urgent > 0:
-		one.Problem, one.Text, one.Cure = true, fmt.Sprintf("%d of %d findings lose dead letters or can lose them", urgent, len(found)), "run dlo topology check, and then dlo topology plan"
+		one.Problem, one.Text, one.Cure = true, fmt.Sprintf(
+			"%d of %d findings lose dead letters or can lose them", urgent, len(found),
+		), "run dlo topology check, and then dlo topology plan"
 	default:
 		one.Text = fmt.Sprintf("%d queues were checked, and none loses its dead letters", len(s.Queues))
 	}
@@ -157,7 +173,8 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 	one := checkup{Part: "room at " + name}
 	room, err := link.DiskRoom(ctx)
 	if err != nil {
-		one.Text = "how long letters have room in the broker while dlo is down is not known: " + err.Error() + ". The user needs the tag monitoring to read it"
+		one.Text = "how long letters have room in the broker while dlo is down is not known: " + err.Error() +
+			". The user needs the tag monitoring to read it"
 		return one
 	}
 	now := time.Now()
@@ -168,14 +185,19 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 // roomFor adds to a check how many hours the broker has room for letters while dlo is down. The
 // parameter "room" is in bytes.
 func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
-	free := fmt.Sprintf("the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30))
+	free := fmt.Sprintf(
+		"the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30),
+	)
 	if err != nil || arrived.Letters == 0 {
 		one.Text = free + "; how long that lasts while dlo is down is not known, because the store has no letter of the last week"
 		return one
 	}
 	perHour, size := arrived.PerHour(now), float64(arrived.Bytes)/float64(arrived.Letters)
 	hours := float64(room) / (perHour * (size + letterRest))
-	one.Text = fmt.Sprintf("%s; while dlo is down, the inbox has room for about %.0f hours, at %.0f letters an hour with %.1f KiB each", free, hours, perHour, size/(1<<10))
+	one.Text = fmt.Sprintf(
+		"%s; while dlo is down, the inbox has room for about %.0f hours, at %.0f letters an hour with %.1f KiB each",
+		free, hours, perHour, size/(1<<10),
+	)
 	if hours < roomWanted.Hours() {
 		one.Problem, one.Cure = true, "free disk space on the broker, and see that somebody restarts dlo within that time"
 	}
@@ -201,7 +223,9 @@ func clockOf(name string, ahead time.Duration, err error) checkup {
 	case err != nil:
 		one.Text = "not compared with broker " + name + ": " + err.Error()
 	case ahead.Abs() > skewed:
-		one.Problem, one.Text, one.Cure = true, fmt.Sprintf("the clock of broker %s is %s ahead of the clock here", name, ahead.Round(time.Second)), "synchronise both clocks, for example with chrony"
+		one.Problem, one.Text, one.Cure = true, fmt.Sprintf(
+			"the clock of broker %s is %s ahead of the clock here", name, ahead.Round(time.Second),
+		), "synchronise both clocks, for example with chrony"
 	default:
 		one.Text = "it agrees with that of broker " + name
 	}
@@ -215,12 +239,14 @@ func atStore(cfg *config.Config) []checkup {
 	case errors.Is(err, os.ErrNotExist):
 		file.Text = absolutePath(cfg.Store) + " does not exist yet: dlo serve creates it"
 		if dir, err := os.Stat(filepath.Dir(cfg.Store)); err != nil || !dir.IsDir() {
-			file.Problem, file.Text, file.Cure = true, "its folder "+filepath.Dir(absolutePath(cfg.Store))+" does not exist", "create the folder, and let the user of dlo write there"
+			file.Problem, file.Text, file.Cure = true, "its folder "+filepath.Dir(absolutePath(cfg.Store))+
+				" does not exist", "create the folder, and let the user of dlo write there"
 		}
 	case err != nil:
 		file.Problem, file.Text, file.Cure = true, err.Error(), "let the user of dlo read and write the file and its folder"
 	case !info.Mode().IsRegular():
-		file.Problem, file.Text, file.Cure = true, absolutePath(cfg.Store)+" is not a file", "give the path of a file as store"
+		file.Problem, file.Text, file.Cure = true, absolutePath(cfg.Store)+
+			" is not a file", "give the path of a file as store"
 	default:
 		file.Text = fmt.Sprintf("%s has %.1f MiB", absolutePath(cfg.Store), float64(info.Size())/(1<<20))
 	}
@@ -238,7 +264,12 @@ func atStore(cfg *config.Config) []checkup {
 // ofChannels checks the settings of the channels. It sends no message, so that it disturbs nobody.
 func ofChannels(cfg *config.Config) []checkup {
 	if len(cfg.Channels) == 0 {
-		return []checkup{{"channels", true, "none is configured: nobody is told about dead letters and problems", "add channels to the configuration (docs/notifications.md)"}}
+		return []checkup{
+			{
+				"channels", true, "none is configured: nobody is told about dead letters and problems",
+				"add channels to the configuration (docs/notifications.md)",
+			},
+		}
 	}
 	var list []checkup
 	for _, c := range cfg.Channels {
@@ -257,12 +288,23 @@ func ofSchemas(ctx context.Context, cfg *config.Config) []checkup {
 		return []checkup{{Part: "schemas", Text: "no directory is configured; uploaded sets are in the store"}}
 	}
 	if _, err := os.Stat(cfg.Schemas.Directory); errors.Is(err, fs.ErrNotExist) {
-		return []checkup{{Part: "schemas", Text: fmt.Sprintf("the directory %s does not exist; uploaded sets are in the store", cfg.Schemas.Directory)}}
+		return []checkup{
+			{
+				Part: "schemas",
+				Text: fmt.Sprintf(
+					"the directory %s does not exist; uploaded sets are in the store", cfg.Schemas.Directory,
+				),
+			},
+		}
 	}
 	found, failed := descriptor.ReadDir(ctx, os.DirFS(cfg.Schemas.Directory))
-	list := []checkup{{Part: "schemas", Text: fmt.Sprintf("%d sets can be read from %s", len(found), cfg.Schemas.Directory)}}
+	list := []checkup{
+		{Part: "schemas", Text: fmt.Sprintf("%d sets can be read from %s", len(found), cfg.Schemas.Directory)},
+	}
 	for _, err := range failed {
-		list = append(list, checkup{"schemas", true, err.Error(), "correct the file, or remove it from " + cfg.Schemas.Directory})
+		list = append(list, checkup{
+			"schemas", true, err.Error(), "correct the file, or remove it from " + cfg.Schemas.Directory,
+		})
 	}
 	return list
 }

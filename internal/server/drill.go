@@ -49,7 +49,10 @@ func (c Drill) Run(ctx context.Context, o Options) error {
 		return removeLeftovers(ctx, options.API, left, o.Out)
 	}
 	if len(left) > 0 {
-		options.Say("left by earlier drills, or by one that is running: " + strings.Join(left, ", ") + "; dlo drill --clean removes them")
+		options.Say(
+			"left by earlier drills, or by one that is running: " + strings.Join(left, ", ") +
+				"; dlo drill --clean removes them",
+		)
 	}
 	if len(c.Only) == 0 {
 		options.Say("this takes about " + drill.Lasts + "; Ctrl-C ends it and cleans up")
@@ -81,7 +84,14 @@ func verdict(r *drill.Report) error {
 
 // options returns the options of the drill that the command line describes.
 func (c Drill) options(o Options) (drill.Options, error) {
-	options := drill.Options{VHost: c.VHost, Only: c.Only, Keep: c.Keep, Start: o.startOffice, Lose: rabbitmq.LoseDeliveries, Say: func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) }}
+	options := drill.Options{
+		VHost: c.VHost,
+		Only:  c.Only,
+		Keep:  c.Keep,
+		Start: o.startOffice,
+		Lose:  rabbitmq.LoseDeliveries,
+		Say:   func(text string) { fmt.Fprintln(o.Log, deadletter.Visible(text)) },
+	}
 	broker, err := c.broker(o.Getenv)
 	if err != nil {
 		return options, err
@@ -110,7 +120,9 @@ func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 	if err != nil {
 		return config.Broker{}, err
 	}
-	i := slices.IndexFunc(cfg.Brokers, func(b config.Broker) bool { return b.Name == cmp.Or(c.Broker, cfg.Brokers[0].Name) })
+	i := slices.IndexFunc(
+		cfg.Brokers, func(b config.Broker) bool { return b.Name == cmp.Or(c.Broker, cfg.Brokers[0].Name) },
+	)
 	if i < 0 {
 		return config.Broker{}, wrong("there is no broker %s in the configuration", deadletter.Visible(c.Broker))
 	}
@@ -123,7 +135,10 @@ func (c Drill) broker(getenv func(string) string) (config.Broker, error) {
 		b.Management = strings.TrimSpace(string(text))
 	}
 	if b.Management == "" {
-		return b, wrong("broker %s has no management API in the configuration, and the drill needs one: use --management-file to give its URL, which includes an administrator and the password", b.Name)
+		return b, wrong(
+			"broker %s has no management API in the configuration, and the drill needs one: use --management-file to give its URL, which includes an administrator and the password",
+			b.Name,
+		)
 	}
 	return b, nil
 }

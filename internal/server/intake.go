@@ -17,8 +17,15 @@ import (
 func (s *Server) createIntake() {
 	cfg := s.cfg
 	taking := ingest.Options{
-		Uncertain: cfg.Ingest.Uncertain, Horizon: cfg.Ingest.Horizon, HorizonRows: cfg.Ingest.HorizonRows, Room: s.space.Room, Stored: s.classifier.Wake, CameBack: s.cameBack, Crash: s.crash, Log: s.log,
-		Metrics: ingest.NewMetrics(s.Registry, nil),
+		Uncertain:   cfg.Ingest.Uncertain,
+		Horizon:     cfg.Ingest.Horizon,
+		HorizonRows: cfg.Ingest.HorizonRows,
+		Room:        s.space.Room,
+		Stored:      s.classifier.Wake,
+		CameBack:    s.cameBack,
+		Crash:       s.crash,
+		Log:         s.log,
+		Metrics:     ingest.NewMetrics(s.Registry, nil),
 	}
 	limits := rabbitmq.Limits{Letters: cfg.Ingest.Letters, Bytes: int(cfg.Ingest.Bytes), Linger: cfg.Ingest.Linger}
 	var drained []drain.Broker
@@ -26,21 +33,33 @@ func (s *Server) createIntake() {
 		link := s.links[i]
 		of := func(queue, origin string) ingest.Options {
 			o := taking
-			o.Broker, o.VHost, o.Inbox, o.Origin, o.Same = b.Name, link.VHost(), queue, origin, namesOf(cfg.Brokers, b.Place())
+			o.Broker, o.VHost, o.Inbox, o.Origin, o.Same = b.Name, link.VHost(), queue, origin, namesOf(
+				cfg.Brokers, b.Place(),
+			)
 			return o
 		}
 		for _, q := range b.Inboxes {
 			s.ingesters = append(s.ingesters, ingest.New(s.store, link.Inbox(q, limits), of(q, b.Origins[q])))
 		}
 		drained = append(drained, drain.Broker{
-			Name: b.Name, VHost: link.VHost(), Place: b.Place(), Inboxes: b.Inboxes, Drained: inboxesAt(cfg.Brokers, b.Place()), Annotations: annotationsAt(cfg.Brokers, b.Place()), Inspect: link.Inspect,
+			Name:        b.Name,
+			VHost:       link.VHost(),
+			Place:       b.Place(),
+			Inboxes:     b.Inboxes,
+			Drained:     inboxesAt(cfg.Brokers, b.Place()),
+			Annotations: annotationsAt(cfg.Brokers, b.Place()),
+			Inspect:     link.Inspect,
 			Open: func(queue, origin string, count int, say func(string)) drain.Queue {
 				return ingest.NewOnce(s.store, link.Once(queue, limits, say), of(queue, origin), count, say)
 			},
 		})
 	}
 	s.Drains = drain.New(s.store, drained, s.targets, s.log)
-	s.annotations = annotation.New(s.store, annotation.Options{Mask: func(text string) string { shown, _ := s.masks.Text(text); return shown }, Joined: s.reader.Wake, Log: s.log}, s.Registry)
+	s.annotations = annotation.New(s.store, annotation.Options{
+		Mask:   func(text string) string { shown, _ := s.masks.Text(text); return shown },
+		Joined: s.reader.Wake,
+		Log:    s.log,
+	}, s.Registry)
 }
 
 // annotationLoops returns the functions that run in the background and read annotations. There is

@@ -40,7 +40,10 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 	if s.links, err = linksOf(cfg, log, o.Crash); err != nil {
 		return err
 	}
-	if s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: log, Brokers: storeBrokers(cfg.Brokers)}); err != nil {
+	if s.store, err = store.Open(ctx, cfg.Store, store.Options{
+		Log:     log,
+		Brokers: storeBrokers(cfg.Brokers),
+	}); err != nil {
 		return explainStore(err, cfg.Store)
 	}
 	defer s.store.Close()
@@ -72,7 +75,9 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 }
 
 func policyOf(a *topology.Adopted) string {
-	return fmt.Sprintf("policy %s in vhost %s of broker %s", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker))
+	return fmt.Sprintf(
+		"policy %s in vhost %s of broker %s", a.Name, deadletter.Visible(a.VHost), deadletter.Visible(a.Broker),
+	)
 }
 
 // leftVHost is a vhost that dlo leaves. The field "names" contains the names of dlo's objects in
@@ -141,7 +146,9 @@ func announce(ctx context.Context, out io.Writer, vhosts []leftVHost, applied []
 		}
 	}
 	if !yes {
-		for _, line := range append(lines, "nothing was changed; --yes removes these. A queue that still holds messages stays") {
+		for _, line := range append(
+			lines, "nothing was changed; --yes removes these. A queue that still holds messages stays",
+		) {
 			fmt.Fprintln(out, line)
 		}
 	}
@@ -156,12 +163,18 @@ func (c Leave) checkSettled(ctx context.Context, s *Server) error {
 	}
 	open := 0
 	for _, q := range queues {
-		for _, state := range []deadletter.State{deadletter.StateReceived, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateDead, deadletter.StateHeld} {
+		for _, state := range []deadletter.State{
+			deadletter.StateReceived, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateDead,
+			deadletter.StateHeld,
+		} {
 			open += q.Counts[state]
 		}
 	}
 	if open > 0 {
-		return fmt.Errorf("%d letters in the store still wait for a retry or for people. Start dlo again and requeue or discard them, or save them with --export FILE. Or leave with --keep-letters, and the letters stay in the store", open)
+		return fmt.Errorf(
+			"%d letters in the store still wait for a retry or for people. Start dlo again and requeue or discard them, or save them with --export FILE. Or leave with --keep-letters, and the letters stay in the store",
+			open,
+		)
 	}
 	return nil
 }

@@ -21,8 +21,17 @@ func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
 		link, err := rabbitmq.Connect(rabbitmq.Broker{
-			Name: b.Name, URL: b.URL, PasswordFile: b.PasswordFile, Management: b.Management, APIPassword: b.APIPassword, Exchange: b.Exchange, Inboxes: b.Inboxes,
-			AcceptLimited: b.AcceptLimited, InFlight: cfg.Requeue.InFlight, ConfirmTimeout: cfg.Requeue.ConfirmTimeout, Crash: crash,
+			Name:           b.Name,
+			URL:            b.URL,
+			PasswordFile:   b.PasswordFile,
+			Management:     b.Management,
+			APIPassword:    b.APIPassword,
+			Exchange:       b.Exchange,
+			Inboxes:        b.Inboxes,
+			AcceptLimited:  b.AcceptLimited,
+			InFlight:       cfg.Requeue.InFlight,
+			ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
+			Crash:          crash,
 		}, log)
 		if err != nil {
 			return nil, wrong("%w", err)
@@ -79,7 +88,15 @@ func (s *Server) places() []survey.Place {
 	var list []survey.Place
 	for i, b := range s.cfg.Brokers {
 		link := s.links[i]
-		p := survey.Place{Broker: b.Name, VHost: link.VHost(), Inboxes: b.Inboxes, Exchange: b.Exchange, Intents: b.Intents, IdleAfter: b.IdleAfter, Ready: untilDrained(link)}
+		p := survey.Place{
+			Broker:    b.Name,
+			VHost:     link.VHost(),
+			Inboxes:   b.Inboxes,
+			Exchange:  b.Exchange,
+			Intents:   b.Intents,
+			IdleAfter: b.IdleAfter,
+			Ready:     untilDrained(link),
+		}
 		if b.Management == "" {
 			p.Look = func(ctx context.Context) (topology.Snapshot, error) {
 				queues, err := s.queuesOf(ctx, b.Name, link.VHost())
@@ -125,7 +142,17 @@ func (s *Server) adoptions() []adopt.Place {
 			unready = func() string { return why }
 		}
 		list = append(list, adopt.Place{
-			Broker: b.Name, VHost: link.VHost(), Exchange: b.Exchange, Intents: b.Intents, Unready: unready, Look: link.Snapshot, Policy: link.Policy, Set: link.SetPolicy, Delete: link.DeletePolicy, Probe: link.Probe, DeleteProbe: link.DeleteProbe,
+			Broker:      b.Name,
+			VHost:       link.VHost(),
+			Exchange:    b.Exchange,
+			Intents:     b.Intents,
+			Unready:     unready,
+			Look:        link.Snapshot,
+			Policy:      link.Policy,
+			Set:         link.SetPolicy,
+			Delete:      link.DeletePolicy,
+			Probe:       link.Probe,
+			DeleteProbe: link.DeleteProbe,
 		})
 	}
 	return list

@@ -33,7 +33,10 @@ func allAddresses(ctx context.Context, cfg config.Config, lookup resolver) ([][]
 		all = append(all, list)
 	}
 	if sockets == len(all) && lacksName(cfg) {
-		return nil, wrong("listen %s: dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts", cfg.Listen)
+		return nil, wrong(
+			"listen %s: dlo would refuse every request, because it does not know the name by which people reach it: set public_url, or hosts",
+			cfg.Listen,
+		)
 	}
 	return all, nil
 }
@@ -73,7 +76,9 @@ func addresses(ctx context.Context, listen, lacks string, lookup resolver) ([]st
 			return nil, wrong("listen %s: %s is %s, and %s", listen, host, ip, lacks)
 		}
 	}
-	slices.SortFunc(found, func(a, b netip.Addr) int { return cmp.Or(cmp.Compare(a.BitLen(), b.BitLen()), a.Compare(b)) })
+	slices.SortFunc(
+		found, func(a, b netip.Addr) int { return cmp.Or(cmp.Compare(a.BitLen(), b.BitLen()), a.Compare(b)) },
+	)
 	var list []string
 	for _, ip := range slices.Compact(found) {
 		list = append(list, net.JoinHostPort(ip.String(), port))

@@ -33,8 +33,11 @@ func TestANameIsResolvedBeforeItIsServed(t *testing.T) {
 	t.Parallel()
 	const alone = "only a loopback address is served"
 	lookup := names(map[string][]string{
-		"localhost": {"::1", "127.0.0.1", "::ffff:127.0.0.1"}, "dlo.local": {"127.0.0.2"}, "hijacked": {"127.0.0.1", "203.0.113.7"},
-		"router": {"192.168.1.1"}, "linked": {"fe80::1%eth0"},
+		"localhost": {"::1", "127.0.0.1", "::ffff:127.0.0.1"},
+		"dlo.local": {"127.0.0.2"},
+		"hijacked":  {"127.0.0.1", "203.0.113.7"},
+		"router":    {"192.168.1.1"},
+		"linked":    {"fe80::1%eth0"},
 	})
 	for listen, want := range map[string][]string{
 		"127.0.0.1:8672": {"127.0.0.1:8672"},
@@ -84,19 +87,28 @@ func TestWhatWasCheckedIsServed(t *testing.T) {
 	if host, _, _ := net.SplitHostPort(l.Addr().String()); host != "127.0.0.1" {
 		t.Errorf("it listens at %s", l.Addr())
 	}
-	if _, err := listen([]string{taken.Addr().String(), "127.0.0.1:0"}, false); err == nil || !strings.Contains(err.Error(), "DLO_LISTEN") {
+	if _, err := listen([]string{
+		taken.Addr().String(), "127.0.0.1:0",
+	}, false); err == nil || !strings.Contains(err.Error(), "DLO_LISTEN") {
 		t.Errorf("an address that is taken: %v", err)
 	}
 }
 
 func TestANameThatIsListenedOnIsAnswered(t *testing.T) {
 	t.Parallel()
-	for listen, want := range map[string]string{"dlo.local:0": "dlo.local:4711", "localhost:0": "localhost:4711", "127.0.0.2:0": "127.0.0.2:4711"} {
-		if got := hostsOf(config.Config{Listen: listen}, []string{"127.0.0.2:4711"}); !slices.Contains(got, want) || !slices.Contains(got, "127.0.0.2:4711") {
+	for listen, want := range map[string]string{
+		"dlo.local:0": "dlo.local:4711", "localhost:0": "localhost:4711", "127.0.0.2:0": "127.0.0.2:4711",
+	} {
+		if got := hostsOf(
+			config.Config{Listen: listen}, []string{"127.0.0.2:4711"},
+		); !slices.Contains(got, want) || !slices.Contains(got, "127.0.0.2:4711") {
 			t.Errorf("%s: %v", listen, got)
 		}
 	}
-	if got := hostsOf(config.Config{Listen: "dlo.local:0", Hosts: []string{"only.example"}}, []string{"127.0.0.1:4711"}); !slices.Equal(got, []string{"only.example"}) {
+	if got := hostsOf(config.Config{
+		Listen: "dlo.local:0",
+		Hosts:  []string{"only.example"},
+	}, []string{"127.0.0.1:4711"}); !slices.Equal(got, []string{"only.example"}) {
 		t.Errorf("with hosts: %v", got)
 	}
 }

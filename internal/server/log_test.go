@@ -54,7 +54,11 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 			t.Errorf("%d lines: another inbox, level and message are new", n)
 		}
 		time.Sleep(logFold)
-		if n := written(); n != logAlike+4 || !strings.Contains(last(), `msg="doubtful twins held" inbox=dlo.letters letters=4316 more="one of 4312 such lines since the last"`) {
+		if n := written(); n != logAlike+4 ||
+			!strings.Contains(
+				last(),
+				`msg="doubtful twins held" inbox=dlo.letters letters=4316 more="one of 4312 such lines since the last"`,
+			) {
 			t.Errorf("%d lines after a minute: %s", n, last())
 		}
 		for range 600 { // the flood continues, so the log gets one line a minute

@@ -59,10 +59,22 @@ func (s *Server) createNotifiers() error {
 	}
 	s.name = s.store.Name()
 	s.outbox = outbox{&notify.Aside{Box: s.store, Clock: time.Now}, s.masks.Header}
-	s.notifier = notify.New(s.outbox, notify.Options{Silent: s.isSilent, Log: s.log, Registerer: s.Registry, Crash: s.crash})
+	s.notifier = notify.New(s.outbox, notify.Options{
+		Silent:     s.isSilent,
+		Log:        s.log,
+		Registerer: s.Registry,
+		Crash:      s.crash,
+	})
 	s.useChannels(s.cfg, channels)
 	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
-	s.watched = &notify.Problems{Store: s.outbox, Now: s.toldProblems, Unknown: s.unknownPaths, Channels: s.problemChannels, Log: s.log, Clock: time.Now}
+	s.watched = &notify.Problems{
+		Store:    s.outbox,
+		Now:      s.toldProblems,
+		Unknown:  s.unknownPaths,
+		Channels: s.problemChannels,
+		Log:      s.log,
+		Clock:    time.Now,
+	}
 	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
 	return nil
 }
@@ -90,14 +102,21 @@ func (s *Server) useChannels(cfg config.Config, channels map[string]notify.Chann
 	s.store.Machines(machines...)
 	s.channels.Store(&channels)
 	s.told.Store(&cfg.Problems.Notify)
-	s.notifier.Replace(notify.Settings{Office: s.office(cfg), Quiet: quietOf(cfg.Quiet), Channels: channels, Scopes: scopes})
+	s.notifier.Replace(notify.Settings{
+		Office:   s.office(cfg),
+		Quiet:    quietOf(cfg.Quiet),
+		Channels: channels,
+		Scopes:   scopes,
+	})
 }
 
 // office returns the address at which people reach this dlo, and the name by which receivers
 // distinguish it from other instances.
 func (s *Server) office(cfg config.Config) notify.Office {
 	address := s.Addr()
-	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil { // uses the name in the configuration, such as localhost, because requests with this name are accepted
+	// uses the name in the configuration, such as localhost, because requests with this name are
+	// accepted
+	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil {
 		if _, port, err := net.SplitHostPort(address); err == nil {
 			address = net.JoinHostPort(host, port)
 		}
@@ -137,14 +156,33 @@ func channelOf(c config.Channel) (notify.Channel, error) {
 	case c.Slack != nil:
 		return channelOfSender(notify.NewSlack(notify.SlackOptions{URL: c.Slack.URL, AllowPrivate: c.AllowPrivate}))
 	case c.PagerDuty != nil:
-		return channelOfSender(notify.NewPagerDuty(notify.PagerDutyOptions{Key: c.PagerDuty.Key, URL: c.PagerDuty.URL, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewPagerDuty(notify.PagerDutyOptions{
+			Key:          c.PagerDuty.Key,
+			URL:          c.PagerDuty.URL,
+			AllowPrivate: c.AllowPrivate,
+		}))
 	case c.Alertmanager != nil:
-		return channelOfSender(notify.NewAlertmanager(notify.AlertmanagerOptions{URL: c.Alertmanager.URL, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewAlertmanager(notify.AlertmanagerOptions{
+			URL:          c.Alertmanager.URL,
+			AllowPrivate: c.AllowPrivate,
+		}))
 	case c.SMTP != nil:
 		m := c.SMTP
-		return channelOfSender(notify.NewMail(notify.MailOptions{Host: m.Host, Port: m.Port, User: m.User, Password: m.Password, From: m.From, To: m.To, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewMail(notify.MailOptions{
+			Host:         m.Host,
+			Port:         m.Port,
+			User:         m.User,
+			Password:     m.Password,
+			From:         m.From,
+			To:           m.To,
+			AllowPrivate: c.AllowPrivate,
+		}))
 	case c.Webhook != nil:
-		return channelOfSender(notify.NewWebhook(notify.WebhookOptions{URL: c.Webhook.URL, Secret: c.Webhook.Secret, AllowPrivate: c.AllowPrivate}))
+		return channelOfSender(notify.NewWebhook(notify.WebhookOptions{
+			URL:          c.Webhook.URL,
+			Secret:       c.Webhook.Secret,
+			AllowPrivate: c.AllowPrivate,
+		}))
 	}
 	return notify.Channel{}, errors.New("dlo has no sender for a channel of this kind")
 }
@@ -163,7 +201,10 @@ func quietOf(q config.QuietHours) notify.Quiet {
 }
 
 func scheduleOf(d config.Digest) notify.Schedule {
-	return notify.Schedule{Clock: notify.Clock{At: timeOfDay(d.At), Days: d.Days, Zone: location(d.Zone)}, Channels: d.Notify}
+	return notify.Schedule{
+		Clock:    notify.Clock{At: timeOfDay(d.At), Days: d.Days, Zone: location(d.Zone)},
+		Channels: d.Notify,
+	}
 }
 
 func timeOfDay(t config.TimeOfDay) notify.TimeOfDay {

@@ -18,8 +18,15 @@ import (
 // valid contains a valid value for each field of a channel, by the name of the field. The addresses
 // are private, and no program listens there.
 var valid = map[string]any{
-	"URL": "http://127.0.0.1:1", "Secret": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)), "Key": "key",
-	"Host": "127.0.0.1", "Port": 1, "User": "dlo", "Password": "secret", "From": "dlo@example.com", "To": []string{"team@example.com"},
+	"URL":      "http://127.0.0.1:1",
+	"Secret":   "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
+	"Key":      "key",
+	"Host":     "127.0.0.1",
+	"Port":     1,
+	"User":     "dlo",
+	"Password": "secret",
+	"From":     "dlo@example.com",
+	"To":       []string{"team@example.com"},
 }
 
 // TestEveryKindOfChannelHasASender checks that a sender can be created for every kind of channel in
@@ -48,7 +55,9 @@ func TestEveryKindOfChannelHasASender(t *testing.T) {
 			t.Errorf("%s: %v", field.Name, err)
 			continue
 		}
-		if err := channels["it"].Sender.Send(t.Context(), notify.Message{}); err == nil || errors.Is(err, notify.ErrPermanent) {
+		if err := channels["it"].Sender.Send(
+			t.Context(), notify.Message{},
+		); err == nil || errors.Is(err, notify.ErrPermanent) {
 			t.Errorf("%s does not know of allow_private: %v", field.Name, err)
 		}
 		senders[reflect.TypeOf(channels["it"].Sender)] = field.Name
@@ -56,7 +65,8 @@ func TestEveryKindOfChannelHasASender(t *testing.T) {
 	if kinds == 0 || len(senders) != kinds {
 		t.Errorf("%d kinds of channels have the senders %v, not one each", kinds, senders)
 	}
-	if _, err := channelsOf([]config.Channel{{Name: "odd"}}); err == nil || !strings.Contains(err.Error(), "channel odd: dlo has no sender for a channel of this kind") {
+	if _, err := channelsOf([]config.Channel{{Name: "odd"}}); err == nil ||
+		!strings.Contains(err.Error(), "channel odd: dlo has no sender for a channel of this kind") {
 		t.Errorf("a channel of no kind: %v", err)
 	}
 }
@@ -68,12 +78,19 @@ func TestNothingMaskedIsTold(t *testing.T) {
 	group := func() deadletter.GroupRow { return deadletter.GroupRow{ID: 1, Title: secret, Error: secret} }
 	one := group()
 	d := deadletter.Delivery{
-		Notice: deadletter.Notice{Kind: deadletter.NoticeJoined, Key: "G-1/1", Group: 1, Text: secret}, Group: &one, Incident: []deadletter.GroupRow{group(), group()}, Left: []deadletter.GroupRow{group()},
+		Notice:   deadletter.Notice{Kind: deadletter.NoticeJoined, Key: "G-1/1", Group: 1, Text: secret},
+		Group:    &one,
+		Incident: []deadletter.GroupRow{group(), group()},
+		Left:     []deadletter.GroupRow{group()},
 	}
 	box := outbox{mask: func(_, text string) (string, bool) { return strings.ReplaceAll(text, secret, "hidden"), true }}
 	alone := d
 	alone.Incident = nil
-	for _, d := range []deadletter.Delivery{d, alone, {Digest: &deadletter.Digest{Lines: []deadletter.DigestLine{{Group: group()}}}}} {
+	for _, d := range []deadletter.Delivery{
+		d,
+		alone,
+		{Digest: &deadletter.Digest{Lines: []deadletter.DigestLine{{Group: group()}}}},
+	} {
 		box.maskTexts(&d)
 		if m := notify.Compose(notify.Office{}, d); strings.Contains(fmt.Sprintf("%+v", m), secret) {
 			t.Errorf("%+v", m)
@@ -86,13 +103,18 @@ func TestNothingMaskedIsTold(t *testing.T) {
 func TestMachinesAreTheWebhooks(t *testing.T) {
 	t.Parallel()
 	l := openLedger(t)
-	l.cfg.Channels = append(l.cfg.Channels, config.Channel{Name: "hook", AllowPrivate: true, Webhook: &config.Webhook{URL: "http://127.0.0.1:1", Secret: valid["Secret"].(string)}})
+	l.cfg.Channels = append(l.cfg.Channels, config.Channel{
+		Name: "hook", AllowPrivate: true,
+		Webhook: &config.Webhook{URL: "http://127.0.0.1:1", Secret: valid["Secret"].(string)},
+	})
 	l.useChannels(l.cfg, map[string]notify.Channel{})
 	ids := l.die("main", "sms", 1, 1)
 	l.call(deadletter.WayAPI, "POST", "/operations", `{"action":"hold","ids":["`+string(ids[0])+`"]}`)
 	l.step()
 	for channel, want := range map[string]int{"hook": 1, "team": 0} {
-		if due, err := l.store.Due(t.Context(), channel, 10); err != nil || len(due) != want || want > 0 && due[0].Notice.Kind != deadletter.EventOperationFinished {
+		if due, err := l.store.Due(
+			t.Context(), channel, 10,
+		); err != nil || len(due) != want || want > 0 && due[0].Notice.Kind != deadletter.EventOperationFinished {
 			t.Errorf("%s: %+v, %v", channel, due, err)
 		}
 	}
@@ -103,7 +125,12 @@ func TestMachinesAreTheWebhooks(t *testing.T) {
 func TestNoPathProblemEndsUnseen(t *testing.T) {
 	t.Parallel()
 	s := &Server{survey: survey.New([]survey.Place{{Broker: "main", VHost: "shop"}})}
-	fault := pathProblem([]topology.Finding{{Kind: topology.NoExchange, Broker: "main", VHost: "shop", Queue: "orders", Title: "orders has no dead-letter exchange"}})
+	fault := pathProblem([]topology.Finding{
+		{
+			Kind: topology.NoExchange, Broker: "main", VHost: "shop", Queue: "orders",
+			Title: "orders has no dead-letter exchange",
+		},
+	})
 	if !s.unknownPaths()[fault.Key()] {
 		t.Errorf("%q may be reported as over", fault.Key())
 	}

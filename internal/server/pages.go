@@ -94,13 +94,19 @@ func frozenBrokers(cfg config.Config) (names []string) {
 func (s *Server) metrics() http.Handler {
 	s.Registry.MustRegister(problemCollector{s})
 	s.Registry.MustRegister(pathCollector{s})
-	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dlo_ready", Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0."}, func() float64 {
+	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "dlo_ready",
+		Help: "1 while /readyz answers 200: the store answers and a broker is connected; else 0.",
+	}, func() float64 {
 		if s.web.Ready(context.Background()) {
 			return 1
 		}
 		return 0
 	}))
-	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)})
+	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError,
+		ErrorLog:      slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	})
 }
 
 // setup returns the example that the pages show at the first run. It uses the first broker for

@@ -28,7 +28,9 @@ func (troubled) Expiring(context.Context, deadletter.State, time.Time, int) (int
 }
 
 func (troubled) Due(_ context.Context, channel string, _ int) ([]deadletter.Delivery, error) {
-	return []deadletter.Delivery{{ID: 1, Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeBreaker}}}, nil
+	return []deadletter.Delivery{
+		{ID: 1, Channel: channel, Notice: deadletter.Notice{Kind: deadletter.NoticeBreaker}},
+	}, nil
 }
 func (troubled) Delivered(context.Context, []deadletter.Delivered) error { return nil }
 
@@ -45,7 +47,9 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 			notifier: notify.New(troubled{}, notify.Options{Log: log}),
 			history:  oldStore{},
 			findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {
-				return []deadletter.Stray{{Broker: "main", VHost: "/", Counts: map[deadletter.State]int{deadletter.StateDead: 3}}}, nil
+				return []deadletter.Stray{
+					{Broker: "main", VHost: "/", Counts: map[deadletter.State]int{deadletter.StateDead: 3}},
+				}, nil
 			},
 		}
 		if err := s.keeper.Step(t.Context()); err != nil {
@@ -61,7 +65,12 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 				t.Errorf("%s: no text", p.Title)
 			}
 		}
-		if diff := cmp.Diff([]string{"dlo takes in no letters", "Dead letters are about to age out", "3 letters belong to broker main, which is not configured.", "The store is damaged.", "This store is a copy from an earlier time.", "The progress note beside the store cannot be written.", "Another store was in this place before.", "Notices do not get through to team."}, got); diff != "" {
+		if diff := cmp.Diff([]string{
+			"dlo takes in no letters", "Dead letters are about to age out",
+			"3 letters belong to broker main, which is not configured.", "The store is damaged.",
+			"This store is a copy from an earlier time.", "The progress note beside the store cannot be written.",
+			"Another store was in this place before.", "Notices do not get through to team.",
+		}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		s.space = store.NewSpace(dir+"/none/dlo.db", 0, 0, 0, 0)

@@ -61,7 +61,10 @@ func (p *permissions) ofUser(ctx context.Context, user string) []deadletter.Writ
 	one.list, one.until = list, p.now().Add(permissionsFor)
 	if err != nil {
 		one.until = p.now().Add(refusalFor)
-		p.log.Warn("the permissions of a person in RabbitMQ cannot be read, so they give no rights here", "user", deadletter.Visible(user), "err", err)
+		p.log.Warn(
+			"the permissions of a person in RabbitMQ cannot be read, so they give no rights here", "user",
+			deadletter.Visible(user), "err", err,
+		)
 	}
 	return one.list
 }

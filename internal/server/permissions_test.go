@@ -17,13 +17,16 @@ func TestPermissionsAreAskedAgain(t *testing.T) {
 	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	asked := map[string]int{}
 	var failing error
-	p := &permissions{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler), ask: func(_ context.Context, user string) ([]deadletter.Written, error) {
-		asked[user]++
-		if failing != nil {
-			return nil, failing
-		}
-		return []deadletter.Written{{Broker: "main", VHost: "/", Name: "^" + user}}, nil
-	}}
+	p := &permissions{
+		now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler),
+		ask: func(_ context.Context, user string) ([]deadletter.Written, error) {
+			asked[user]++
+			if failing != nil {
+				return nil, failing
+			}
+			return []deadletter.Written{{Broker: "main", VHost: "/", Name: "^" + user}}, nil
+		},
+	}
 	for range 3 {
 		if list := p.ofUser(t.Context(), "ana"); len(list) != 1 || list[0].Name != "^ana" {
 			t.Fatal(list)

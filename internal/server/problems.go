@@ -20,9 +20,16 @@ func (s *Server) problems() []deadletter.Problem {
 	if err := s.space.Room(); errors.Is(err, store.ErrNoRoom) || errors.Is(err, store.ErrReadOnly) {
 		add(deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters", err.Error())
 	} else if refused := s.space.Refused(); store.IsFull(refused) {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters", "The disk of the store is full: writes fail, and letters wait in the broker. Make room; dlo then continues automatically.")
+		add(
+			deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters",
+			"The disk of the store is full: writes fail, and letters wait in the broker. Make room; dlo then continues automatically.",
+		)
 	} else if refused != nil {
-		add(deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters", "The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+". Check whether its file system is read-only or its disk is failing; dlo then continues automatically.")
+		add(
+			deadletter.ProblemDisk, deadletter.SeverityPage, "dlo takes in no letters",
+			"The store cannot be written, so letters wait in the broker, and nothing is sent: "+refused.Error()+
+				". Check whether its file system is read-only or its disk is failing; dlo then continues automatically.",
+		)
 	} else if err != nil {
 		add(deadletter.ProblemDisk, deadletter.SeverityNotify, "The disk cannot be watched", err.Error())
 	}
@@ -87,7 +94,10 @@ func (s *Server) problemChannels() []string {
 }
 
 // problemsDesc describes the metric dlo_problems.
-var problemsDesc = prometheus.NewDesc("dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.", []string{"kind", "severity", "broker"}, nil)
+var problemsDesc = prometheus.NewDesc(
+	"dlo_problems", "What keeps dlo from working now, by kind, severity (page, notify) and broker; /readyz lists it.",
+	[]string{"kind", "severity", "broker"}, nil,
+)
 
 // problemCollector collects the metric dlo_problems. Whenever the metrics are read, it counts the
 // problems that exist at that time.

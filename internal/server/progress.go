@@ -64,8 +64,9 @@ func (s *Server) storeProblems() []deadletter.Problem {
 		list = append(list, deadletter.Problem{
 			Kind: deadletter.ProblemStoreOther, Severity: deadletter.SeverityNotify,
 			Title: "Another store was in this place before.",
-			Text:  "The file " + deadletter.Visible(filepath.Base(file)) + " beside the store was written for another store. If this store was not put there on purpose, the letters are in the other one.",
-			Cure:  "If this store was put there on purpose, remove that file: rm " + strconv.Quote(file),
+			Text: "The file " + deadletter.Visible(filepath.Base(file)) +
+				" beside the store was written for another store. If this store was not put there on purpose, the letters are in the other one.",
+			Cure: "If this store was put there on purpose, remove that file: rm " + strconv.Quote(file),
 		})
 	}
 	return list
@@ -75,9 +76,12 @@ func damagedProblem(err error, path string) deadletter.Problem {
 	return deadletter.Problem{
 		Kind: deadletter.ProblemStoreDamaged, Severity: deadletter.SeverityPage,
 		Title: "The store is damaged.",
-		Text:  "Nothing more is written to it, so nothing is taken in or sent, and letters wait in the broker: " + err.Error() + ".",
-		Cure: "Stop dlo, and keep a copy of " + strconv.Quote(path) + " with its -wal file. Then put a backup in its place, or save what can be read: " +
-			"sqlite3 " + strconv.Quote(path) + " .dump. Find out what damaged it, for example the disk, before you start dlo again.",
+		Text: "Nothing more is written to it, so nothing is taken in or sent, and letters wait in the broker: " +
+			err.Error() + ".",
+		Cure: "Stop dlo, and keep a copy of " + strconv.Quote(path) +
+			" with its -wal file. Then put a backup in its place, or save what can be read: " +
+			"sqlite3 " + strconv.Quote(path) +
+			" .dump. Find out what damaged it, for example the disk, before you start dlo again.",
 	}
 }
 
@@ -90,7 +94,9 @@ func restoredProblem(r *deadletter.Restore) deadletter.Problem {
 	}
 	if r.Held > 0 {
 		p.Severity = deadletter.SeverityPage
-		p.Text += fmt.Sprintf(" Letters that dlo would send automatically, but that may have been sent since then, are held: %d.", r.Held)
+		p.Text += fmt.Sprintf(
+			" Letters that dlo would send automatically, but that may have been sent since then, are held: %d.", r.Held,
+		)
 		p.Cure = "Find them with doubt:restored. Discard those whose work was done, and requeue the others."
 	}
 	return p

@@ -78,7 +78,11 @@ func (s *Server) reload(ctx context.Context) {
 		s.who.Replace(cfg.Grants)
 	}
 	detail := fmt.Sprintf("%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(path, "no file")))
-	if err := s.store.Record(ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
+	if err := s.store.Record(
+		ctx, deadletter.Once(deadletter.ActRulesLoaded, deadletter.Service.Name, detail, deadletter.Target{
+			Kind: deadletter.TargetRules,
+		}),
+	); err != nil {
 		s.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
 	if err := s.recordConfiguration(ctx, path, isReloaded); err != nil {

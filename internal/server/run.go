@@ -56,7 +56,10 @@ func (s *Server) Run(ctx context.Context) error {
 	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
 	sending := start(dispatchers...)
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloadOnSignal)
-	telling := start(s.digester.Run, s.notifier.Run, s.repeatAlerts, s.watched.Run, s.inPlace, s.noteProgress, s.survey.Run, s.adoption.Run)
+	telling := start(
+		s.digester.Run, s.notifier.Run, s.repeatAlerts, s.watched.Run, s.inPlace, s.noteProgress, s.survey.Run,
+		s.adoption.Run,
+	)
 	var copying *room
 	if s.auditFile != nil {
 		copying = start(s.auditFile.run)
@@ -70,13 +73,17 @@ func (s *Server) Run(ctx context.Context) error {
 		go func() { serving <- s.ops.Serve(s.opsListener) }()
 		defer s.ops.Close()
 	}
-	s.log.Info("dlo is ready", "version", s.version, "url", schemeOf(s.cfg)+s.Addr(), "store", absolutePath(s.store.Path()))
+	s.log.Info(
+		"dlo is ready", "version", s.version, "url", schemeOf(s.cfg)+s.Addr(), "store", absolutePath(s.store.Path()),
+	)
 
 	var failure error
 	select {
 	case <-ctx.Done():
 	case failure = <-s.broken:
-		return failure // ends immediately: what was written since then is not reliable, and letters that are not stored are still in the broker
+		// ends immediately: what was written since then is not reliable, and letters that are not
+		// stored are still in the broker
+		return failure
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")

@@ -12,7 +12,11 @@ import (
 // type cannot be read, openSchemas reports that type and uses all others.
 func (s *Server) openSchemas(ctx context.Context) error {
 	s.library = schemas.New(s.store, schemas.Options{
-		Directory: s.cfg.Schemas.Directory, Reflection: s.cfg.Schemas.Reflection, Decoder: s.decoderNow, Untyped: s.store.Untyped, Log: s.log,
+		Directory:  s.cfg.Schemas.Directory,
+		Reflection: s.cfg.Schemas.Reflection,
+		Decoder:    s.decoderNow,
+		Untyped:    s.store.Untyped,
+		Log:        s.log,
 		Between: func(change func() error) error {
 			if s.reader == nil { // while dlo starts, there is no reader yet
 				return change()
@@ -21,7 +25,11 @@ func (s *Server) openSchemas(ctx context.Context) error {
 		},
 	})
 	s.masks = masksOf(s.cfg.Masking)
-	s.decoder.Store(&payload.Decoder{Types: s.library.Registry(), Mask: s.masks.Body(), MaxBody: int64(s.cfg.Requeue.MaxBody)})
+	s.decoder.Store(&payload.Decoder{
+		Types:   s.library.Registry(),
+		Mask:    s.masks.Body(),
+		MaxBody: int64(s.cfg.Requeue.MaxBody),
+	})
 	err := s.library.Load(ctx)
 	s.reportUnknownPaths()
 	return err

@@ -68,8 +68,12 @@ func wrong(format string, args ...any) error {
 }
 
 const (
-	collectAt   = 300       // per cent by which the heap may grow until the next collection; most memory of a window is free before the next window
-	softCeiling = 200 << 20 // bytes; near this limit, the collector works hard; a larger body exceeds it while the body is in memory
+	// per cent by which the heap may grow until the next collection; most memory of a window is
+	// free before the next window
+	collectAt = 300
+	// bytes; near this limit, the collector works hard; a larger body exceeds it while the body is
+	// in memory
+	softCeiling = 200 << 20
 )
 
 // tuneMemory sets the garbage collector so that it uses spare memory and saves processor time. The

@@ -75,7 +75,9 @@ type Server struct {
 	history     history
 	indexer     *classify.Indexer
 	reader      *classify.Reader
-	regroups    bool           // true if letters were in groups of an older version when dlo started; people's picks for these groups then move with the letters
+	// true if letters were in groups of an older version when dlo started; people's picks for these
+	// groups then move with the letters
+	regroups    bool
 	listener    net.Listener   // listener of the first address
 	further     []net.Listener // listeners of the other addresses
 	opsListener net.Listener   // listener of probes and metrics; nil = none
@@ -85,7 +87,9 @@ type Server struct {
 	who         *identity.Identity // finds who sends a request; nil = everybody is the local user
 	http        *http.Server
 	ops         *http.Server // HTTP server of probes and metrics
-	broken      chan error   // gets an error if an fsync failed or the file of the store was replaced; dlo then ends immediately
+	// gets an error if an fsync failed or the file of the store was replaced; dlo then ends
+	// immediately
+	broken chan error
 }
 
 // New creates the components, opens the store and listens on the addresses. It does not start the
@@ -107,20 +111,34 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			return nil, wrong("%w", err)
 		}
 	}
-	s := &Server{cfg: cfg, getenv: o.Getenv, version: o.Version, crash: o.Crash, Registry: prometheus.NewRegistry(), broken: make(chan error, 1)}
+	s := &Server{
+		cfg:      cfg,
+		getenv:   o.Getenv,
+		version:  o.Version,
+		crash:    o.Crash,
+		Registry: prometheus.NewRegistry(),
+		broken:   make(chan error, 1),
+	}
 	s.log, s.flushLog = newLog(o.Log)
-	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.Registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	if s.links, err = linksOf(cfg, s.log, s.crash); err != nil {
 		return nil, err
 	}
 	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
 	s.space = newSpace(&cfg, cfg.Disk.Reserve)
-	s.store, err = store.Open(ctx, cfg.Store, store.Options{Log: s.log, Space: s.space, Brokers: storeBrokers(cfg.Brokers), Broken: func(err error) {
-		select {
-		case s.broken <- err:
-		default:
-		}
-	}})
+	s.store, err = store.Open(ctx, cfg.Store, store.Options{
+		Log:     s.log,
+		Space:   s.space,
+		Brokers: storeBrokers(cfg.Brokers),
+		Broken: func(err error) {
+			select {
+			case s.broken <- err:
+			default:
+			}
+		},
+	})
 	if err != nil {
 		return nil, explainStore(err, cfg.Store)
 	}
@@ -133,7 +151,9 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
 	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
-		err = errors.Join(s.openSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx), s.recordConfiguration(ctx, cfg.Rules.File, nil))
+		err = errors.Join(
+			s.openSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx), s.recordConfiguration(ctx, cfg.Rules.File, nil),
+		)
 	}
 	if err != nil {
 		s.store.Close()
@@ -146,7 +166,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			return nil, err
 		}
 		l = netutil.LimitListener(l, maxConnections)
-		if certificate != nil && l.Addr().Network() != "unix" { // TLS must be outermost, because http.Server looks for HTTP/2 in a connection of crypto/tls
+		// TLS must be outermost, because http.Server looks for HTTP/2 in a connection of crypto/tls
+		if certificate != nil && l.Addr().Network() != "unix" {
 			l = certificate.listener(l)
 		}
 		if i == 0 {
@@ -170,7 +191,13 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.createRooms()
 	s.createPages()
 	if cfg.AuditFile != "" {
-		s.auditFile = &auditFile{path: cfg.AuditFile, acts: s.store.ActsAfter, mask: s.masks.Header, log: s.log, every: auditEvery}
+		s.auditFile = &auditFile{
+			path:  cfg.AuditFile,
+			acts:  s.store.ActsAfter,
+			mask:  s.masks.Header,
+			log:   s.log,
+			every: auditEvery,
+		}
 		if err := s.auditFile.open(); err != nil {
 			s.Close()
 			return nil, wrong("audit.file: %w", err)
@@ -189,11 +216,18 @@ func (s *Server) firstRun(ctx context.Context) {
 	}
 	code, err := s.accounts.FirstRun(ctx)
 	if err != nil {
-		s.log.Warn("dlo could not make a link for the first user: restart dlo to try again, or stop it and add a token for an admin to the store's file (dlo token add NAME --role admin --store FILE)", "store", s.cfg.Store, "err", err)
+		s.log.Warn(
+			"dlo could not make a link for the first user: restart dlo to try again, or stop it and add a token for an admin to the store's file (dlo token add NAME --role admin --store FILE)",
+			"store", s.cfg.Store, "err", err,
+		)
 		return
 	}
 	if code != "" {
-		s.log.Warn("nobody has a password yet: open the link, which works once and for 72 hours, to choose the password of "+identity.FirstUser, "link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()+s.cfg.BasePath), code))
+		s.log.Warn(
+			"nobody has a password yet: open the link, which works once and for 72 hours, to choose the password of "+
+				identity.FirstUser,
+			"link", web.WelcomeLink(cmp.Or(s.cfg.PublicURL, schemeOf(s.cfg)+s.Addr()+s.cfg.BasePath), code),
+		)
 	}
 }
 
@@ -235,7 +269,10 @@ func explainStore(err error, path string) error {
 		return refusedError{err, 2}
 	}
 	if errors.Is(err, store.ErrDamaged) {
-		return fmt.Errorf("%w. Letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store", err, path)
+		return fmt.Errorf(
+			"%w. Letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store",
+			err, path,
+		)
 	}
 	return err
 }
@@ -247,7 +284,10 @@ func (s *Server) createRooms() {
 	s.rules = rules.NewBook(&cfg.Rules)
 	s.targets = &rules.Targets{}
 	for i, b := range cfg.Brokers {
-		s.targets.Add(b.Name, s.links[i].VHost(), b.RequeueTo, append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...))
+		s.targets.Add(
+			b.Name, s.links[i].VHost(), b.RequeueTo,
+			append(inboxesAt(cfg.Brokers, b.Place()), annotationsAt(cfg.Brokers, b.Place())...),
+		)
 		s.targets.Observe(b.Name, b.Observe)
 	}
 	s.trials = trial.New(s.store, s.trialBrokers(), nil, s.log)
@@ -258,27 +298,69 @@ func (s *Server) createRooms() {
 		}
 	}
 	s.classifier = classify.New(s.store, classify.Options{
-		Decoder: s.decoderOfVerdicts, Picks: s.pickedNow, FirstName: s.store.FirstName, Mask: s.masks.Header, Rules: s.rules, Targets: s.targets, Log: s.log, Crash: s.crash, Done: func() { wake(); s.indexer.Wake() }, Busy: s.hasBacklog,
-		Metrics: classify.NewMetrics(s.Registry), Given: s.configuredOrigin, Onward: s.onward, Made: s.trials.Made, Tried: func(l *deadletter.Letter) {
+		Decoder:   s.decoderOfVerdicts,
+		Picks:     s.pickedNow,
+		FirstName: s.store.FirstName,
+		Mask:      s.masks.Header,
+		Rules:     s.rules,
+		Targets:   s.targets,
+		Log:       s.log,
+		Crash:     s.crash,
+		Done:      func() { wake(); s.indexer.Wake() },
+		Busy:      s.hasBacklog,
+		Metrics:   classify.NewMetrics(s.Registry),
+		Given:     s.configuredOrigin,
+		Onward:    s.onward,
+		Made:      s.trials.Made,
+		Tried: func(l *deadletter.Letter) {
 			s.trials.Arrived(l)
 			s.adoption.Arrived(l)
 		},
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
-		Decoder: s.decoderOfVerdicts, Mask: s.masks.Header, Hide: s.masks.Text, Masks: s.masks.Names(), Text: cfg.Search.Text, Fields: cfg.Search.Fields, Busy: s.hasBacklog, Log: s.log,
+		Decoder: s.decoderOfVerdicts,
+		Mask:    s.masks.Header,
+		Hide:    s.masks.Text,
+		Masks:   s.masks.Names(),
+		Text:    cfg.Search.Text,
+		Fields:  cfg.Search.Fields,
+		Busy:    s.hasBacklog,
+		Log:     s.log,
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.reread)
 	s.keeper = operation.NewKeeper(s.store, operation.Retention(cfg.Retention), nil, s.log)
-	s.desk = operation.New(s.store, operation.Options{Targets: s.targets, Facts: s.facts, Away: s.whyAway, MaxBody: int(cfg.Requeue.MaxBody), Log: s.log, Crash: s.crash, Moved: wake, Decider: s.classifier, Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
-		return s.decoderNow().Revise(l, patch, reveal)
-	}})
+	s.desk = operation.New(s.store, operation.Options{
+		Targets: s.targets,
+		Facts:   s.facts,
+		Away:    s.whyAway,
+		MaxBody: int(cfg.Requeue.MaxBody),
+		Log:     s.log,
+		Crash:   s.crash,
+		Moved:   wake,
+		Decider: s.classifier,
+		Edit: func(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
+			return s.decoderNow().Revise(l, patch, reveal)
+		},
+	})
 	attempts := requeue.NewMetrics(s.Registry)
 	for i, b := range cfg.Brokers {
 		link := s.links[i]
 		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{
-			Broker: b.Name, InFlight: cfg.Requeue.InFlight, Rate: cfg.Requeue.Rate, Watch: cfg.Requeue.Watch,
-			InDoubt: requeue.InDoubt(cfg.Requeue.InDoubt), MaxBody: int(cfg.Requeue.MaxBody), Targets: s.targets, Log: s.log, Crash: s.crash, Metrics: attempts,
-			Nack: requeue.Nack(cfg.Requeue.Nack), VHost: link.VHost(), Rules: s.rules, Rates: b.Rates, Breaker: requeue.Breaker(cfg.Requeue.Breaker),
+			Broker:   b.Name,
+			InFlight: cfg.Requeue.InFlight,
+			Rate:     cfg.Requeue.Rate,
+			Watch:    cfg.Requeue.Watch,
+			InDoubt:  requeue.InDoubt(cfg.Requeue.InDoubt),
+			MaxBody:  int(cfg.Requeue.MaxBody),
+			Targets:  s.targets,
+			Log:      s.log,
+			Crash:    s.crash,
+			Metrics:  attempts,
+			Nack:     requeue.Nack(cfg.Requeue.Nack),
+			VHost:    link.VHost(),
+			Rules:    s.rules,
+			Rates:    b.Rates,
+			Breaker:  requeue.Breaker(cfg.Requeue.Breaker),
 		}))
 	}
 	s.createIntake()

@@ -24,7 +24,8 @@ func TestSockets(t *testing.T) {
 	if err != nil || mode() != 0o600 {
 		t.Fatal(mode(), err)
 	}
-	if _, err := listen([]string{"unix:" + path}, true); err == nil || !strings.Contains(err.Error(), "another program listens there") {
+	if _, err := listen([]string{"unix:" + path}, true); err == nil ||
+		!strings.Contains(err.Error(), "another program listens there") {
 		t.Errorf("beside another program: %v", err)
 	}
 	first.Close()

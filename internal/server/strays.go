@@ -64,9 +64,15 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 // contains the broker of these letters, but with another vhost.
 func vhostProblem(stray *deadletter.Stray, vhost string) deadletter.Problem {
 	name, at := deadletter.Visible(stray.Broker), deadletter.Visible(stray.VHost)
-	p := nobodySends(stray, fmt.Sprintf("vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost)))
+	p := nobodySends(
+		stray,
+		fmt.Sprintf(
+			"vhost %s of broker %s, which has vhost %s in the configuration", at, name, deadletter.Visible(vhost),
+		),
+	)
 	p.Cure = fmt.Sprintf(`Nothing takes letters from one vhost to another. Give the url of broker %s the vhost %s again, and vhost %s an entry of its own: - {name: NEW-NAME, url: "amqp://..."}. Or discard the letters: dlo letters discard -q '%s'`,
-		name, at, deadletter.Visible(vhost), query.Query{}.With(query.Broker, stray.Broker).With(query.VHost, stray.VHost))
+		name, at, deadletter.Visible(vhost),
+		query.Query{}.With(query.Broker, stray.Broker).With(query.VHost, stray.VHost))
 	return p
 }
 
@@ -76,8 +82,12 @@ func nobodySends(stray *deadletter.Stray, whose string) deadletter.Problem {
 		belong = "letter belongs"
 	}
 	p := deadletter.Problem{
-		Kind: deadletter.ProblemBrokerUnknown, Severity: deadletter.SeverityNotify, Broker: stray.Broker, VHost: stray.VHost,
-		Title: fmt.Sprintf("%d %s to %s.", n, belong, whose), Text: strayText(stray),
+		Kind:     deadletter.ProblemBrokerUnknown,
+		Severity: deadletter.SeverityNotify,
+		Broker:   stray.Broker,
+		VHost:    stray.VHost,
+		Title:    fmt.Sprintf("%d %s to %s.", n, belong, whose),
+		Text:     strayText(stray),
 	}
 	if stray.Waiting() > 0 {
 		p.Severity = deadletter.SeverityPage

@@ -20,7 +20,9 @@ func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	t.Helper()
 	s := &Server{}
 	for _, name := range names {
-		link, err := rabbitmq.Connect(rabbitmq.Broker{Name: name, URL: "amqp://127.0.0.1:1/shop"}, slog.New(slog.DiscardHandler))
+		link, err := rabbitmq.Connect(rabbitmq.Broker{
+			Name: name, URL: "amqp://127.0.0.1:1/shop",
+		}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +47,10 @@ func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 // that it shows must be valid in a configuration.
 func TestLettersThatNobodySends(t *testing.T) {
 	t.Parallel()
-	counts := map[deadletter.State]int{deadletter.StateScheduled: 79, deadletter.StatePublishing: 1, deadletter.StateDead: 14, deadletter.StateHeld: 1, deadletter.StateRequeued: 5}
+	counts := map[deadletter.State]int{
+		deadletter.StateScheduled: 79, deadletter.StatePublishing: 1, deadletter.StateDead: 14, deadletter.StateHeld: 1,
+		deadletter.StateRequeued: 5,
+	}
 	for _, c := range []struct {
 		name        string
 		stray       deadletter.Stray
@@ -61,7 +66,10 @@ func TestLettersThatNobodySends(t *testing.T) {
 			deadletter.SeverityPage,
 			"100 letters belong to broker main, which is not configured.",
 			"80 wait for a retry that never comes; 15 need people, and cannot be requeued; 5 were sent, and nothing watches whether they come back.",
-			[]string{"in the entry of broker prod: was: [main].", `- {name: main, url: "amqp://..."}`, "discard -q 'broker:main'"},
+			[]string{
+				"in the entry of broker prod: was: [main].", `- {name: main, url: "amqp://..."}`,
+				"discard -q 'broker:main'",
+			},
 		},
 		{
 			"renamed, one of two",
@@ -73,7 +81,12 @@ func TestLettersThatNobodySends(t *testing.T) {
 		},
 		{
 			"taken over once",
-			deadletter.Stray{Broker: "main", VHost: "shop", Called: "east", Counts: map[deadletter.State]int{deadletter.StateScheduled: 2}},
+			deadletter.Stray{
+				Broker: "main",
+				VHost:  "shop",
+				Called: "east",
+				Counts: map[deadletter.State]int{deadletter.StateScheduled: 2},
+			},
 			[]string{"prod", "east"},
 			deadletter.SeverityPage,
 			"2 letters belong to broker main, which is not configured.", "2 wait for a retry that never comes.",
@@ -93,7 +106,10 @@ func TestLettersThatNobodySends(t *testing.T) {
 			[]string{"prod"},
 			deadletter.SeverityPage,
 			"100 letters belong to vhost / of broker prod, which has vhost shop in the configuration.", "",
-			[]string{"Give the url of broker prod the vhost / again, and vhost shop an entry of its own", "discard -q 'broker:prod vhost:/'"},
+			[]string{
+				"Give the url of broker prod the vhost / again, and vhost shop an entry of its own",
+				"discard -q 'broker:prod vhost:/'",
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,7 +119,8 @@ func TestLettersThatNobodySends(t *testing.T) {
 				t.Fatalf("%+v", list)
 			}
 			p := list[0]
-			if p.Kind != deadletter.ProblemBrokerUnknown || p.Severity != c.severity || p.Title != c.title || c.text != "" && p.Text != c.text || p.Broker != c.stray.Broker || p.VHost != c.stray.VHost {
+			if p.Kind != deadletter.ProblemBrokerUnknown || p.Severity != c.severity || p.Title != c.title ||
+				c.text != "" && p.Text != c.text || p.Broker != c.stray.Broker || p.VHost != c.stray.VHost {
 				t.Errorf("%+v", p)
 			}
 			for _, want := range c.cure {
@@ -114,7 +131,8 @@ func TestLettersThatNobodySends(t *testing.T) {
 			if _, line, ok := strings.Cut(p.Cure, ": was: "); ok {
 				line, _, _ = strings.Cut(line, ". If")
 				var got struct{ Was []string }
-				if err := yaml.Unmarshal([]byte("was: "+line), &got); err != nil || !cmp.Equal(got.Was, []string{c.stray.Broker}) {
+				if err := yaml.Unmarshal([]byte("was: "+line), &got); err != nil ||
+					!cmp.Equal(got.Was, []string{c.stray.Broker}) {
 					t.Errorf("%q is no line of the configuration: %v, %v", line, got, err)
 				}
 			}

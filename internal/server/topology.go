@@ -72,7 +72,15 @@ func (s *Server) reportedByBroker(f *topology.Finding) bool {
 // severity of the most urgent finding.
 func pathProblem(found []topology.Finding) deadletter.Problem {
 	f := &found[0]
-	p := deadletter.Problem{Kind: deadletter.ProblemKind(f.Kind), Severity: f.Severity, Title: f.Title, Broker: f.Broker, VHost: f.VHost, Cure: f.Cure, Since: f.Since}
+	p := deadletter.Problem{
+		Kind:     deadletter.ProblemKind(f.Kind),
+		Severity: f.Severity,
+		Title:    f.Title,
+		Broker:   f.Broker,
+		VHost:    f.VHost,
+		Cure:     f.Cure,
+		Since:    f.Since,
+	}
 	if len(found) > 1 {
 		p.Title = fmt.Sprintf("%s, and %d more of this kind", f.Title, len(found)-1)
 	}
@@ -92,8 +100,18 @@ func pathProblem(found []topology.Finding) deadletter.Problem {
 
 // These are the metrics about the dead-letter paths.
 var (
-	findingsDesc = prometheus.NewDesc("dlo_findings", "Faults that lose dead letters or that can lose them, by kind, severity, broker and vhost; docs/topology.md describes the kinds.", []string{"kind", "severity", "broker", "vhost"}, nil)
-	ageDesc      = prometheus.NewDesc("dlo_findings_age_seconds", "Seconds since dlo last read the dead-letter paths of a vhost completely or, before the first time, since it started.", []string{"broker", "vhost"}, nil)
+	findingsDesc = prometheus.NewDesc(
+		"dlo_findings",
+		"Faults that lose dead letters or that can lose them, by kind, severity, broker and vhost; docs/topology.md describes the kinds.",
+		[]string{
+			"kind", "severity", "broker", "vhost",
+		}, nil,
+	)
+	ageDesc = prometheus.NewDesc(
+		"dlo_findings_age_seconds",
+		"Seconds since dlo last read the dead-letter paths of a vhost completely or, before the first time, since it started.",
+		[]string{"broker", "vhost"}, nil,
+	)
 )
 
 // pathCollector collects the metrics about the dead-letter paths. It takes them from the last time
@@ -112,8 +130,13 @@ func (c pathCollector) Collect(to chan<- prometheus.Metric) {
 			counts[[2]string{string(f.Kind), string(f.Severity)}]++
 		}
 		for k, n := range counts {
-			to <- prometheus.MustNewConstMetric(findingsDesc, prometheus.GaugeValue, float64(n), k[0], k[1], r.Broker, deadletter.Visible(r.VHost))
+			to <- prometheus.MustNewConstMetric(
+				findingsDesc, prometheus.GaugeValue, float64(n), k[0], k[1], r.Broker, deadletter.Visible(r.VHost),
+			)
 		}
-		to <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, time.Since(cmp.Or(r.UnknownSince, r.ReadAt)).Seconds(), r.Broker, deadletter.Visible(r.VHost))
+		to <- prometheus.MustNewConstMetric(
+			ageDesc, prometheus.GaugeValue, time.Since(cmp.Or(r.UnknownSince, r.ReadAt)).Seconds(), r.Broker,
+			deadletter.Visible(r.VHost),
+		)
 	}
 }

@@ -12,7 +12,11 @@ func (s *Server) trialBrokers() []trial.Broker {
 	for i := range s.cfg.Brokers {
 		b, link := &s.cfg.Brokers[i], s.links[i]
 		list = append(list, trial.Broker{
-			Name: b.Name, VHost: link.VHost(), Unable: noTrial(b), Try: link.Try, Unready: func() string { return notYet(link.Status()) },
+			Name:    b.Name,
+			VHost:   link.VHost(),
+			Unable:  noTrial(b),
+			Try:     link.Try,
+			Unready: func() string { return notYet(link.Status()) },
 		})
 	}
 	return list
@@ -26,7 +30,9 @@ func noTrial(b *config.Broker) string {
 	case b.Exchange == "":
 		return "broker " + name + " has no dead-letter exchange in the configuration, and the test letter needs one"
 	case b.Origins[b.Inboxes[0]] != "":
-		return "all letters of inbox " + deadletter.Visible(b.Inboxes[0]) + " are of queue " + deadletter.Visible(b.Origins[b.Inboxes[0]]) + " by the configuration, so dlo could not tell a test letter from them"
+		return "all letters of inbox " + deadletter.Visible(b.Inboxes[0]) + " are of queue " +
+			deadletter.Visible(b.Origins[b.Inboxes[0]]) +
+			" by the configuration, so dlo could not tell a test letter from them"
 	}
 	return ""
 }

@@ -25,7 +25,9 @@ func TestEveryProblemHasACure(t *testing.T) {
 	for _, kind := range topology.Kinds() {
 		want = append(want, string(kind))
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]+\\. \\| [^|]+\\. \\| [^|]+\\. \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `(\\w+)` \\| [^|]+\\. \\| [^|]+\\. \\| [^|]+\\. \\|$",
+	).FindAllStringSubmatch(string(text), -1) {
 		got = append(got, row[1])
 	}
 	slices.Sort(want)

@@ -17,10 +17,14 @@ type actor struct {
 	until          int64 // time at which the letters were selected, in Unix milliseconds
 	by             string
 	target, reason string
-	due            int64                            // time at which released or rescheduled letters become due, in Unix milliseconds
-	allow          func(to deadletter.Origin) error // returns an error if letters may not be sent to the given queue; nil permits all queues
-	restored       bool                             // the operation also takes letters that may already have been sent after the backup from which the store was restored
-	edited         *deadletter.Edited               // the edited letter, if the operation is an edit
+	// time at which released or rescheduled letters become due, in Unix milliseconds
+	due int64
+	// returns an error if letters may not be sent to the given queue; nil permits all queues
+	allow func(to deadletter.Origin) error
+	// the operation also takes letters that may already have been sent after the backup from which
+	// the store was restored
+	restored bool
+	edited   *deadletter.Edited // the edited letter, if the operation is an edit
 }
 
 // act applies an operation to one letter, or skips the letter with a reason.
@@ -33,12 +37,20 @@ func (t *tx) act(do *actor, p picked) error {
 	to, ok := r.state.On(trigger)
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
-		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)))
+		return t.recordResult(
+			do.op, p.serial, deadletter.ResultSkipped,
+			fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)),
+		)
 	case r.waitsInBroker(t.now):
 		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
-		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()))
-	case trigger == deadletter.Purging && r.changedAt > do.until: // a purge cannot be undone, and a person did not see what has changed in the letter since the selection
+		return t.recordResult(
+			do.op, p.serial, deadletter.ResultSkipped,
+			fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()),
+		)
+	case trigger == deadletter.Purging && r.changedAt > do.until:
+		// a purge cannot be undone, and a person did not see what has changed in the letter since
+		// the selection
 		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
 		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
@@ -102,9 +114,13 @@ func (t *tx) act(do *actor, p picked) error {
 	if why != "" && do.reason != "" {
 		why += ": " + do.reason
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, why = $5, held_from = $6, unguarded = $7, fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = CASE WHEN suspect = 3 AND $10 THEN 3 ELSE 0 END,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
+		changed_at = $4, why = $5, held_from = $6, unguarded = $7,
+		fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = CASE WHEN suspect = 3 AND $10 THEN 3
+		ELSE 0 END,
 		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
-		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest, !trigger.Leaves() && trigger != deadletter.Purging); err != nil {
+		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest,
+		!trigger.Leaves() && trigger != deadletter.Purging); err != nil {
 		return err
 	}
 	if err := t.addEvent(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
@@ -117,7 +133,9 @@ func (t *tx) act(do *actor, p picked) error {
 // the letter can then finish.
 func (t *tx) unwatch(r *record, reason string) error {
 	var operation sql.NullInt64
-	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
+	if err := t.row(
+		`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation,
+	); err != nil || !operation.Valid {
 		return err
 	}
 	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, reason)
@@ -161,11 +179,14 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 		target = id
 	}
 	t.changeRecord(r, func() { r.state, r.overdue = to, false })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = $5, target = $6, waits_in = NULL, overdue = 0 WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
+		changed_at = $4, operation = $5, target = $6, waits_in = NULL, overdue = 0
+		WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
 		return err
 	}
 	t.moves.share(do.op, p.origin, deadletter.ResultPending, deadletter.ResultReleased)
-	_, err := t.exec(`UPDATE operation_letters SET result = 'released', was = $3, was_due = $4 WHERE operation = $1 AND letter = $2`, int64(do.op), p.serial, string(was), due)
+	_, err := t.exec(`UPDATE operation_letters SET result = 'released', was = $3, was_due = $4 WHERE operation = $1
+		AND letter = $2`, int64(do.op), p.serial, string(was), due)
 	return err
 }
 
@@ -175,7 +196,8 @@ func (t *tx) erase(serial int64) (string, error) {
 	var body []byte
 	var text string
 	var group int64
-	if err := t.row(`SELECT b.body, l.error, l.grp FROM bodies b JOIN letters l ON l.id = b.letter WHERE b.letter = $1`, []any{serial}, &body, &text, &group); err != nil {
+	if err := t.row(`SELECT b.body, l.error, l.grp FROM bodies b JOIN letters l ON l.id = b.letter
+		WHERE b.letter = $1`, []any{serial}, &body, &text, &group); err != nil {
 		return "", err
 	}
 	if err := t.forgetAnnotation(serial); err != nil {
@@ -204,13 +226,16 @@ func (t *tx) erase(serial int64) (string, error) {
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
 		// The operation's patch may contain values from the letter. It is needed only until the operation
 		// is over.
-		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation FROM revisions WHERE letter = $1)`,
+		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation
+			FROM revisions WHERE letter = $1)`,
 	} {
 		if _, err := t.exec(text, serial, none); err != nil {
 			return "", err
 		}
 	}
-	for _, text := range []string{`UPDATE letters SET checksum = $2 WHERE id = $1`, `UPDATE revisions SET checksum = $2 WHERE letter = $1`} {
+	for _, text := range []string{
+		`UPDATE letters SET checksum = $2 WHERE id = $1`, `UPDATE revisions SET checksum = $2 WHERE letter = $1`,
+	} {
 		if _, err := t.exec(text, serial, checksum(none)); err != nil {
 			return "", err
 		}
@@ -228,12 +253,14 @@ func (t *tx) erase(serial int64) (string, error) {
 // has one, the next letter that joins the group sets the title.
 func (t *tx) retitle(group int64, text string) error {
 	var bears bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1
+		AND error = $2)`, []any{group, text}, &bears); err != nil || !bears {
 		return err
 	}
 	title, next := "letters that were purged", ""
 	err := t.row(`SELECT error FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0
-		AND state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded') AND error <> '' LIMIT 1`, []any{group}, &next)
+		AND state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded')
+		AND error <> '' LIMIT 1`, []any{group}, &next)
 	switch {
 	case err == nil:
 		title = next

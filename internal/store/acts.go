@@ -26,15 +26,20 @@ func (t *tx) audit(a deadletter.Act) error {
 		way = deadletter.WayService
 	}
 	var id int64
-	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done, address) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
-		[]any{positiveOrNull(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), countOrNull(a.Asked), countOrNull(a.Done), deadletter.AddressOf(t.ctx)}, &id); err != nil {
+	if err := t.row(`INSERT INTO events (operation, at, kind, actor, detail, through, asked, done, address)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
+		[]any{
+			positiveOrNull(int64(a.Operation)), t.now, a.Kind, a.Actor, a.Detail, string(way), countOrNull(a.Asked),
+			countOrNull(a.Done), deadletter.AddressOf(t.ctx),
+		}, &id); err != nil {
 		return err
 	}
 	if a.Operation != 0 {
 		a.Targets = append(a.Targets, deadletter.Target{Kind: deadletter.TargetOperation, Name: a.Operation.String()})
 	}
 	for _, target := range a.Targets {
-		if _, err := t.exec(`INSERT INTO event_targets (event, kind, name) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, id, string(target.Kind), target.Name); err != nil {
+		if _, err := t.exec(`INSERT INTO event_targets (event, kind, name) VALUES ($1, $2, $3)
+			ON CONFLICT DO NOTHING`, id, string(target.Kind), target.Name); err != nil {
 			return err
 		}
 		if target.Kind != deadletter.TargetLetter {

@@ -15,7 +15,8 @@ func (t *tx) recordAddedFields(letter int64, fields []deadletter.AddedField) err
 		return err
 	}
 	for _, f := range fields {
-		if _, err := t.exec(`INSERT INTO added (letter, number, wire) VALUES ($1, $2, $3)`, letter, f.Number, f.Wire); err != nil {
+		if _, err := t.exec(`INSERT INTO added (letter, number, wire)
+			VALUES ($1, $2, $3)`, letter, f.Number, f.Wire); err != nil {
 			return err
 		}
 	}
@@ -26,7 +27,8 @@ func (t *tx) recordAddedFields(letter int64, fields []deadletter.AddedField) err
 // not declare. The fields that occur in the most letters come first. The parameter "limit" is the
 // maximum number of fields.
 func (s *Store) AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error) {
-	rows, err := s.ask(ctx, `SELECT l.origin, l.type, a.number, a.wire, min(l.received_at), count(*) FROM added a JOIN letters l ON l.id = a.letter
+	rows, err := s.ask(ctx, `SELECT l.origin, l.type, a.number, a.wire, min(l.received_at), count(*) FROM added a
+		JOIN letters l ON l.id = a.letter
 		GROUP BY l.origin, l.type, a.number, a.wire ORDER BY count(*) DESC, l.origin, l.type, a.number LIMIT $1`, limit)
 	if err != nil {
 		return nil, fmt.Errorf("added fields: %w", err)

@@ -15,11 +15,15 @@ import (
 
 const (
 	annotatedAtOnce = 100 // annotations stored in one transaction
-	joinedAtOnce    = 500 // letters to which annotations are joined in one transaction; ingest has to wait for the transaction
-	maxCandidates   = 8   // annotations per key from which the classifier can choose; any other annotation is joined when the verdict is recorded
-	slotMillis      = int64(deadletter.AnnotationWindow / 3 / 1e6)
-	prunedAtOnce    = 5000 // rows deleted in one transaction
-	maxReporter     = 200  // maximum length of a reporter's name, in bytes
+	// letters to which annotations are joined in one transaction; ingest has to wait for the
+	// transaction
+	joinedAtOnce = 500
+	// annotations per key from which the classifier can choose; any other annotation is joined when
+	// the verdict is recorded
+	maxCandidates = 8
+	slotMillis    = int64(deadletter.AnnotationWindow / 3 / 1e6)
+	prunedAtOnce  = 5000 // rows deleted in one transaction
+	maxReporter   = 200  // maximum length of a reporter's name, in bytes
 )
 
 // Annotate stores consumers' reports on rejected messages. It joins each report to the stored
@@ -34,7 +38,9 @@ func (s *Store) Annotate(ctx context.Context, list []deadletter.Annotation) (dea
 			return sum, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 		}
 	}
-	open := int64(0) // row id of the first annotation in the list, if it is stored but may still join further letters; otherwise 0
+	// row id of the first annotation in the list, if it is stored but may still join further
+	// letters; otherwise 0
+	open := int64(0)
 	for len(list) > 0 {
 		var part deadletter.Annotated
 		var done int
@@ -79,7 +85,8 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 	}
 	digest, key := sha256.Sum256(text), keyOf(said.Broker, said.VHost, strongestKey(a))
 	var id int64
-	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $3 WHERE id = (SELECT id FROM annotations WHERE digest = $1 AND reported_at >= $2) RETURNING id`,
+	err = t.row(`UPDATE annotations SET reports = reports + 1, reported_at = $3 WHERE id = (SELECT id FROM annotations
+		WHERE digest = $1 AND reported_at >= $2) RETURNING id`,
 		[]any{digest[:], t.windowStart(), t.now}, &id)
 	if err == nil {
 		sum.Again++
@@ -89,10 +96,13 @@ func (t *tx) annotation(a *deadletter.Annotation, sum *deadletter.Annotated) (in
 		return 0, err
 	}
 	sum.New++
-	err = t.row(`INSERT INTO annotations (key, digest, broker, vhost, token, message_id, body, queue, exchange, routing_key, error_type, message, stack, service, version, failed_at, reporter, reported_at)
+	err = t.row(`INSERT INTO annotations (key, digest, broker,
+		vhost, token, message_id, body, queue, exchange, routing_key,
+		error_type, message, stack, service, version, failed_at, reporter, reported_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`,
 		[]any{
-			key, digest[:], said.Broker, a.VHost, a.Token, a.MessageID, a.Body, a.Queue, a.Exchange, a.RoutingKey, a.ErrorType, a.Message, a.Stack, a.Service, a.Version, millis(a.At),
+			key, digest[:], said.Broker, a.VHost, a.Token, a.MessageID, a.Body, a.Queue, a.Exchange, a.RoutingKey,
+			a.ErrorType, a.Message, a.Stack, a.Service, a.Version, millis(a.At),
 			deadletter.Cut(deadletter.Visible(cmp.Or(a.By, "its consumer")), maxReporter), t.now,
 		}, &id)
 	return id, err
@@ -175,7 +185,8 @@ func (t *tx) joinLetters(id int64, a *deadletter.Annotation, room int) (int, err
 			return n, err
 		}
 		for _, letter := range letters {
-			if _, err := t.exec(`DELETE FROM unexplained WHERE slot = $1 AND key = $2 AND letter = $3`, slot, key, letter); err != nil {
+			if _, err := t.exec(`DELETE FROM unexplained WHERE slot = $1 AND key = $2
+				AND letter = $3`, slot, key, letter); err != nil {
 				return n, err
 			}
 			if err := t.explainLate(letter, id); err != nil {
@@ -197,10 +208,15 @@ func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.An
 	if room <= 0 {
 		return nil, nil
 	}
-	rows, err := t.query(`SELECT l.id, l.origin, l.exchange, l.routing_key, l.state IN ('publishing', 'requeued', 'settled') OR l.waits_in IS NOT NULL, coalesce(w.token, x'')
-		FROM unexplained u JOIN letters l ON l.id = u.letter LEFT JOIN attempts w ON w.letter = l.id AND w.n = (SELECT max(n) FROM attempts WHERE letter = l.id AND back_at IS NOT NULL)
-		WHERE u.slot = $1 AND u.key = $2 AND u.at >= $3 AND l.annotation = 0 AND l.error = '' AND l.state NOT IN ('received', 'purged')
-		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4 AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.windowStart(), secondKey)
+	rows, err := t.query(`SELECT l.id, l.origin, l.exchange,
+		l.routing_key, l.state IN ('publishing', 'requeued', 'settled')
+		OR l.waits_in IS NOT NULL, coalesce(w.token, x'')
+		FROM unexplained u JOIN letters l ON l.id = u.letter LEFT JOIN attempts w ON w.letter = l.id AND w.n =
+		(SELECT max(n) FROM attempts WHERE letter = l.id AND back_at IS NOT NULL)
+		WHERE u.slot = $1 AND u.key = $2 AND u.at >= $3 AND l.annotation = 0 AND l.error = ''
+		AND l.state NOT IN ('received', 'purged')
+		AND ($4 IS NULL OR EXISTS (SELECT 1 FROM unexplained b WHERE b.slot = $1 AND b.key = $4
+		AND b.letter = u.letter)) ORDER BY u.letter`, slot, key, t.windowStart(), secondKey)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +230,9 @@ func (t *tx) unexplainedLetters(slot, key int64, secondKey any, a *deadletter.An
 			return err
 		}
 		o.Queue = t.s.names.origin(origin).Queue
-		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token) // the annotation does not describe the letter's latest death, because its token is not that of the last attempt
+		// the annotation does not describe the letter's latest death, because its token is not that
+		// of the last attempt
+		other := len(token) > 0 && deadletter.Token(a.Token) != deadletter.TokenFromBytes(token)
 		if a.Token == "" && (out || !a.From(o)) || a.Token != "" && other {
 			return nil
 		}
@@ -238,10 +256,12 @@ func (t *tx) explainLate(letter, annotation int64) error {
 	// If the letter is being read at this moment, that reading does not include the annotation. The
 	// new value of changed_at makes that reading out of date, so the letter stays in the list of
 	// letters that must be read.
-	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1) WHERE id = $1`, letter, t.now); err != nil {
+	if _, err := t.exec(`UPDATE letters SET changed_at = max($2, changed_at + 1)
+		WHERE id = $1`, letter, t.now); err != nil {
 		return err
 	}
-	if _, err := t.exec(`INSERT INTO rereads (why, at, listed) SELECT $1, $2, 1 WHERE NOT EXISTS (SELECT 1 FROM rereads WHERE why = $1)`, becauseAnnotated, t.now); err != nil {
+	if _, err := t.exec(`INSERT INTO rereads (why, at, listed) SELECT $1, $2, 1 WHERE NOT EXISTS (SELECT 1 FROM rereads
+		WHERE why = $1)`, becauseAnnotated, t.now); err != nil {
 		return err
 	}
 	if _, err := t.exec(`UPDATE rereads SET total = total + 1 WHERE why = $1`, becauseAnnotated); err != nil {
@@ -256,7 +276,8 @@ const becauseAnnotated = "annotations of consumers"
 // setFailure records an annotation as the failure of a letter.
 func (t *tx) setFailure(letter, annotation int64) error {
 	var by string
-	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1 RETURNING reporter`, []any{annotation}, &by)
+	err := t.row(`UPDATE annotations SET uses = uses + 1, letters = letters + 1 WHERE id = $1
+		RETURNING reporter`, []any{annotation}, &by)
 	if errors.Is(err, sql.ErrNoRows) { // the annotation was deleted at the same moment, because its window had ended
 		return nil
 	}
@@ -275,7 +296,8 @@ func (t *tx) setFailure(letter, annotation int64) error {
 // removeExplanation removes the annotation that is recorded as the failure of a letter. It is
 // called if the letter died again or is purged.
 func (t *tx) removeExplanation(letter int64) error {
-	_, err := t.exec(`UPDATE annotations SET letters = letters - 1 WHERE id = (SELECT annotation FROM letters WHERE id = $1 AND annotation > 0)`, letter)
+	_, err := t.exec(`UPDATE annotations SET letters = letters - 1 WHERE id = (SELECT annotation FROM letters
+		WHERE id = $1 AND annotation > 0)`, letter)
 	if err != nil {
 		return err
 	}
@@ -287,7 +309,9 @@ func (t *tx) removeExplanation(letter int64) error {
 // annotation. It also deletes the annotation, unless another letter uses it.
 func (t *tx) forgetAnnotation(letter int64) error {
 	var annotation int64
-	if err := t.row(`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation); err != nil || annotation == 0 {
+	if err := t.row(
+		`SELECT annotation FROM letters WHERE id = $1`, []any{letter}, &annotation,
+	); err != nil || annotation == 0 {
 		return err
 	}
 	if err := t.removeExplanation(letter); err != nil {
@@ -341,7 +365,8 @@ func (t *tx) storeUnexplainedKeys() error {
 	}
 	list, _ := json.Marshal(t.wait) // json.Marshal cannot fail, because the list contains only numbers
 	// Without the condition "WHERE true", SQLite would read ON CONFLICT as the ON of a join.
-	_, err := t.exec(`INSERT INTO unexplained (slot, key, letter, at) SELECT $1, value ->> 0, value ->> 1, $2 FROM json_each($3) WHERE true ON CONFLICT DO UPDATE SET at = excluded.at`,
+	_, err := t.exec(`INSERT INTO unexplained (slot, key, letter, at) SELECT $1, value ->> 0, value ->> 1, $2
+		FROM json_each($3) WHERE true ON CONFLICT DO UPDATE SET at = excluded.at`,
 		t.now/slotMillis, t.now, string(list))
 	return err
 }
@@ -350,7 +375,9 @@ func (t *tx) storeUnexplainedKeys() error {
 // classified. It sorts the annotations of a letter by their keys, most reliable first, and for each
 // key by time, newest first. It returns at most 8 annotations per key. If no annotation arrived
 // within the annotation window, the call costs one index lookup.
-func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (map[deadletter.ID][]deadletter.Annotation, error) {
+func (s *Store) Annotations(
+	ctx context.Context, letters []deadletter.Letter,
+) (map[deadletter.ID][]deadletter.Annotation, error) {
 	opens := s.now().Add(-deadletter.AnnotationWindow).UnixMilli()
 	var recent bool
 	if err := s.askRow(ctx, recentAnnotations, []any{opens}, &recent); err != nil || !recent {
@@ -361,8 +388,13 @@ func (s *Store) Annotations(ctx context.Context, letters []deadletter.Letter) (m
 	for i := range letters {
 		l := &letters[i]
 		serial, _, _ := l.ID.Split()
-		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) })
-		list, err := s.annotationsFor(ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue), opens)
+		_, origin := deadletter.ReadDeaths(
+			l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) },
+		)
+		list, err := s.annotationsFor(
+			ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue),
+			opens,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("annotations: %w", err)
 		}
@@ -396,16 +428,21 @@ func annotationColumns(a *deadletter.Annotation) columns {
 	}
 }
 
-var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list() + ` FROM annotations INDEXED BY annotations_usable
-	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> '' OR queue = '' OR queue = $3)
-	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4 AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
+var reportedQuery = `SELECT ` + annotationColumns(&deadletter.Annotation{}).list() +
+	` FROM annotations INDEXED BY annotations_usable
+	WHERE key = $1 AND reported_at >= $2 AND (token <> '' OR queue = '' OR uses < reports) AND (token <> ''
+	OR queue = '' OR queue = $3)
+	AND (token <> '' OR reported_at >= coalesce((SELECT max(at) FROM attempts WHERE letter = $4
+	AND back_at IS NOT NULL), 0)) ORDER BY reported_at DESC LIMIT $5`
 
 // annotationsFor returns the annotations that have one of the given keys and may describe the death
 // of the letter in the given queue. It sorts them by key, most reliable first, and for each key by
 // time, newest first. An annotation that was reported before the letter was last sent describes an
 // earlier death. annotationsFor returns such an annotation only if it contains the token of the
 // last attempt.
-func (s *Store) annotationsFor(ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64) ([]deadletter.Annotation, error) {
+func (s *Store) annotationsFor(
+	ask func(string, ...any) (*sql.Rows, error), letter int64, keys []int64, queue string, opens int64,
+) ([]deadletter.Annotation, error) {
 	var list []deadletter.Annotation
 	var a deadletter.Annotation
 	wanted := annotationColumns(&a)
@@ -433,7 +470,8 @@ func (s *Store) addAnnotations(ctx context.Context, list []deadletter.Letter, ro
 		}
 		var a deadletter.Annotation
 		var at sql.NullInt64
-		err := s.askRow(ctx, `SELECT error_type, message, stack, service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, []any{id},
+		err := s.askRow(ctx, `SELECT error_type, message, stack,
+			service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, []any{id},
 			&a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &a.Queue, &a.Exchange, &a.RoutingKey, &at)
 		if errors.Is(err, sql.ErrNoRows) { // the annotation was deleted at the same moment
 			continue
@@ -459,8 +497,12 @@ func (s *Store) PruneAnnotations(ctx context.Context) (int, error) {
 		any, prune string
 		before     int64
 	}{
-		{`SELECT EXISTS (SELECT 1 FROM annotations WHERE letters = 0 AND reported_at < $1)`, `DELETE FROM annotations WHERE id IN (SELECT id FROM annotations WHERE letters = 0 AND reported_at < $1 LIMIT $2)`, opens},
-		{`SELECT EXISTS (SELECT 1 FROM unexplained WHERE slot < $1)`, `DELETE FROM unexplained WHERE (slot, key, letter) IN (SELECT slot, key, letter FROM unexplained WHERE slot < $1 LIMIT $2)`, opens / slotMillis},
+		{`SELECT EXISTS (SELECT 1 FROM annotations WHERE letters = 0
+			AND reported_at < $1)`, `DELETE FROM annotations WHERE id IN (SELECT id FROM annotations WHERE letters = 0
+				AND reported_at < $1 LIMIT $2)`, opens},
+		{`SELECT EXISTS (SELECT 1 FROM unexplained WHERE slot < $1)`, `DELETE FROM unexplained
+			WHERE (slot, key, letter) IN (SELECT slot, key, letter FROM unexplained WHERE slot < $1
+			LIMIT $2)`, opens / slotMillis},
 	} {
 		for {
 			var left bool

@@ -30,14 +30,25 @@ func judge(t testing.TB, s *store.Store) {
 	verdict(t, s, letters, found)
 }
 
-func verdict(t testing.TB, s *store.Store, letters []deadletter.Letter, found map[deadletter.ID][]deadletter.Annotation) {
+func verdict(
+	t testing.TB, s *store.Store, letters []deadletter.Letter, found map[deadletter.ID][]deadletter.Annotation,
+) {
 	t.Helper()
 	var verdicts []deadletter.Classified
 	taken := map[int64]bool{}
 	for _, l := range letters {
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 		origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
-		v := deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: origin, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest, Unexplained: l.DeathKeys()}
+		v := deadletter.Classified{
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedDead,
+			Origin:       origin,
+			GroupKey:     [32]byte{1},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+			Severity:     deadletter.SeverityDigest,
+			Unexplained:  l.DeathKeys(),
+		}
 		for _, a := range found[l.ID] {
 			if a.Fits(l.DeathKeys(), origin) && (a.Many() || !taken[a.ID]) {
 				v.Annotation, v.Error, v.Unexplained, taken[a.ID] = a.ID, a.Message, deadletter.DeathKeys{}, true
@@ -64,7 +75,12 @@ func readReported(t testing.TB, s *store.Store) int {
 		if l.Annotation != nil {
 			text = l.Annotation.Message
 		}
-		list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{Letter: l.ID, Error: text, GroupKey: sha256.Sum256([]byte(text)), GroupTitle: text, GroupVersion: 1}})
+		list = append(list, deadletter.Read{
+			AsOf: l.ChangedAt,
+			Classified: deadletter.Classified{
+				Letter: l.ID, Error: text, GroupKey: sha256.Sum256([]byte(text)), GroupTitle: text, GroupVersion: 1,
+			},
+		})
 	}
 	if err := s.Read(context.Background(), list); err != nil {
 		t.Fatal(err)
@@ -123,7 +139,13 @@ func TestAnAnnotationMeetsItsLetterWhicheverComesFirst(t *testing.T) {
 	}{
 		{"by message id", deadletter.Annotation{MessageID: "m-1-0"}, true},
 		{"by message id and queue", deadletter.Annotation{MessageID: "m-1-0", Queue: "sms"}, true},
-		{"by all of the delivery", deadletter.Annotation{MessageID: "m-1-0", Queue: "sms", Exchange: "events", RoutingKey: "k", Body: sha(w.Arrivals[0].Body)}, true},
+		{
+			"by all of the delivery",
+			deadletter.Annotation{
+				MessageID: "m-1-0", Queue: "sms", Exchange: "events", RoutingKey: "k", Body: sha(w.Arrivals[0].Body),
+			},
+			true,
+		},
 		{"by body", deadletter.Annotation{Body: sha(w.Arrivals[0].Body)}, true},
 		{"another message", deadletter.Annotation{MessageID: "m-1-1"}, false},
 		{"another queue", deadletter.Annotation{MessageID: "m-1-0", Queue: "email"}, false},
@@ -223,7 +245,11 @@ func TestTheWindowOfAnAnnotation(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  string
-	}{{deadletter.AnnotationWindow - time.Second, "x|x"}, {deadletter.AnnotationWindow + time.Second, "|"}, {24 * time.Hour, "|"}} {
+	}{
+		{deadletter.AnnotationWindow - time.Second, "x|x"},
+		{deadletter.AnnotationWindow + time.Second, "|"},
+		{24 * time.Hour, "|"},
+	} {
 		s, clock := open(t)
 		annotate(t, s, deadletter.Annotation{MessageID: "m-1-0", Message: "x"})
 		clock.at = clock.at.Add(c.after)
@@ -247,7 +273,8 @@ func TestTheWindowOfAnAnnotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		var annotations, keys int
-		if err := s.Reader().QueryRow(`SELECT (SELECT count(*) FROM annotations), (SELECT count(*) FROM unexplained)`).Scan(&annotations, &keys); err != nil {
+		if err := s.Reader().QueryRow(`SELECT (SELECT count(*) FROM annotations), (SELECT count(*)
+			FROM unexplained)`).Scan(&annotations, &keys); err != nil {
 			t.Fatal(err)
 		}
 		joined := map[bool]int{true: 2}[c.want != "|"]
@@ -279,12 +306,42 @@ func TestSeveralLettersOfOneMessage(t *testing.T) {
 		said   []deadletter.Annotation
 		want   []string // sorted
 	}{
-		{"two queues, one of them is named", []string{"sms", "email"}, []deadletter.Annotation{{Queue: "email", Message: "x"}}, []string{"email x", "sms "}},
-		{"two queues, none is named", []string{"sms", "email"}, []deadletter.Annotation{{Message: "x"}}, []string{"email x", "sms x"}},
-		{"two queues, each has its own", []string{"sms", "email"}, []deadletter.Annotation{{Queue: "email", Message: "x"}, {Queue: "sms", Message: "y"}}, []string{"email x", "sms y"}},
-		{"twice in one queue, each has its own", []string{"sms", "sms"}, []deadletter.Annotation{{Queue: "sms", Message: "x"}, {Queue: "sms", Message: "y"}}, []string{"sms x", "sms y"}},
-		{"twice in one queue, said twice alike", []string{"sms", "sms"}, []deadletter.Annotation{{Queue: "sms", Message: "x"}, {Queue: "sms", Message: "x"}}, []string{"sms x", "sms x"}},
-		{"twice in one queue, said of one", []string{"sms", "sms"}, []deadletter.Annotation{{Queue: "sms", Message: "x"}}, []string{"sms ", "sms x"}},
+		{
+			"two queues, one of them is named",
+			[]string{"sms", "email"},
+			[]deadletter.Annotation{{Queue: "email", Message: "x"}},
+			[]string{"email x", "sms "},
+		},
+		{
+			"two queues, none is named",
+			[]string{"sms", "email"},
+			[]deadletter.Annotation{{Message: "x"}},
+			[]string{"email x", "sms x"},
+		},
+		{
+			"two queues, each has its own",
+			[]string{"sms", "email"},
+			[]deadletter.Annotation{{Queue: "email", Message: "x"}, {Queue: "sms", Message: "y"}},
+			[]string{"email x", "sms y"},
+		},
+		{
+			"twice in one queue, each has its own",
+			[]string{"sms", "sms"},
+			[]deadletter.Annotation{{Queue: "sms", Message: "x"}, {Queue: "sms", Message: "y"}},
+			[]string{"sms x", "sms y"},
+		},
+		{
+			"twice in one queue, said twice alike",
+			[]string{"sms", "sms"},
+			[]deadletter.Annotation{{Queue: "sms", Message: "x"}, {Queue: "sms", Message: "x"}},
+			[]string{"sms x", "sms x"},
+		},
+		{
+			"twice in one queue, said of one",
+			[]string{"sms", "sms"},
+			[]deadletter.Annotation{{Queue: "sms", Message: "x"}},
+			[]string{"sms ", "sms x"},
+		},
 	} {
 		for _, first := range []string{"annotations", "letters", "one by one"} {
 			t.Run(c.name+", "+first+" first", func(t *testing.T) {
@@ -418,7 +475,9 @@ func TestAnAnnotationIsOfOneDeath(t *testing.T) {
 	send()
 	comeBack()
 	late := with(said, "fourth", string(sent.Attempt.Token))
-	send() // the letter is sent once more before anything is reported about the fourth death, and the token identifies the death
+	// the letter is sent once more before anything is reported about the fourth death, and the
+	// token identifies the death
+	send()
 	annotate(t, s, late)
 	has("fourth", "fourth|fourth")
 	comeBack()
@@ -475,7 +534,9 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 	for range 3 {
 		judge(t, s)
 	}
-	if sum := annotate(t, s, deadletter.Annotation{Body: sha([]byte("same")), Message: "x"}, deadletter.Annotation{MessageID: "m-1-7", Message: "y"}); sum != (deadletter.Annotated{New: 2, Joined: 1300}) {
+	if sum := annotate(t, s, deadletter.Annotation{
+		Body: sha([]byte("same")), Message: "x",
+	}, deadletter.Annotation{MessageID: "m-1-7", Message: "y"}); sum != (deadletter.Annotated{New: 2, Joined: 1300}) {
 		t.Errorf("%+v", sum)
 	}
 	n := 0
@@ -493,7 +554,14 @@ func TestAnAnnotationOfManyLetters(t *testing.T) {
 func TestAnnotationsOfOnePlaceWithTwoNames(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	s, err := store.Open(t.Context(), t.TempDir()+"/dlo.db", store.Options{Now: c.now, Brokers: []store.Broker{{Name: "main", Same: "main"}, {Name: "second", Same: "main"}, {Name: "other", Same: "other"}}})
+	s, err := store.Open(t.Context(), t.TempDir()+"/dlo.db", store.Options{
+		Now: c.now,
+		Brokers: []store.Broker{
+			{Name: "main", Same: "main"},
+			{Name: "second", Same: "main"},
+			{Name: "other", Same: "other"},
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,7 +586,9 @@ func BenchmarkAnnotate(b *testing.B) {
 	list := make([]deadletter.Annotation, 16)
 	for n := 0; b.Loop(); n++ {
 		for i := range list {
-			list[i] = deadletter.Annotation{MessageID: fmt.Sprint(n, i), Queue: "sms", Message: "x", Stack: strings.Repeat("at x\n", 200)}
+			list[i] = deadletter.Annotation{
+				MessageID: fmt.Sprint(n, i), Queue: "sms", Message: "x", Stack: strings.Repeat("at x\n", 200),
+			}
 		}
 		annotate(b, s, list...)
 	}

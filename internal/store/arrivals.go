@@ -32,7 +32,8 @@ func ReadArrivals(ctx context.Context, path string, now time.Time) (Arrivals, er
 	var a Arrivals
 	var since int64
 	err = db.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(size), 0), coalesce(min(received_at), 0)
-		FROM (SELECT size, received_at FROM letters ORDER BY id DESC LIMIT $1) latest WHERE received_at >= $2`, arrivalsMax, now.Add(-arrivalsOf).UnixMilli()).Scan(&a.Letters, &a.Bytes, &since)
+		FROM (SELECT size, received_at FROM letters ORDER BY id DESC LIMIT $1) latest
+		WHERE received_at >= $2`, arrivalsMax, now.Add(-arrivalsOf).UnixMilli()).Scan(&a.Letters, &a.Bytes, &since)
 	if err != nil {
 		return a, fmt.Errorf("letters received lately: %w", err)
 	}

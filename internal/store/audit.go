@@ -17,18 +17,22 @@ import (
 // line. Older versions did not record this way. If one of their acts was done by dlo itself, it
 // counts as automatic. If one of their acts started an operation o, it has the way of the
 // operation.
-const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action AND e.actor = o.by THEN o.through ELSE '' END`
+const actThrough = `CASE WHEN e.through <> '' THEN e.through WHEN e.actor = 'dlo' THEN 'dlo' WHEN e.kind = o.action
+	AND e.actor = o.by THEN o.through ELSE '' END`
 
 // actDone is an SQL expression for the number of letters, groups or other things that an act
 // completed. For an act that started an operation, it is the number of letters that the operation
 // has completed so far.
-const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
+const actDone = `CASE WHEN e.kind = o.action THEN (SELECT coalesce(sum(n), 0) FROM operation_counts
+	WHERE operation = o.id AND result IN ('confirmed', 'quiet', 'unverified', 'came back', 'done')) ELSE e.done END`
 
 // Audit returns the acts that match an audit query, newest first. The parameter "limit" is the
 // maximum number of acts on a page. Audit also returns the cursor of the next page, which is "" on
 // the last page. Events of single letters are not in the audit, but in the histories of the
 // letters.
-func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit int) (list []deadletter.Act, next string, err error) {
+func (s *Store) Audit(
+	ctx context.Context, q query.Query, after string, limit int,
+) (list []deadletter.Act, next string, err error) {
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d entries", deadletter.ErrInvalid, maxPage)
 	}
@@ -39,7 +43,9 @@ func (s *Store) Audit(ctx context.Context, q query.Query, after string, limit in
 	if after != "" {
 		before, err := strconv.ParseInt(after, 36, 64)
 		if err != nil {
-			return nil, "", fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
+			return nil, "", fmt.Errorf(
+				"%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid,
+			)
 		}
 		where = allOf(where, clause{"e.id < ?", []any{before}})
 	}
@@ -82,7 +88,8 @@ func (s *Store) actList(ctx context.Context, where clause, order string, limit i
 		{`coalesce(o.query, '')`, &a.Query},
 		{`coalesce(o.total, 0)`, &a.Total},
 	}
-	rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+wanted.list()+` FROM events e INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation
+	rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+wanted.list()+` FROM events e
+		INDEXED BY events_audit LEFT JOIN operations o ON o.id = e.operation
 		WHERE `+where.text+` ORDER BY e.id `+order+` LIMIT ?`), append(where.args, limit)...)
 	if err == nil {
 		err = wanted.scan(rows, func() error {
@@ -113,7 +120,8 @@ func (s *Store) addTargets(ctx context.Context, list []deadletter.Act) error {
 		ids[i], places[list[i].ID] = list[i].ID, i
 	}
 	text, _ := json.Marshal(ids) // json.Marshal cannot fail, because the list contains only numbers
-	rows, err := s.ask(ctx, `SELECT t.event, t.kind, t.name, coalesce(g.title, '') FROM event_targets t LEFT JOIN groups g ON t.kind = 'group' AND g.id = CAST(substr(t.name, 3) AS INTEGER)
+	rows, err := s.ask(ctx, `SELECT t.event, t.kind, t.name, coalesce(g.title, '') FROM event_targets t
+		LEFT JOIN groups g ON t.kind = 'group' AND g.id = CAST(substr(t.name, 3) AS INTEGER)
 		WHERE t.event IN (SELECT value FROM json_each($1)) ORDER BY t.event, g.id, t.kind, t.name`, string(text))
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
@@ -159,7 +167,10 @@ func actTermCondition(t query.Term) (clause, error) {
 		}
 		return textClause("e.kind", kinds), nil
 	case query.Target:
-		c := anyOf(textClause("t.name", t.Values), textClause("t.kind", t.Values), textClause("CASE t.kind WHEN 'letter' THEN substr(t.name, -8) END", t.Values))
+		c := anyOf(
+			textClause("t.name", t.Values), textClause("t.kind", t.Values),
+			textClause("CASE t.kind WHEN 'letter' THEN substr(t.name, -8) END", t.Values),
+		)
 		return clause{"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + c.text + ")", c.args}, nil
 	case query.Via:
 		ways := slices.Clone(t.Values)
@@ -176,8 +187,13 @@ func actTermCondition(t query.Term) (clause, error) {
 	case query.Words:
 		part := []query.Value{{Pattern: []string{"", t.Values[0].Pattern[0], ""}}}
 		named := textClause("t.name", part)
-		return anyOf(textClause("e.kind", part), textClause("e.actor", part), textClause("e.detail", part), textClause("coalesce(o.query, '')", part),
-			clause{"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + named.text + ")", named.args}), nil
+		return anyOf(
+			textClause("e.kind", part), textClause("e.actor", part), textClause("e.detail", part),
+			textClause("coalesce(o.query, '')", part),
+			clause{
+				"EXISTS (SELECT 1 FROM event_targets t WHERE t.event = e.id AND " + named.text + ")", named.args,
+			},
+		), nil
 	}
 	return clause{}, fmt.Errorf("%w: the audit has no field %q", deadletter.ErrInvalid, t.Field)
 }

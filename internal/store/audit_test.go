@@ -53,7 +53,9 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := deadletter.Operation{Action: deadletter.VerbDiscard, By: "ann", Through: deadletter.WayCLI, Reason: "noise", Query: "state:dead"}
+	first := deadletter.Operation{
+		Action: deadletter.VerbDiscard, By: "ann", Through: deadletter.WayCLI, Reason: "noise", Query: "state:dead",
+	}
 	if err := s.Freeze(cli, &first, query.Selection{Query: &q}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
@@ -68,27 +70,42 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 	if err := s.CancelOperation(cli, second.ID, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddOverride(deadletter.Through(t.Context(), deadletter.WayAPI), deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "bob"}); err != nil {
+	if _, err := s.AddOverride(deadletter.Through(t.Context(), deadletter.WayAPI), deadletter.Override{
+		Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "bob",
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Decide(page, deadletter.Decision{Groups: []deadletter.GroupID{1}, By: "Ann Lee", Owner: new("bob")}); err != nil {
+	if _, err := s.Decide(page, deadletter.Decision{
+		Groups: []deadletter.GroupID{1},
+		By:     "Ann Lee",
+		Owner:  new("bob"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	now := c.now().Format("2006-01-02T15:04:05")
 	for text, want := range map[string]string{
 		"": "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1",
 		// Queries with one field.
-		"who:ann": "ann cancelled O-2, ann discard O-1", `who:"Ann Lee"`: "Ann Lee assigned O-0", "who:a*": "Ann Lee assigned O-0, ann cancelled O-2, ann discard O-1", "who:dlo": "dlo done O-1",
+		"who:ann": "ann cancelled O-2, ann discard O-1", `who:"Ann Lee"`: "Ann Lee assigned O-0",
+		"who:a*": "Ann Lee assigned O-0, ann cancelled O-2, ann discard O-1", "who:dlo": "dlo done O-1",
 		"action:redirect": "bob redirect O-0", "action:assigned,done": "Ann Lee assigned O-0, dlo done O-1",
-		"via:cli": "ann cancelled O-2, ann discard O-1", "via:dlo": "dlo done O-1", "via:API": "bob redirect O-0", "via:not-recorded": "",
-		"target:O-2": "ann cancelled O-2, bob restore O-2", "target:g-1": "Ann Lee assigned O-0", "target:operation": "ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", "target:sm*": "bob redirect O-0",
-		"since:" + now: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "until:" + now: "dlo done O-1, ann discard O-1", "since:30m who:ann": "ann cancelled O-2",
-		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1", // that day is included
+		"via:cli": "ann cancelled O-2, ann discard O-1", "via:dlo": "dlo done O-1", "via:API": "bob redirect O-0",
+		"via:not-recorded": "",
+		"target:O-2":       "ann cancelled O-2, bob restore O-2", "target:g-1": "Ann Lee assigned O-0",
+		"target:operation": "ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1",
+		"target:sm*":       "bob redirect O-0",
+		"since:" + now:     "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2",
+		"until:" + now:     "dlo done O-1, ann discard O-1", "since:30m who:ann": "ann cancelled O-2",
+		// that day is included
+		"until:" + now[:10]: "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2, dlo done O-1, ann discard O-1",
 		// In the following queries, a word without a field is compared with the kind of an act, its
 		// actor, its targets, and the query of its operation.
-		"noise": "ann discard O-1", "NOISE": "ann discard O-1", "state": "dlo done O-1, ann discard O-1", "sms2": "bob redirect O-0", "G-1": "Ann Lee assigned O-0", "cancel": "ann cancelled O-2",
+		"noise": "ann discard O-1", "NOISE": "ann discard O-1", "state": "dlo done O-1, ann discard O-1",
+		"sms2": "bob redirect O-0", "G-1": "Ann Lee assigned O-0", "cancel": "ann cancelled O-2",
 		// Queries with several terms.
-		"-via:dlo -who:ann,bob": "Ann Lee assigned O-0", "-state": "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2", "who:bob via:page since:1m action:restore": "bob restore O-2", `who:"' OR 1=1 --"`: "",
+		"-via:dlo -who:ann,bob": "Ann Lee assigned O-0",
+		"-state":                "Ann Lee assigned O-0, bob redirect O-0, ann cancelled O-2, bob restore O-2",
+		"who:bob via:page since:1m action:restore": "bob restore O-2", `who:"' OR 1=1 --"`: "",
 	} {
 		if got := words(audited(t, s, text, c.now())); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
@@ -98,7 +115,9 @@ func TestTheAuditIsWhatPeopleDid(t *testing.T) {
 		after string
 		limit int
 	}{{"", 0}, {"", 501}, {"no cursor!", 1}} {
-		if _, _, err := s.Audit(t.Context(), query.Query{}, page.after, page.limit); !errors.Is(err, deadletter.ErrInvalid) {
+		if _, _, err := s.Audit(
+			t.Context(), query.Query{}, page.after, page.limit,
+		); !errors.Is(err, deadletter.ErrInvalid) {
 			t.Errorf("%+v: %v", page, err)
 		}
 	}
@@ -123,7 +142,9 @@ func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbDiscard, By: "bob", Through: deadletter.WayAPI}
-	if err := s.Freeze(deadletter.Through(t.Context(), deadletter.WayAPI), &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
+	if err := s.Freeze(
+		deadletter.Through(t.Context(), deadletter.WayAPI), &op, query.Selection{IDs: ids}, 0, anyPlace,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if acts := audited(t, s, "action:discard", c.now()); acts[0].Asked != 30 || acts[0].Done != 0 {
@@ -138,13 +159,21 @@ func TestTheAuditSaysWhatWasAskedAndWhatWasDone(t *testing.T) {
 	}
 	target := []deadletter.Target{{Kind: deadletter.TargetOperation, Name: "O-2"}}
 	want := []deadletter.Act{
-		{Kind: "done", Actor: "dlo", Through: deadletter.WayService, Operation: 2, Targets: target, Detail: "9 discarded, 21 skipped", Asked: 30, Done: 9, Action: deadletter.VerbDiscard, Total: 30},
-		{Kind: "discard", Actor: "bob", Through: deadletter.WayAPI, Operation: 2, Targets: target, Asked: 30, Done: 9, Action: deadletter.VerbDiscard, Total: 30},
+		{
+			Kind: "done", Actor: "dlo", Through: deadletter.WayService, Operation: 2, Targets: target,
+			Detail: "9 discarded, 21 skipped", Asked: 30, Done: 9, Action: deadletter.VerbDiscard, Total: 30,
+		},
+		{
+			Kind: "discard", Actor: "bob", Through: deadletter.WayAPI, Operation: 2, Targets: target, Asked: 30,
+			Done: 9, Action: deadletter.VerbDiscard, Total: 30,
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if acts := audited(t, s, "action:stopped", c.now()); acts[0].Asked != 21 || acts[0].Done != 0 || acts[0].Detail != "too many came back" {
+	if acts := audited(
+		t, s, "action:stopped", c.now(),
+	); acts[0].Asked != 21 || acts[0].Done != 0 || acts[0].Detail != "too many came back" {
 		t.Errorf("the one that holds the others: %+v", acts)
 	}
 	if err := s.CancelOperation(t.Context(), holds.ID, "ann"); err != nil {
@@ -164,7 +193,8 @@ func TestADecisionIsOneAct(t *testing.T) {
 	s.die("email", 2, 1)
 	const into, other = deadletter.GroupID(1), deadletter.GroupID(2)
 	page := deadletter.Through(t.Context(), deadletter.WayPage)
-	d, err := s.Decide(page, deadletter.Decision{Groups: []deadletter.GroupID{other, into}, Into: into, By: "ann"}) // the decision skips the group into which the others are merged
+	// the decision skips the group into which the others are merged
+	d, err := s.Decide(page, deadletter.Decision{Groups: []deadletter.GroupID{other, into}, Into: into, By: "ann"})
 	if err != nil || len(d.Skipped) != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -172,11 +202,13 @@ func TestADecisionIsOneAct(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := audited(t, s.Store, "action:merged,undone", s.clock.now())
-	if len(got) != 2 || got[0].Actor != "bob" || got[0].Detail != "merged" || got[0].Asked != 1 || got[1].Asked != 2 || got[1].Done != 1 || got[1].Detail != "into "+into.String() {
+	if len(got) != 2 || got[0].Actor != "bob" || got[0].Detail != "merged" || got[0].Asked != 1 || got[1].Asked != 2 ||
+		got[1].Done != 1 || got[1].Detail != "into "+into.String() {
 		t.Errorf("%+v", got)
 	}
 	for _, a := range got {
-		if len(a.Targets) != 1 || a.Targets[0].Name != other.String() || a.Targets[0].Title == "" || a.Through != deadletter.WayPage {
+		if len(a.Targets) != 1 || a.Targets[0].Name != other.String() || a.Targets[0].Title == "" ||
+			a.Through != deadletter.WayPage {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -198,12 +230,16 @@ func TestTheAuditOfTheVersionBefore(t *testing.T) {
 	}
 	for _, text := range []string{
 		`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`,
-		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, first_at, last_at) VALUES (4, x'01', 1, 'no such tenant', 1, 0, 'rejected', '', 'page', 0, 0)`,
-		`INSERT INTO operations (id, action, state, by, through, reason, created_at, total) VALUES (1, 'discard', 'done', 'ann', 'cli', '', 0, 30)`,
+		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, first_at, last_at)
+			VALUES (4, x'01', 1, 'no such tenant', 1, 0, 'rejected', '', 'page', 0, 0)`,
+		`INSERT INTO operations (id, action, state, by, through, reason, created_at, total)
+			VALUES (1, 'discard', 'done', 'ann', 'cli', '', 0, 30)`,
 		`INSERT INTO operation_counts (operation, origin, result, n) VALUES (1, 1, 'done', 9), (1, 1, 'skipped', 21)`,
-		`INSERT INTO events (operation, at, kind, actor, detail) VALUES (1, 1, 'discard', 'ann', 'noise'), (1, 2, 'paused', 'bob', ''), (1, 3, 'done', 'dlo', '')`,
+		`INSERT INTO events (operation, at, kind, actor, detail)
+			VALUES (1, 1, 'discard', 'ann', 'noise'), (1, 2, 'paused', 'bob', ''), (1, 3, 'done', 'dlo', '')`,
 		`INSERT INTO events (grp, at, kind, actor, detail) VALUES (4, 4, 'resolved', 'ann', '')`,
-		`INSERT INTO events (at, kind, actor, detail) VALUES (5, 'deploy', 'ci', 'mailer 1.4.1'), (6, 'redirect', 'ann', 'letters of a go to b')`,
+		`INSERT INTO events (at, kind, actor, detail) VALUES (5,
+			'deploy', 'ci', 'mailer 1.4.1'), (6, 'redirect', 'ann', 'letters of a go to b')`,
 		`INSERT INTO events (letter, at, kind, actor, detail) VALUES (7, 7, 'dead', 'dlo', '')`,
 	} {
 		if _, err := db.Exec(text); err != nil {
@@ -220,7 +256,9 @@ func TestTheAuditOfTheVersionBefore(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	const unknown = deadletter.Unrecorded
 	operation := []deadletter.Target{{Kind: deadletter.TargetOperation, Name: "O-1"}}
-	of := deadletter.Act{Operation: 1, Targets: operation, Action: deadletter.VerbDiscard, Total: 30, Asked: unknown, Done: unknown}
+	of := deadletter.Act{
+		Operation: 1, Targets: operation, Action: deadletter.VerbDiscard, Total: 30, Asked: unknown, Done: unknown,
+	}
 	act := func(a deadletter.Act, id int64, kind, actor, detail string, through deadletter.Way) deadletter.Act {
 		a.ID, a.At, a.Kind, a.Actor, a.Detail, a.Through = id, time.UnixMilli(id).UTC(), kind, actor, detail, through
 		return a

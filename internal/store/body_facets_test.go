@@ -20,7 +20,10 @@ func TestFacetsOfBodies(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	var list []deadletter.Indexed
 	for i, tier := range []string{"gold", "gold", "silver", "", "gold"} {
-		x := deadletter.Indexed{Letter: append(ids, more...)[i], Fields: []deadletter.IndexedField{{Name: "read", Value: "json"}}}
+		x := deadletter.Indexed{
+			Letter: append(ids, more...)[i],
+			Fields: []deadletter.IndexedField{{Name: "read", Value: "json"}},
+		}
 		if tier != "" {
 			x.Fields = append(x.Fields, deadletter.IndexedField{Name: "body.tier", Value: tier})
 		}
@@ -49,9 +52,10 @@ func TestFacetsOfBodies(t *testing.T) {
 		return last.Values
 	}
 	for text, want := range map[string][]deadletter.FacetValue{
-		"":                               {{Value: "gold", Count: 3}, {Value: "silver", Count: 1}},
-		"queue:sms":                      {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}},
-		"queue:sms body.tier:silver":     {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, // the facet of a field ignores the terms on that field
+		"":          {{Value: "gold", Count: 3}, {Value: "silver", Count: 1}},
+		"queue:sms": {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}},
+		// the facet of a field ignores the terms on that field
+		"queue:sms body.tier:silver":     {{Value: "gold", Count: 2}, {Value: "silver", Count: 1}},
 		"queue:email read:json":          {{Value: "gold", Count: 1}},
 		"queue:email read:unknown":       nil,
 		"queue:nothing -body.tier:empty": nil,
@@ -64,7 +68,10 @@ func TestFacetsOfBodies(t *testing.T) {
 		t.Errorf("%d letters read as JSON", n)
 	}
 	operate(t, s, deadletter.VerbPurge, ids[0])
-	if diff := cmp.Diff([]deadletter.FacetValue{{Value: "gold", Count: 2}, {Value: "silver", Count: 1}}, tiers("")); diff != "" {
+	if diff := cmp.Diff([]deadletter.FacetValue{
+		{Value: "gold", Count: 2},
+		{Value: "silver", Count: 1},
+	}, tiers("")); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := s.Reindex(ctx, "other masks:1"); err != nil {

@@ -12,8 +12,10 @@ import (
 // Breakers returns the breakers of a broker that are not closed.
 func (s *Store) Breakers(ctx context.Context, broker string) ([]deadletter.Breaker, error) {
 	rows, err := s.ask(ctx, `SELECT b.origin, b.grp, b.state, b.why, b.since, b.until, b.wait,
-		(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = b.origin AND (b.grp = 0 OR c.grp = b.grp))
-		FROM breakers b JOIN origins o ON o.id = b.origin WHERE o.broker = $1 ORDER BY b.origin, b.grp`, s.known.firstName(broker))
+		(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = b.origin AND (b.grp = 0
+		OR c.grp = b.grp))
+		FROM breakers b JOIN origins o ON o.id = b.origin WHERE o.broker = $1
+		ORDER BY b.origin, b.grp`, s.known.firstName(broker))
 	if err != nil {
 		return nil, fmt.Errorf("breakers: %w", err)
 	}
@@ -39,8 +41,10 @@ func (s *Store) SetBreaker(ctx context.Context, b deadletter.Breaker, notice *de
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO breakers (origin, grp, state, why, since, until, wait) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT DO UPDATE SET state = excluded.state, why = excluded.why, since = excluded.since, until = excluded.until, wait = excluded.wait`,
+		if _, err := t.exec(`INSERT INTO breakers (origin, grp, state, why, since, until, wait)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT DO UPDATE SET state = excluded.state,
+			why = excluded.why, since = excluded.since, until = excluded.until, wait = excluded.wait`,
 			origin, int64(b.Group), string(b.State), b.Why, b.Since.UnixMilli(), millis(b.Until), b.Wait.Milliseconds()); err != nil {
 			return err
 		}

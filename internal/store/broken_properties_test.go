@@ -16,13 +16,18 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	s, c := open(t)
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	serial, _, _ := ids[1].Split()
-	for _, statement := range []string{`DROP TRIGGER IF EXISTS bodies_immutable`, fmt.Sprintf(`UPDATE bodies SET properties = x'ffff01' WHERE letter = %d`, serial)} {
+	for _, statement := range []string{
+		`DROP TRIGGER IF EXISTS bodies_immutable`,
+		fmt.Sprintf(`UPDATE bodies SET properties = x'ffff01' WHERE letter = %d`, serial),
+	} {
 		if _, err := rawDB(t, s.Path()).Exec(statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
-	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +59,10 @@ func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	serial, _, _ := ids[1].Split()
 	move := func(from, to int64) {
 		t.Helper()
-		for _, statement := range []string{`DROP TRIGGER IF EXISTS bodies_immutable`, fmt.Sprintf(`UPDATE bodies SET letter = %d WHERE letter = %d`, to, from)} {
+		for _, statement := range []string{
+			`DROP TRIGGER IF EXISTS bodies_immutable`,
+			fmt.Sprintf(`UPDATE bodies SET letter = %d WHERE letter = %d`, to, from),
+		} {
 			if _, err := rawDB(t, s.Path()).Exec(statement); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +70,9 @@ func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	}
 	move(serial, -serial)
 	defer move(-serial, serial)
-	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+	})
 	if err != nil || len(due) != 3 {
 		t.Fatalf("%d letters are claimed: %v", len(due), err)
 	}

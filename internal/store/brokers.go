@@ -17,11 +17,18 @@ type brokers struct {
 	first map[string]string   // each present or earlier name -> the name in the store file
 	now   map[string]string   // each present or earlier name -> the present name
 	all   map[string][]string // present name -> the present name and all earlier names
-	same  map[string]string   // present name -> present name of the first configuration entry for the same broker and vhost
+	// present name -> present name of the first configuration entry for the same broker and vhost
+	same map[string]string
 }
 
 func brokersOf(list []Broker) brokers {
-	b := brokers{list: list, first: map[string]string{}, now: map[string]string{}, all: map[string][]string{}, same: map[string]string{}}
+	b := brokers{
+		list:  list,
+		first: map[string]string{},
+		now:   map[string]string{},
+		all:   map[string][]string{},
+		same:  map[string]string{},
+	}
 	for i := range list {
 		one := &list[i]
 		b.all[one.Name], b.same[one.Name] = append([]string{one.Name}, one.Was...), cmp.Or(one.Same, one.Name)

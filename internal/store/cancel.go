@@ -13,7 +13,8 @@ import (
 // CancelOperation returns ErrConflict if the operation cannot be cancelled.
 func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
+		done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1
+			AND state IN ('running', 'paused', 'stopped') AND phase <> 'watching'`, int64(op))
 		if err != nil {
 			return err
 		}
@@ -34,7 +35,8 @@ func (s *Store) CancelOperation(ctx context.Context, op deadletter.OperationID, 
 // runs in the transaction that freezes the selection of the new operation. The new operation gets
 // the letters later, when the store writes a row for each letter of the selection.
 func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) error {
-	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1 AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
+	done, err := t.exec(`UPDATE operations SET state = 'cancelled', why = '', phase_until = NULL WHERE id = $1
+		AND state IN ('paused', 'stopped') AND phase NOT IN ('watching', 'over')`, int64(halted))
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,8 @@ func (t *tx) takeOver(halted deadletter.OperationID, by *deadletter.Operation) e
 // takeBack puts an operation's released letters back into their earlier state, unless they are
 // already being sent.
 func (t *tx) takeBack(op deadletter.OperationID, by string) error {
-	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1 AND result = 'released'`, int64(op))
+	rows, err := t.query(`SELECT letter, was, was_due FROM operation_letters WHERE operation = $1
+		AND result = 'released'`, int64(op))
 	if err != nil {
 		return err
 	}
@@ -78,10 +81,13 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 			continue
 		}
 		t.changeRecord(r, func() { r.state = l.was })
-		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = NULL WHERE id = $1`, l.letter, string(l.was), l.due, t.now); err != nil {
+		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, operation = NULL
+			WHERE id = $1`, l.letter, string(l.was), l.due, t.now); err != nil {
 			return err
 		}
-		if err := t.addEvent(l.letter, op, string(l.was), by, "the requeue was cancelled before it was sent"); err != nil {
+		if err := t.addEvent(
+			l.letter, op, string(l.was), by, "the requeue was cancelled before it was sent",
+		); err != nil {
 			return err
 		}
 		if err := t.recordResult(op, l.letter, deadletter.ResultCancelled, ""); err != nil {

@@ -71,7 +71,8 @@ func (t *tx) whyDamaged(letter int64) error {
 	var sum sql.NullInt64
 	var properties, body []byte
 	if err := t.row(`SELECT `+sentContents+`
-		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN revisions v ON v.letter = l.id AND v.n = l.revision WHERE l.id = $1`, []any{letter}, &sum, &properties, &body); err != nil {
+		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN revisions v ON v.letter = l.id AND v.n = l.revision
+		WHERE l.id = $1`, []any{letter}, &sum, &properties, &body); err != nil {
 		return err
 	}
 	if differs(sum, properties, body) {
@@ -86,13 +87,16 @@ const fillBytes = 4 << 20
 // FillChecksums computes the checksums of some letters and revisions that an older dlo has stored.
 // It reports whether there may be more.
 func (s *Store) FillChecksums(ctx context.Context) (more bool, err error) {
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.checksum IS NULL) OR EXISTS (SELECT 1 FROM revisions WHERE checksum IS NULL)`, nil, &more); err != nil || !more {
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters l JOIN bodies b ON b.letter = l.id
+		WHERE l.checksum IS NULL) OR EXISTS (SELECT 1 FROM revisions
+		WHERE checksum IS NULL)`, nil, &more); err != nil || !more {
 		return false, err
 	}
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		for _, table := range []struct{ query, update string }{
 			{
-				`SELECT l.id, 0, b.properties, b.body FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.checksum IS NULL ORDER BY l.id LIMIT 200`,
+				`SELECT l.id, 0, b.properties, b.body FROM letters l JOIN bodies b ON b.letter = l.id
+					WHERE l.checksum IS NULL ORDER BY l.id LIMIT 200`,
 				`UPDATE letters SET checksum = $3 WHERE id = $1 AND $2 = 0`,
 			},
 			{

@@ -39,7 +39,9 @@ func TestAFlippedBitIsNotSent(t *testing.T) {
 	}
 	ids := receive(t, s, w).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	revised := deadletter.Revision{Letter: ids[0], Number: 1, Body: bytes.Repeat([]byte("revised "), 50), Reason: "the amount", By: "ann"}
+	revised := deadletter.Revision{
+		Letter: ids[0], Number: 1, Body: bytes.Repeat([]byte("revised "), 50), Reason: "the amount", By: "ann",
+	}
 	if _, err := s.Revise(ctx, revised); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func TestAFlippedBitIsNotSent(t *testing.T) {
 			}
 			edit := deadletter.Revision{Letter: id, Number: l.Revision + 1, Body: []byte("edited"), By: "ann"}
 			if read[id] = l.Damage; strings.Contains(l.Damage, "body") || strings.Contains(l.Damage, "revision") {
-				if _, err := s.Revise(ctx, edit); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "damaged") {
+				if _, err := s.Revise(ctx, edit); !errors.Is(err, deadletter.ErrConflict) ||
+					!strings.Contains(err.Error(), "damaged") {
 					t.Errorf("byte %d: an edit of a damaged letter: %v", place, err)
 				}
 			}
@@ -108,7 +111,9 @@ func TestAFlippedBitIsNotSent(t *testing.T) {
 				if strings.Contains(read[d.Letter.ID], "body") {
 					t.Errorf("byte %d: people read a damaged letter", place)
 				}
-				if diff := cmp.Diff(w.Letter.Body, d.Letter.Body) + cmp.Diff(w.Letter.Properties, d.Letter.Properties) + cmp.Diff(w.Attempt.Queue, d.Attempt.Queue); diff != "" {
+				if diff := cmp.Diff(w.Letter.Body, d.Letter.Body) + cmp.Diff(
+					w.Letter.Properties, d.Letter.Properties,
+				) + cmp.Diff(w.Attempt.Queue, d.Attempt.Queue); diff != "" {
 					t.Errorf("byte %d: another letter is sent: %s", place, diff)
 				}
 				continue
@@ -170,7 +175,9 @@ func TestOldLettersGetChecksums(t *testing.T) {
 		t.Errorf("after: %+v, %v", l, err)
 	}
 	var unchecked int
-	if err := rawDB(t, s.Path()).QueryRow(`SELECT (SELECT count(*) FROM letters WHERE checksum IS NULL) + (SELECT count(*) FROM origins WHERE checksum IS NULL) + (SELECT count(*) FROM types WHERE checksum IS NULL)`).Scan(&unchecked); err != nil || unchecked != 0 {
+	if err := rawDB(t, s.Path()).QueryRow(`SELECT (SELECT count(*) FROM letters WHERE checksum IS NULL) +
+		(SELECT count(*) FROM origins WHERE checksum IS NULL) + (SELECT count(*) FROM types
+		WHERE checksum IS NULL)`).Scan(&unchecked); err != nil || unchecked != 0 {
 		t.Errorf("%d rows have no checksum, %v", unchecked, err)
 	}
 }

@@ -133,12 +133,21 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 	}
 	overdue := told.already && to == deadletter.StateScheduled
 	t.changeRecord(r, func() {
-		r.state, r.origin, r.typ, r.reading, r.reason, r.group, r.severity, r.overdue = to, origin, typ, c.Reading, c.Reason, group, string(c.Severity), overdue
+		r.state, r.origin, r.typ, r.reading, r.reason, r.group, r.severity, r.overdue = to, origin, typ, c.Reading, c.Reason, group, string(
+			c.Severity,
+		), overdue
 	})
-	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3, type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
-		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = CASE WHEN $2 = 'held' THEN suspect ELSE 0 END, nacks = 0, unguarded = 0, imported = '', held_from = $18, unpublishable = $19, waiter = $20, wait = $21, reading = $22, told_by = $23, told_rest = $24, overdue = $25, crashes = CASE WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
-		serial, string(to), origin, typ, c.Reason, group, string(c.Severity), c.Origin.Exchange, c.Origin.RoutingKey, millis(c.DiedAt),
-		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes, heldFrom, c.Unpublishable, c.Waiter, c.Wait.Milliseconds(), string(c.Reading),
+	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3,
+		type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
+		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = CASE
+		WHEN $2 = 'held' THEN suspect ELSE 0 END, nacks = 0,
+		unguarded = 0, imported = '', held_from = $18, unpublishable = $19,
+		waiter = $20, wait = $21, reading = $22, told_by = $23, told_rest = $24, overdue = $25, crashes = CASE
+		WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
+		serial, string(to), origin, typ, c.Reason, group, string(c.Severity), c.Origin.Exchange, c.Origin.RoutingKey,
+		millis(c.DiedAt),
+		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes, heldFrom, c.Unpublishable,
+		c.Waiter, c.Wait.Milliseconds(), string(c.Reading),
 		told.by, told.rest, overdue); err != nil {
 		return err
 	}
@@ -200,12 +209,16 @@ type grouped struct {
 	died            []time.Time             // times at which the letters of the group died
 	deaths          []deadletter.GroupDeath // deaths of the letters that need people
 	from            int64                   // the group in which the letters were before; 0 = none
-	own             bool                    // no notice was sent yet about the group in which the letters were before, so this group needs a notice of its own
+	// no notice was sent yet about the group in which the letters were before, so this group needs
+	// a notice of its own
+	own bool
 }
 
 // join finds or creates the group in which a verdict puts a letter. The parameter "receivedAt" is
 // the time at which the letter was received. A letter that dlo made for a trial joins no group.
-func (t *tx) join(c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64) (*grouped, error) {
+func (t *tx) join(
+	c *deadletter.Classified, groups map[[32]byte]*grouped, origin, typ, receivedAt int64,
+) (*grouped, error) {
 	if c.Tried {
 		return &grouped{}, nil
 	}
@@ -235,25 +248,35 @@ func (t *tx) growGroup(g *grouped) error {
 func (t *tx) groupID(c *deadletter.Classified, origin, typ, receivedAt int64) (int64, error) {
 	var id, was int64
 	var text, reason string
-	err := t.row(`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason)
-	if err == nil && was == 0 && typ != 0 { // the group was created by a version in which the type names of frameworks did not count as types
+	err := t.row(
+		`SELECT id, error, type, reason FROM groups WHERE key = $1`, []any{c.GroupKey[:]}, &id, &text, &was, &reason,
+	)
+	// the group was created by a version in which the type names of frameworks did not count as
+	// types
+	if err == nil && was == 0 && typ != 0 {
 		named := text == "" && c.Error == "" // without error texts, all letters of the group have this type
-		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
+		if _, err = t.exec(`UPDATE groups SET type = $2, mixed = CASE WHEN $4 THEN mixed ELSE 1 END, title = CASE
+			WHEN $4 THEN $3 ELSE title END WHERE id = $1`, id, typ, c.GroupTitle, named); err == nil {
 			was = typ
 		}
 	}
 	if err == nil && text == "" && c.Error != "" { // all earlier letters of the group were purged
 		_, err = t.exec(`UPDATE groups SET title = $2, error = $3 WHERE id = $1`, id, c.GroupTitle, c.Error)
 	}
-	if err == nil && (was != typ || reason != c.Reason) { // a rule put letters of different types or reasons into the group
+	// a rule put letters of different types or reasons into the group
+	if err == nil && (was != typ || reason != c.Reason) {
 		_, err = t.exec(`UPDATE groups SET mixed = 1 WHERE id = $1 AND mixed = 0`, id)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	if err := t.row(`INSERT INTO groups (key, version, title, origin, type, reason, error, severity, status, cause, first_at, last_at)
+	if err := t.row(`INSERT INTO groups (key, version, title,
+		origin, type, reason, error, severity, status, cause, first_at, last_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'new', $9, $10, 0) RETURNING id`,
-		[]any{c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity), nonNil(c.GroupCause), receivedAt}, &id); err != nil {
+		[]any{
+			c.GroupKey[:], c.GroupVersion, c.GroupTitle, origin, typ, c.Reason, c.Error, string(c.Severity),
+			nonNil(c.GroupCause), receivedAt,
+		}, &id); err != nil {
 		return 0, err
 	}
 	return id, nil

@@ -55,7 +55,14 @@ func (p *process) recordDead(t *testing.T, letters ...deadletter.Letter) {
 	t.Helper()
 	var verdicts []deadletter.Classified
 	for _, l := range letters {
-		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+		verdicts = append(verdicts, deadletter.Classified{
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedDead,
+			GroupKey:     [32]byte{1},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+			Severity:     deadletter.SeverityDigest,
+		})
 	}
 	if err := p.Classify(context.Background(), verdicts); err != nil {
 		t.Fatal(err)
@@ -93,7 +100,9 @@ func TestALetterThatKillsTheClassifier(t *testing.T) {
 	}
 	p.recordDead(t, got...)
 	for crashes := 1; crashes < deadletter.MaxCrashes; crashes++ {
-		if got = p.claim(t, 10); len(got) != 1 || got[0].ID != bad || got[0].Crashes != crashes || got[0].Undecodable() {
+		if got = p.claim(
+			t, 10,
+		); len(got) != 1 || got[0].ID != bad || got[0].Crashes != crashes || got[0].Undecodable() {
 			t.Fatalf("%+v", got)
 		}
 		p.recordReading(t, bad)
@@ -157,7 +166,8 @@ func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)
 	first := receive(t, p.Store, window(t, 1, "sms", 2)).New
-	if _, err := rawDB(t, p.path).Exec(`UPDATE letters SET crashes = 1 WHERE id = (SELECT max(id) FROM letters)`); err != nil {
+	if _, err := rawDB(t, p.path).Exec(`UPDATE letters SET crashes = 1 WHERE id = (SELECT max(id)
+		FROM letters)`); err != nil {
 		t.Fatal(err)
 	}
 	last := receive(t, p.Store, window(t, 2, "sms", 2)).New
@@ -221,8 +231,13 @@ func TestGroupsAndNotices(t *testing.T) {
 	var verdicts []deadletter.Classified
 	for i, l := range p.claim(t, 10) {
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: l.ID, To: deadletter.ClassifiedDead, GroupKey: [32]byte{byte(i / 2)}, GroupTitle: "title", GroupVersion: 1, Severity: deadletter.SeverityPage,
-			Channels: []string{"oncall", "team"},
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedDead,
+			GroupKey:     [32]byte{byte(i / 2)},
+			GroupTitle:   "title",
+			GroupVersion: 1,
+			Severity:     deadletter.SeverityPage,
+			Channels:     []string{"oncall", "team"},
 		})
 	}
 	if err := p.Classify(context.Background(), verdicts); err != nil {
@@ -240,7 +255,8 @@ func TestGroupsAndNotices(t *testing.T) {
 		t.Error("a group that does not exist has a title")
 	}
 	var n int
-	if err := rawDB(t, p.path).QueryRow(`SELECT count(DISTINCT n.id) * 10 + count(*) FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.grp = 1`).Scan(&n); err != nil || n != 12 {
+	if err := rawDB(t, p.path).QueryRow(`SELECT count(DISTINCT n.id) * 10 + count(*) FROM notices n
+		JOIN deliveries d ON d.notice = n.id WHERE n.grp = 1`).Scan(&n); err != nil || n != 12 {
 		t.Errorf("%d notices, %v", n, err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 // set back.
 func (s *Store) LastSeen(ctx context.Context) (time.Time, error) {
 	var event, letter int64
-	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id) FROM letters), 0) >> 12`, nil, &event, &letter)
+	err := s.askRow(ctx, `SELECT coalesce((SELECT at FROM events ORDER BY id DESC LIMIT 1), 0), coalesce((SELECT max(id)
+		FROM letters), 0) >> 12`, nil, &event, &letter)
 	return time.UnixMilli(max(event, letter)).UTC(), err
 }
 
@@ -22,7 +23,8 @@ func (s *Store) DrawNear(ctx context.Context, latest time.Time) (int, error) {
 	for {
 		n := 0
 		err := s.tx(ctx, bulk, func(t *tx) error {
-			changed, err := t.exec(`UPDATE letters SET due_at = $1, told_by = $1 + told_rest WHERE id IN (SELECT id FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1
+			changed, err := t.exec(`UPDATE letters SET due_at = $1, told_by = $1 + told_rest WHERE id IN (SELECT id
+				FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1
 				AND operation IS NULL AND fixed = 0 LIMIT $2)`, latest.UnixMilli(), drawChunk)
 			if err != nil {
 				return err

@@ -10,10 +10,24 @@ import (
 
 var (
 	lettersDesc = prometheus.NewDesc("dlo_letters", "Letters in the store, by state.", []string{"state"}, nil)
-	backlogDesc = prometheus.NewDesc("dlo_classify_backlog", "Letters that are stored and wait for their verdict.", nil, nil)
-	groupsDesc  = prometheus.NewDesc("dlo_groups", "Failure groups in the inbox of the triage page, by status (new, open, escalating, regressed) and severity (page, notify, digest).", []string{"status", "severity"}, nil)
-	overdueDesc = prometheus.NewDesc("dlo_letters_overdue", "Letters that wait although their retries should be over, by the queue they died in and the severity of their group.", []string{"queue", "severity"}, nil)
-	lagDesc     = prometheus.NewDesc("dlo_schedule_lag_seconds", "Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.", nil, nil)
+	backlogDesc = prometheus.NewDesc(
+		"dlo_classify_backlog", "Letters that are stored and wait for their verdict.", nil, nil,
+	)
+	groupsDesc = prometheus.NewDesc(
+		"dlo_groups",
+		"Failure groups in the inbox of the triage page, by status (new, open, escalating, regressed) and severity (page, notify, digest).",
+		[]string{"status", "severity"}, nil,
+	)
+	overdueDesc = prometheus.NewDesc(
+		"dlo_letters_overdue",
+		"Letters that wait although their retries should be over, by the queue they died in and the severity of their group.",
+		[]string{"queue", "severity"}, nil,
+	)
+	lagDesc = prometheus.NewDesc(
+		"dlo_schedule_lag_seconds",
+		"Seconds since the automatic retry that waits longest was due, of queues and groups that nobody paused; 0 when none is overdue.",
+		nil, nil,
+	)
 )
 
 // Collector returns a collector for the gauges dlo_letters, dlo_classify_backlog, dlo_groups,
@@ -42,22 +56,30 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.NewInvalidMetric(lettersDesc, err)
 	} else {
 		for _, state := range deadletter.States {
-			to <- prometheus.MustNewConstMetric(lettersDesc, prometheus.GaugeValue, float64(letters[state]), string(state))
+			to <- prometheus.MustNewConstMetric(
+				lettersDesc, prometheus.GaugeValue, float64(letters[state]), string(state),
+			)
 		}
-		to <- prometheus.MustNewConstMetric(backlogDesc, prometheus.GaugeValue, float64(letters[deadletter.StateReceived]))
+		to <- prometheus.MustNewConstMetric(
+			backlogDesc, prometheus.GaugeValue, float64(letters[deadletter.StateReceived]),
+		)
 	}
 	if groups, err := c.store.inboxGroups(ctx); err != nil {
 		to <- prometheus.NewInvalidMetric(groupsDesc, err)
 	} else {
 		for k, n := range groups {
-			to <- prometheus.MustNewConstMetric(groupsDesc, prometheus.GaugeValue, float64(n), string(k.status), string(k.severity))
+			to <- prometheus.MustNewConstMetric(
+				groupsDesc, prometheus.GaugeValue, float64(n), string(k.status), string(k.severity),
+			)
 		}
 	}
 	if letters, err := c.store.overdueLetters(ctx, c.queues.Of); err != nil {
 		to <- prometheus.NewInvalidMetric(overdueDesc, err)
 	} else {
 		for k, n := range letters {
-			to <- prometheus.MustNewConstMetric(overdueDesc, prometheus.GaugeValue, float64(n), k.queue, string(k.severity))
+			to <- prometheus.MustNewConstMetric(
+				overdueDesc, prometheus.GaugeValue, float64(n), k.queue, string(k.severity),
+			)
 		}
 	}
 	if lag, err := c.store.ScheduleLag(ctx); err != nil {
@@ -98,12 +120,16 @@ func (s *Store) inboxGroups(ctx context.Context) (map[standing]int, error) {
 		if status == deadletter.GroupSnoozed || status == deadletter.GroupResolved {
 			continue
 		}
-		for _, severity := range []deadletter.Severity{deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest} {
+		for _, severity := range []deadletter.Severity{
+			deadletter.SeverityPage, deadletter.SeverityNotify, deadletter.SeverityDigest,
+		} {
 			counts[standing{status, severity}] = 0
 		}
 	}
-	rows, err := s.ask(ctx, `SELECT g.status, CASE WHEN g.severity IN ('page', 'notify') THEN g.severity ELSE 'digest' END, count(*)
-		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id WHERE g.head IS NULL AND `+groupTabs[deadletter.TabInbox]+` GROUP BY 1, 2`)
+	rows, err := s.ask(ctx, `SELECT g.status, CASE WHEN g.severity IN ('page', 'notify') THEN g.severity
+		ELSE 'digest' END, count(*)
+		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id WHERE g.head IS NULL
+			AND `+groupTabs[deadletter.TabInbox]+` GROUP BY 1, 2`)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +151,8 @@ type overdueOf struct {
 // overdueLetters counts the letters whose retries should have ended by now.
 func (s *Store) overdueLetters(ctx context.Context, label func(queue string) string) (map[overdueOf]int, error) {
 	counts := map[overdueOf]int{}
-	rows, err := s.ask(ctx, `SELECT g.origin, g.severity, sum(k.n) FROM overdue k JOIN groups g ON g.id = k.grp GROUP BY 1, 2`)
+	rows, err := s.ask(ctx, `SELECT g.origin, g.severity, sum(k.n) FROM overdue k JOIN groups g ON g.id = k.grp
+		GROUP BY 1, 2`)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,10 @@ func TestGaugesOfLettersAndGroups(t *testing.T) {
 	ana := "ana"
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{7}, Owner: &ana})
 	receive(t, g.Store, window(t, 100, "late", 2))
-	want := map[string]float64{"letters dead": 8, "letters held": 1, "letters discarded": 1, "letters received": 2, "classify_backlog": 2, "groups page new": 1, "groups notify new": 1, "groups digest new": 1, "groups page open": 1}
+	want := map[string]float64{
+		"letters dead": 8, "letters held": 1, "letters discarded": 1, "letters received": 2, "classify_backlog": 2,
+		"groups page new": 1, "groups notify new": 1, "groups digest new": 1, "groups page open": 1,
+	}
 	if diff := cmp.Diff(want, gauges(t, g.Store)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -94,7 +97,9 @@ func TestTheLagOfTheSchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	lag("its queue is paused", 10)
-	if due, err := g.ClaimDue(t.Context(), "main", g.clock.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 1 {
+	if due, err := g.ClaimDue(t.Context(), "main", g.clock.now(), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+	}); err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
 	lag("the rest was sent", 0)

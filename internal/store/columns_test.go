@@ -22,7 +22,9 @@ func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 		body []byte
 	}
 	wanted := columns{{`at`, instant{&got.at}}, {`wait`, lasting{&got.wait}}, {`text`, &got.text}, {`body`, &got.body}}
-	rows, err := db.QueryContext(t.Context(), `SELECT `+wanted.list()+` FROM (SELECT 1500 AS at, 2500 AS wait, 'a' AS text, x'01' AS body UNION ALL SELECT NULL, 0, NULL, NULL UNION ALL SELECT 0, 7, '', x'02')`)
+	rows, err := db.QueryContext(t.Context(), `SELECT `+wanted.list()+` FROM
+		(SELECT 1500 AS at, 2500 AS wait, 'a' AS text, x'01' AS body UNION ALL SELECT NULL, 0, NULL, NULL UNION ALL
+		SELECT 0, 7, '', x'02')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,9 @@ func TestNothingOfOneRowIsReadIntoTheNext(t *testing.T) {
 	var list []row
 	var bodies [][]byte
 	if err := wanted.scan(rows, func() error {
-		list, bodies = append(list, row{got.at.Format(time.RFC3339Nano), got.wait, got.text, string(got.body)}), append(bodies, got.body)
+		list, bodies = append(list, row{
+			got.at.Format(time.RFC3339Nano), got.wait, got.text, string(got.body),
+		}), append(bodies, got.body)
 		return nil
 	}); err != nil {
 		t.Fatal(err)

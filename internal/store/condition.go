@@ -56,12 +56,18 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 		}
 		return textClause("l."+string(t.Field), t.Values), true, tokens, nil
 	case query.Queue:
-		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.Queue) }))
+		return ids(
+			"l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.Queue) }),
+		)
 	case query.VHost:
-		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.VHost) }))
+		return ids(
+			"l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.VHost) }),
+		)
 	case query.Broker:
 		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool {
-			return slices.ContainsFunc(s.known.names(p.Broker), func(name string) bool { return matchesAny(t.Values, name) })
+			return slices.ContainsFunc(
+				s.known.names(p.Broker), func(name string) bool { return matchesAny(t.Values, name) },
+			)
 		}))
 	case query.Type:
 		none := slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == query.NoType })
@@ -91,7 +97,10 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 		if c = s.statusCondition(t.Values); t.Field == query.Owner {
 			c = textClause("g.owner", t.Values)
 		}
-		return clause{"l.grp IN (SELECT m.id FROM groups m JOIN groups g ON g.id = coalesce(m.head, m.id) WHERE " + c.text + ")", c.args}, true, nil, nil
+		return clause{
+			"l.grp IN (SELECT m.id FROM groups m JOIN groups g ON g.id = coalesce(m.head, m.id) WHERE " + c.text + ")",
+			c.args,
+		}, true, nil, nil
 	case query.ErrorText:
 		return textClause("l.error", t.Values), false, nil, nil
 	case query.Attempts, query.Size:
@@ -112,7 +121,9 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 		for _, v := range t.Values {
 			id, err := deadletter.ParseID(v.Raw)
 			if err != nil {
-				return c, false, nil, fmt.Errorf("%w: id takes whole ids or short ones, not both in one term", deadletter.ErrInvalid)
+				return c, false, nil, fmt.Errorf(
+					"%w: id takes whole ids or short ones, not both in one term", deadletter.ErrInvalid,
+				)
 			}
 			if serial, _, ok := id.Split(); ok {
 				serials = append(serials, serial)
@@ -125,14 +136,18 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 			numbers = append(numbers, slices.Index(deadletter.Doubts, deadletter.Doubt(v.Raw))+1)
 		}
 		c = inList("d.suspect", numbers)
-		return clause{"l.id IN (SELECT d.id FROM letters d WHERE d.suspect > 0 AND " + c.text + ")", c.args}, false, nil, nil
+		return clause{
+			"l.id IN (SELECT d.id FROM letters d WHERE d.suspect > 0 AND " + c.text + ")", c.args,
+		}, false, nil, nil
 	case query.Op:
 		var list []clause
 		for _, v := range t.Values {
 			list = append(list, operationClause(v))
 		}
 		c = anyOf(list...)
-		return clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + c.text + ")", c.args}, false, nil, nil
+		return clause{
+			"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + c.text + ")", c.args,
+		}, false, nil, nil
 	}
 	return c, false, nil, fmt.Errorf("%w: the store knows no field %q", deadletter.ErrInvalid, t.Field)
 }
@@ -211,11 +226,15 @@ func expression(t query.Term) (string, error) {
 				return "", fmt.Errorf("%w: %s has no word to search for", deadletter.ErrInvalid, t)
 			}
 		case prefix && len(v.Pattern[0]) > maxValue:
-			return "", fmt.Errorf("%w: %s: a value is found by at most its first %d bytes", deadletter.ErrInvalid, t, maxValue)
+			return "", fmt.Errorf(
+				"%w: %s: a value is found by at most its first %d bytes", deadletter.ErrInvalid, t, maxValue,
+			)
 		case prefix:
 			all = []string{fieldPrefix(fieldName(t), v.Pattern[0])}
 		case v.Pattern[0] == "":
-			return "", fmt.Errorf("%w: %s: letters without it are found by -%s:*", deadletter.ErrInvalid, t, fieldName(t))
+			return "", fmt.Errorf(
+				"%w: %s: letters without it are found by -%s:*", deadletter.ErrInvalid, t, fieldName(t),
+			)
 		default:
 			all = []string{fieldToken(fieldName(t), v.Pattern[0])}
 		}

@@ -51,7 +51,8 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 		if before == string(text) {
 			return nil
 		}
-		if _, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, configurationKey, string(text)); err != nil || first {
+		if _, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
+			SET value = excluded.value`, configurationKey, string(text)); err != nil || first {
 			return err
 		}
 		changes := describeChanges(was, outline)
@@ -60,7 +61,12 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 				return err
 			}
 		}
-		act := deadletter.Once(deadletter.ActConfigured, deadletter.Service.Name, strings.Join(changes[:min(len(changes), changesNamed)], "; "), deadletter.Target{Kind: deadletter.TargetConfiguration})
+		act := deadletter.Once(
+			deadletter.ActConfigured, deadletter.Service.Name,
+			strings.Join(changes[:min(len(changes), changesNamed)], "; "), deadletter.Target{
+				Kind: deadletter.TargetConfiguration,
+			},
+		)
 		if more := len(changes) - changesNamed; more > 0 {
 			act.Detail += fmt.Sprintf("; and %d more", more)
 		}
@@ -90,7 +96,9 @@ func describeChanges(was, now map[string]string) (list []string) {
 		case hidden:
 			list = append(list, name+" changed")
 		default:
-			list = append(list, fmt.Sprintf("%s: %s, before %s", name, deadletter.Visible(after), deadletter.Visible(before)))
+			list = append(
+				list, fmt.Sprintf("%s: %s, before %s", name, deadletter.Visible(after), deadletter.Visible(before)),
+			)
 		}
 	}
 	return list

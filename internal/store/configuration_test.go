@@ -22,7 +22,10 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 		{func(map[string]string) {}, ""},
 		{func(m map[string]string) { m["requests"] = "5" }, "requests: 5, before 200"},
 		{func(m map[string]string) { m["auth.proxy.secret"] = "#dcba" }, "auth.proxy.secret changed"},
-		{func(m map[string]string) { delete(m, "read_only"); m["grants[0].role"] = "admin"; m["url"] = "#1234" }, "grants[0].role added: admin; read_only removed; url added"},
+		{
+			func(m map[string]string) { delete(m, "read_only"); m["grants[0].role"] = "admin"; m["url"] = "#1234" },
+			"grants[0].role added: admin; read_only removed; url added",
+		},
 	} {
 		before := len(audited(t, s, "action:configuration-changed", c.now()))
 		step.change(outline)
@@ -44,7 +47,9 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 	if err := s.Configured(t.Context(), outline, nil); err != nil {
 		t.Fatal(err)
 	}
-	if acts := audited(t, s, "action:configuration-changed", c.now()); !strings.HasSuffix(acts[0].Detail, "; and 20 more") {
+	if acts := audited(
+		t, s, "action:configuration-changed", c.now(),
+	); !strings.HasSuffix(acts[0].Detail, "; and 20 more") {
 		t.Errorf("%s", acts[0].Detail)
 	}
 }
@@ -70,12 +75,35 @@ func TestAReloadOfTheConfiguration(t *testing.T) {
 		sessions int
 	}{
 		{map[string]string{"requests": "1", "grants[0].role": "viewer", "digest.at": "8"}, nil, "", 1},
-		{map[string]string{"requests": "2", "grants[0].role": "viewer", "digest.at": "9"}, reloaded, "digest.at: 9, before 8", 2},
-		{map[string]string{"requests": "2", "grants[0].role": "admin", "digest.at": "9"}, reloaded, "grants[0].role: admin, before viewer", 0},
-		{map[string]string{"grants[0].role": "admin", "digest.at": "9"}, reloaded, "grants[0].role: admin, before viewer", 1},
-		{map[string]string{"requests": "3", "grants[0].role": "admin", "digest.at": "9"}, nil, "requests: 3, before 1", 2},
+		{
+			map[string]string{"requests": "2", "grants[0].role": "viewer", "digest.at": "9"},
+			reloaded,
+			"digest.at: 9, before 8",
+			2,
+		},
+		{
+			map[string]string{"requests": "2", "grants[0].role": "admin", "digest.at": "9"},
+			reloaded,
+			"grants[0].role: admin, before viewer",
+			0,
+		},
+		{
+			map[string]string{"grants[0].role": "admin", "digest.at": "9"},
+			reloaded,
+			"grants[0].role: admin, before viewer",
+			1,
+		},
+		{
+			map[string]string{"requests": "3", "grants[0].role": "admin", "digest.at": "9"},
+			nil,
+			"requests: 3, before 1",
+			2,
+		},
 	} {
-		if err := s.StartSession(t.Context(), deadletter.Session{User: "lena", Hash: [32]byte{byte(i)}}, "", c.now().Add(-time.Hour), c.now().Add(-time.Hour)); err != nil {
+		if err := s.StartSession(t.Context(), deadletter.Session{
+			User: "lena",
+			Hash: [32]byte{byte(i)},
+		}, "", c.now().Add(-time.Hour), c.now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Configured(t.Context(), step.outline, step.inUse); err != nil {

@@ -51,7 +51,15 @@ type reading struct {
 }
 
 func newMoves() moves {
-	return moves{map[dims]int64{}, map[rollup]int64{}, map[share]int64{}, map[reading]int64{}, map[learned]int64{}, map[int64]run{}, map[int64]int64{}}
+	return moves{
+		map[dims]int64{},
+		map[rollup]int64{},
+		map[share]int64{},
+		map[reading]int64{},
+		map[learned]int64{},
+		map[int64]run{},
+		map[int64]int64{},
+	}
 }
 
 func (m *moves) letter(r *record, n int64) {
@@ -77,12 +85,14 @@ func (m *moves) flush(t *tx) error {
 		if n == 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		if _, err := t.exec(`INSERT INTO counters (state, origin, type, reason, grp, severity, n)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT DO UPDATE SET n = n + excluded.n`, d.state, d.origin, d.typ, d.reason, d.group, d.severity, n); err != nil {
 			return err
 		}
 		if n < 0 {
-			if _, err := t.exec(`DELETE FROM counters WHERE state = $1 AND origin = $2 AND type = $3 AND reason = $4 AND grp = $5 AND severity = $6 AND n = 0`,
+			if _, err := t.exec(`DELETE FROM counters WHERE state = $1 AND origin = $2 AND type = $3 AND reason = $4
+				AND grp = $5 AND severity = $6 AND n = 0`,
 				d.state, d.origin, d.typ, d.reason, d.group, d.severity); err != nil {
 				return err
 			}
@@ -92,12 +102,14 @@ func (m *moves) flush(t *tx) error {
 		if n == 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO rollups (bucket, grp, state, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+		if _, err := t.exec(`INSERT INTO rollups (bucket, grp, state, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE
+			SET n = n + excluded.n`,
 			r.bucket, r.group, r.state, n); err != nil {
 			return err
 		}
 		if n < 0 {
-			if _, err := t.exec(`DELETE FROM rollups WHERE bucket = $1 AND grp = $2 AND state = $3 AND n = 0`, r.bucket, r.group, r.state); err != nil {
+			if _, err := t.exec(`DELETE FROM rollups WHERE bucket = $1 AND grp = $2 AND state = $3
+				AND n = 0`, r.bucket, r.group, r.state); err != nil {
 				return err
 			}
 		}
@@ -106,12 +118,14 @@ func (m *moves) flush(t *tx) error {
 		if n == 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO readings (origin, type, reading, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+		if _, err := t.exec(`INSERT INTO readings (origin, type, reading, n) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO UPDATE SET n = n + excluded.n`,
 			k.origin, k.typ, string(k.reading), n); err != nil {
 			return err
 		}
 		if n < 0 {
-			if _, err := t.exec(`DELETE FROM readings WHERE origin = $1 AND type = $2 AND reading = $3 AND n = 0`, k.origin, k.typ, string(k.reading)); err != nil {
+			if _, err := t.exec(`DELETE FROM readings WHERE origin = $1 AND type = $2 AND reading = $3
+				AND n = 0`, k.origin, k.typ, string(k.reading)); err != nil {
 				return err
 			}
 		}
@@ -120,7 +134,8 @@ func (m *moves) flush(t *tx) error {
 		if n == 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO overdue (grp, n) VALUES ($1, $2) ON CONFLICT DO UPDATE SET n = n + excluded.n`, group, n); err != nil {
+		if _, err := t.exec(`INSERT INTO overdue (grp, n) VALUES ($1, $2) ON CONFLICT DO UPDATE
+			SET n = n + excluded.n`, group, n); err != nil {
 			return err
 		}
 		if n < 0 {
@@ -139,7 +154,8 @@ func (m *moves) flush(t *tx) error {
 		if n == 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO operation_counts (operation, origin, result, n) VALUES ($1, $2, $3, $4) ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+		if _, err := t.exec(`INSERT INTO operation_counts (operation, origin, result, n) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO UPDATE SET n = n + excluded.n`,
 			int64(c.operation), c.origin, string(c.result), n); err != nil {
 			return err
 		}
@@ -184,8 +200,10 @@ const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.sever
 
 func (r *record) dest() []any {
 	return []any{
-		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.publishes, &r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
-		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision, &r.toldBy, &r.overdue, &r.suspect,
+		&r.id, &r.state, &r.origin, &r.typ, &r.reason, &r.group, &r.severity, &r.receivedAt, &r.attempts, &r.publishes,
+		&r.operation, &r.nacks, &r.random, &r.dueAt, &r.epoch, &r.heldFrom, &r.target,
+		&r.changedAt, &r.rule, &r.waiter, &r.wait, &r.waitsIn, &r.reading, &r.revision, &r.toldBy, &r.overdue,
+		&r.suspect,
 	}
 }
 

@@ -22,7 +22,9 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 	}
 	if p.countersSuffice() {
 		dims := allOf(p.dims...)
-		err = s.read.QueryRowContext(ctx, numberPlaceholders(`SELECT coalesce(sum(l.n), 0) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n)
+		err = s.read.QueryRowContext(
+			ctx, numberPlaceholders(`SELECT coalesce(sum(l.n), 0) FROM counters l WHERE `+dims.text), dims.args...,
+		).Scan(&n)
 		return n, true, err
 	}
 	sources, err := s.sources(ctx, s.read, p)
@@ -33,7 +35,9 @@ func (s *Store) Count(ctx context.Context, q query.Query, limit int) (n int, exa
 		where := p.filter(src)
 		text, args := `SELECT count(*) FROM `+src.from+` WHERE `+where.text, where.args
 		if limit > 0 {
-			text, args = `SELECT count(*) FROM (SELECT 1 FROM `+src.from+` WHERE `+where.text+` LIMIT ?)`, append(where.args, limit+1-n)
+			text, args = `SELECT count(*) FROM (SELECT 1 FROM `+src.from+` WHERE `+where.text+` LIMIT ?)`, append(
+				where.args, limit+1-n,
+			)
 		}
 		var part int
 		if err := s.read.QueryRowContext(ctx, numberPlaceholders(text), args...).Scan(&part); err != nil {
@@ -88,7 +92,13 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 		case p.empty:
 		case p.countersSuffice():
 			dims := allOf(p.dims...)
-			rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`), dims.args...)
+			rows, err := s.read.QueryContext(
+				ctx,
+				numberPlaceholders(
+					`SELECT `+f.column+`, sum(l.n) FROM counters l WHERE `+dims.text+` GROUP BY 1 HAVING sum(l.n) > 0`,
+				),
+				dims.args...,
+			)
 			if err != nil {
 				return facets, fmt.Errorf("facet %s: %w", f.field, err)
 			}
@@ -171,7 +181,8 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 		for _, serial := range chunk {
 			args = append(args, serial)
 		}
-		rows, err := s.ask(ctx, `SELECT value FROM body_fields WHERE field = $1 AND letter IN (`+placeholders(2, len(chunk))+`)`, args...)
+		rows, err := s.ask(ctx, `SELECT value FROM body_fields WHERE field = $1
+			AND letter IN (`+placeholders(2, len(chunk))+`)`, args...)
 		if err != nil {
 			return facetOf(field, nil), 0, err
 		}
@@ -251,7 +262,9 @@ const rollupStep = rollupMillis * time.Millisecond
 // It returns at most "bars" intervals. If both times are zero, the histogram covers the whole
 // period in which letters were received. If the rollups cannot answer q, Histogram counts only a
 // sample of the newest letters, and Sampled is the size of the sample.
-func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error) {
+func (s *Store) Histogram(
+	ctx context.Context, q query.Query, from, to time.Time, bars int,
+) (deadletter.Histogram, error) {
 	h := deadletter.Histogram{}
 	p, err := s.plan(ctx, q)
 	if err != nil || p.empty {
@@ -286,7 +299,14 @@ func (s *Store) Histogram(ctx context.Context, q query.Query, from, to time.Time
 	if ok {
 		span := clause{"r.bucket BETWEEN ? AND ?", []any{bucketOf(from, 0), bucketOf(to, 1<<40)}}
 		where = allOf(span, where)
-		rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+` GROUP BY 1, 2 HAVING sum(r.n) > 0`), where.args...)
+		rows, err := s.read.QueryContext(
+			ctx,
+			numberPlaceholders(
+				`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+
+					` GROUP BY 1, 2 HAVING sum(r.n) > 0`,
+			),
+			where.args...,
+		)
 		if err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
@@ -355,9 +375,14 @@ func rollupClause(p *plan) (clause, bool) {
 		case query.Group, query.Owner, query.Status:
 			list = append(list, clause{strings.ReplaceAll(d.text, "l.grp", "r.grp"), d.args})
 		case query.Severity:
-			return clause{}, false // letters of one group may have different severities, because the rules may have changed in between
+			// letters of one group may have different severities, because the rules may have
+			// changed in between
+			return clause{}, false
 		default:
-			list = append(list, clause{"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")", d.args})
+			list = append(list, clause{
+				"r.grp IN (SELECT l.id FROM (SELECT id, origin, type, reason FROM groups UNION ALL SELECT 0, 0, 0, '') l WHERE " + d.text + ")",
+				d.args,
+			})
 		}
 	}
 	return allOf(list...), true

@@ -55,7 +55,8 @@ func wrapDamage(err error) error {
 type connector struct {
 	driver.Connector
 	onError func(error)
-	scoped  func(ctx context.Context, query string) string // restricts a query to the scope of the request; nil = reads are not restricted
+	// restricts a query to the scope of the request; nil = reads are not restricted
+	scoped func(ctx context.Context, query string) string
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {

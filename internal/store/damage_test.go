@@ -38,7 +38,9 @@ func classifiedStore(t *testing.T) (content []byte, bodies map[deadletter.ID][]b
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := rawDB(t, path).Query(`SELECT rootpage FROM sqlite_schema WHERE tbl_name IN ('letters', 'bodies', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0 ORDER BY 1`)
+	rows, err := rawDB(t, path).Query(`SELECT rootpage FROM sqlite_schema
+		WHERE tbl_name IN ('letters', 'bodies', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0
+		ORDER BY 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestAFlippedBitIsNeverWrittenOn(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		broken := bytes.Clone(good)
-		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16) // the header of the page and its first cell pointers
+		// the header of the page and its first cell pointers
+		at := (roots[random.IntN(len(roots))]-1)*pageSize + random.IntN(16)
 		broken[at] ^= 1 << random.IntN(8)
 		path := filepath.Join(t.TempDir(), "dlo.db")
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
@@ -128,7 +131,15 @@ func useStore(t *testing.T, s *store.Store, name string, bodies map[deadletter.I
 	if letters, err := s.NextReceived(ctx, 500); err == nil {
 		var verdicts []deadletter.Classified
 		for _, l := range letters {
-			verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: l.Origin, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest})
+			verdicts = append(verdicts, deadletter.Classified{
+				Letter:       l.ID,
+				To:           deadletter.ClassifiedDead,
+				Origin:       l.Origin,
+				GroupKey:     [32]byte{1},
+				GroupTitle:   "g",
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
+			})
 		}
 		s.Classify(ctx, verdicts)
 	}

@@ -21,11 +21,12 @@ type choice struct {
 	Owner    string                 `json:"owner,omitempty"`
 	Ticket   string                 `json:"ticket,omitempty"`
 	Note     string                 `json:"note,omitempty"`
-	NoteBy   string                 `json:"note_by,omitempty"` // author of the note; set only in a choice that is stored for an undo
-	Snooze   deadletter.Snooze      `json:"snooze,omitzero"`
-	Snoozed  int                    `json:"snoozed,omitempty"`
-	Resolved deadletter.Resolution  `json:"resolved,omitzero"`
-	Head     int64                  `json:"head,omitempty"`
+	// author of the note; set only in a choice that is stored for an undo
+	NoteBy   string                `json:"note_by,omitempty"`
+	Snooze   deadletter.Snooze     `json:"snooze,omitzero"`
+	Snoozed  int                   `json:"snoozed,omitempty"`
+	Resolved deadletter.Resolution `json:"resolved,omitzero"`
+	Head     int64                 `json:"head,omitempty"`
 }
 
 // choices contains what people have chosen for a group, and the data from which dlo decides about
@@ -40,7 +41,8 @@ type choices struct {
 func (t *tx) readChoices(id int64) (*choices, error) {
 	c := &choices{}
 	var head sql.NullInt64
-	if err := t.row(`SELECT owner, ticket, note, note_by, head FROM groups WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &c.noteBy, &head); err != nil {
+	if err := t.row(`SELECT owner, ticket, note, note_by, head FROM groups
+		WHERE id = $1`, []any{id}, &c.owner, &c.ticket, &c.note, &c.noteBy, &head); err != nil {
 		return nil, orNotFound("group "+deadletter.GroupID(id).String(), err)
 	}
 	c.head = head.Int64
@@ -58,12 +60,16 @@ func (c *choices) undoJSON() string { return c.encode(c.noteBy) }
 
 func (c *choices) encode(noteBy string) string {
 	g := c.life
-	text, _ := json.Marshal(choice{g.Status, g.Chosen, c.owner, c.ticket, c.note, noteBy, g.Snooze, g.Snoozed, g.Resolved, c.head}) // json.Marshal cannot fail, because the values are only texts, numbers and times
+	// json.Marshal cannot fail, because the values are only texts, numbers and times
+	text, _ := json.Marshal(choice{
+		g.Status, g.Chosen, c.owner, c.ticket, c.note, noteBy, g.Snooze, g.Snoozed, g.Resolved, c.head,
+	})
 	return string(text)
 }
 
 func (t *tx) choose(c *choices) error {
-	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = $7 WHERE id = $1`,
+	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = $7
+		WHERE id = $1`,
 		int64(c.life.ID), c.owner, c.ticket, c.note, c.noteBy, positiveOrNull(c.head), t.now); err != nil {
 		return err
 	}
@@ -80,7 +86,8 @@ func (s *Store) Decide(ctx context.Context, d deadletter.Decision) (deadletter.D
 		if err := d.Check(out.At); err != nil {
 			return err
 		}
-		if err := t.row(`INSERT INTO decisions (kind, detail, by, at) VALUES ($1, $2, $3, $4) RETURNING id`, []any{out.Kind, out.Detail, d.By, t.now}, &out.ID); err != nil {
+		if err := t.row(`INSERT INTO decisions (kind, detail, by, at) VALUES ($1, $2, $3, $4)
+			RETURNING id`, []any{out.Kind, out.Detail, d.By, t.now}, &out.ID); err != nil {
 			return err
 		}
 		groups := slices.Clone(d.Groups)
@@ -136,7 +143,13 @@ func (t *tx) checkUnchanged(id deadletter.GroupID, at time.Time) error {
 
 // auditDecision records a decision about groups, or the undo of a decision, in the audit.
 func (t *tx) auditDecision(kind, by, detail string, out deadletter.Decided) error {
-	a := deadletter.Act{Kind: kind, Actor: by, Detail: detail, Asked: len(out.Groups) + len(out.Skipped), Done: len(out.Groups)}
+	a := deadletter.Act{
+		Kind:   kind,
+		Actor:  by,
+		Detail: detail,
+		Asked:  len(out.Groups) + len(out.Skipped),
+		Done:   len(out.Groups),
+	}
 	for _, id := range out.Groups {
 		a.Targets = append(a.Targets, deadletter.GroupTarget(id))
 	}
@@ -173,7 +186,11 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (refusal
 		g.Status, g.Snooze, g.Snoozed, g.Resolved = deadletter.GroupSnoozed, *d.Snooze, g.Deaths, deadletter.Resolution{}
 		g.Snooze.By, told = d.By, append(told, g.Close())
 	case d.Resolve != nil:
-		g.Status, g.Snooze, g.Resolved = deadletter.GroupResolved, deadletter.Snooze{}, deadletter.Resolution{At: time.UnixMilli(t.now).UTC(), By: d.By, Version: d.Resolve.Version}
+		g.Status, g.Snooze, g.Resolved = deadletter.GroupResolved, deadletter.Snooze{}, deadletter.Resolution{
+			At:      time.UnixMilli(t.now).UTC(),
+			By:      d.By,
+			Version: d.Resolve.Version,
+		}
 		told = g.CloseSettled()
 	case d.Reopen:
 		if g.Status != deadletter.GroupSnoozed && g.Status != deadletter.GroupResolved {
@@ -205,7 +222,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (refusal
 	if err := t.choose(c); err != nil {
 		return "", err
 	}
-	if _, err := t.exec(`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES ($1, $2, $3, $4)`, decision, int64(g.ID), was, c.json()); err != nil {
+	if _, err := t.exec(`INSERT INTO decision_groups (decision, grp, was, is_now)
+		VALUES ($1, $2, $3, $4)`, decision, int64(g.ID), was, c.json()); err != nil {
 		return "", err
 	}
 	return "", t.writeNotices(told)
@@ -222,10 +240,13 @@ func (t *tx) merge(d *deadletter.Decision, c *choices) (refusal string, err erro
 	case d.Into == c.life.ID:
 		return "cannot be merged into itself", nil
 	case head.Valid:
-		return "cannot be merged into " + d.Into.String() + ", which is itself merged into " + deadletter.GroupID(head.Int64).String(), nil
+		return "cannot be merged into " + d.Into.String() + ", which is itself merged into " +
+			deadletter.GroupID(head.Int64).String(), nil
 	}
 	var others bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE head = $1)`, []any{int64(c.life.ID)}, &others); err != nil {
+	if err := t.row(
+		`SELECT EXISTS (SELECT 1 FROM groups WHERE head = $1)`, []any{int64(c.life.ID)}, &others,
+	); err != nil {
 		return "", err
 	}
 	if others {
@@ -239,7 +260,8 @@ func (t *tx) merge(d *deadletter.Decision, c *choices) (refusal string, err erro
 // letter, it returns the present severity of the group.
 func (t *tx) severity(g *deadletter.GroupLife) (deadletter.Severity, error) {
 	var severity sql.NullString
-	err := t.row(`SELECT (SELECT severity FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0 AND state IN ('dead', 'held') ORDER BY id DESC LIMIT 1)`, []any{int64(g.ID)}, &severity)
+	err := t.row(`SELECT (SELECT severity FROM letters INDEXED BY letters_group WHERE grp = $1 AND grp > 0
+		AND state IN ('dead', 'held') ORDER BY id DESC LIMIT 1)`, []any{int64(g.ID)}, &severity)
 	if severity.Valid {
 		return deadletter.Severity(severity.String), err
 	}
@@ -254,7 +276,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var at int64
 		var undone sql.NullInt64
-		if err := t.row(`SELECT id, kind, detail, by, at, undone_at FROM decisions WHERE id = $1`, []any{decision}, &out.ID, &out.Kind, &out.Detail, &out.By, &at, &undone); err != nil {
+		if err := t.row(`SELECT id, kind, detail, by, at, undone_at FROM decisions
+			WHERE id = $1`, []any{decision}, &out.ID, &out.Kind, &out.Detail, &out.By, &at, &undone); err != nil {
 			return orNotFound(fmt.Sprintf("decision %d", decision), err)
 		}
 		if undone.Valid {
@@ -284,7 +307,10 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 				return err
 			}
 			if c.json() != ch.then {
-				out.Skipped = append(out.Skipped, deadletter.Skipped{Group: deadletter.GroupID(ch.group), Why: "has changed since"})
+				out.Skipped = append(out.Skipped, deadletter.Skipped{
+					Group: deadletter.GroupID(ch.group),
+					Why:   "has changed since",
+				})
 				continue
 			}
 			why, err := t.restore(c, ch.was)
@@ -298,7 +324,9 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 			out.Groups = append(out.Groups, deadletter.GroupID(ch.group))
 		}
 		if len(out.Groups) == 0 {
-			return fmt.Errorf("%w: it cannot be undone: %s %s", deadletter.ErrConflict, out.Skipped[0].Group, out.Skipped[0].Why)
+			return fmt.Errorf(
+				"%w: it cannot be undone: %s %s", deadletter.ErrConflict, out.Skipped[0].Group, out.Skipped[0].Why,
+			)
 		}
 		if _, err = t.exec(`UPDATE decisions SET undone_at = $2 WHERE id = $1`, decision, t.now); err != nil {
 			return err
@@ -321,7 +349,8 @@ func (t *tx) restore(c *choices, was string) (refusal string, err error) {
 	g := c.life
 	if to.Head != 0 {
 		var nested bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND head IS NOT NULL OR head = $2)`, []any{to.Head, int64(g.ID)}, &nested); err != nil {
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups WHERE id = $1 AND head IS NOT NULL
+			OR head = $2)`, []any{to.Head, int64(g.ID)}, &nested); err != nil {
 			return "", err
 		}
 		if nested {
@@ -371,9 +400,12 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	var key, channels string
 	var severity deadletter.Severity
 	var heard bool
-	err := t.row(`SELECT n.id, n.key, n.severity, coalesce(max(d.state <> 'due'), 0), coalesce(group_concat(CASE WHEN EXISTS (SELECT 1 FROM notices m JOIN deliveries e ON e.notice = m.id
-			WHERE m.key = n.key AND m.grp = n.grp AND m.kind <> 'resolved' AND e.channel = d.channel) THEN d.channel END, char(10)), '')
-		FROM notices n LEFT JOIN deliveries d ON d.notice = n.id WHERE n.id = (`+decidedNotice+` AND kind = 'resolved') GROUP BY n.id`, []any{int64(g.ID)}, &id, &key, &severity, &heard, &channels)
+	err := t.row(`SELECT n.id, n.key, n.severity, coalesce(max(d.state <> 'due'), 0), coalesce(group_concat(CASE
+		WHEN EXISTS (SELECT 1 FROM notices m JOIN deliveries e ON e.notice = m.id
+			WHERE m.key = n.key AND m.grp = n.grp AND m.kind <> 'resolved'
+			AND e.channel = d.channel) THEN d.channel END, char(10)), '')
+		FROM notices n LEFT JOIN deliveries d ON d.notice = n.id
+		WHERE n.id = (`+decidedNotice+` AND kind = 'resolved') GROUP BY n.id`, []any{int64(g.ID)}, &id, &key, &severity, &heard, &channels)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && g.Told > 0 {
 		return nil, nil
 	}
@@ -383,19 +415,31 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 	if channels == "" {
 		return nil, t.rejoin(g, key)
 	}
-	g.Told, g.ToldAt, g.ToldAs, g.Channels, g.Heard = max(g.Deaths, 1), time.UnixMilli(t.now).UTC(), severity, strings.Split(channels, "\n"), true
+	g.Told, g.ToldAt, g.ToldAs, g.Channels, g.Heard = max(
+		g.Deaths, 1,
+	), time.UnixMilli(t.now).UTC(), severity, strings.Split(
+		channels, "\n",
+	), true
 	if !heard {
 		g.Key = key
-		_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2 WHERE notice = $1 AND state = 'due'`, id, t.now)
+		_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2
+			WHERE notice = $1 AND state = 'due'`, id, t.now)
 		return nil, err
 	}
 	g.Alone(g.ToldAt)
-	return &deadletter.Notice{Kind: deadletter.NoticeOpened, Key: g.Key, Group: g.ID, Severity: severity, Channels: g.Channels}, nil
+	return &deadletter.Notice{
+		Kind:     deadletter.NoticeOpened,
+		Key:      g.Key,
+		Group:    g.ID,
+		Severity: severity,
+		Channels: g.Channels,
+	}, nil
 }
 
 // decidedNotice selects the newest notice about a group. The notice must have been written after
 // the last decision about the group.
-const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups WHERE id = $1)`
+const decidedNotice = `SELECT max(id) FROM notices WHERE grp = $1 AND at >= (SELECT changed_at FROM groups
+	WHERE id = $1)`
 
 // withdrawEnd withdraws the notice that tells machines that a group no longer needs people. If the
 // notice was already delivered, it cannot be withdrawn. In both cases, machines are notified again
@@ -406,7 +450,8 @@ func (t *tx) withdrawEnd(g *deadletter.GroupLife) error {
 		return err
 	}
 	g.Heard = true
-	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2 WHERE state = 'due' AND notice = $1`, id.Int64, t.now)
+	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was undone', ended_at = $2 WHERE state = 'due'
+		AND notice = $1`, id.Int64, t.now)
 	return err
 }
 
@@ -429,8 +474,10 @@ func (s *Store) Decision(ctx context.Context, id int64) (deadletter.Decided, err
 }
 
 func (s *Store) decisions(ctx context.Context, where string, args ...any) ([]deadletter.Decided, error) {
-	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp) FROM decision_groups WHERE decision = d.id),
-		coalesce((SELECT min(g.title) FROM decision_groups m JOIN groups g ON g.id = m.grp WHERE m.decision = d.id HAVING count(*) = 1), '') FROM decisions d WHERE `+where, args...)
+	rows, err := s.ask(ctx, `SELECT d.id, d.kind, d.detail, d.by, d.at, d.undone_at, (SELECT json_group_array(grp)
+		FROM decision_groups WHERE decision = d.id),
+		coalesce((SELECT min(g.title) FROM decision_groups m JOIN groups g ON g.id = m.grp
+		WHERE m.decision = d.id HAVING count(*) = 1), '') FROM decisions d WHERE `+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("decisions: %w", err)
 	}

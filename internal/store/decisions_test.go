@@ -48,7 +48,8 @@ func TestUndo(t *testing.T) {
 	g.advance(time.Hour)
 	g.die("a", 1, 1)
 	undone, err := g.Undo(t.Context(), done.ID, "ben")
-	if err != nil || !slices.Equal(undone.Groups, []deadletter.GroupID{2}) || len(undone.Skipped) != 1 || undone.Skipped[0].Group != 1 {
+	if err != nil || !slices.Equal(undone.Groups, []deadletter.GroupID{2}) || len(undone.Skipped) != 1 ||
+		undone.Skipped[0].Group != 1 {
 		t.Errorf("%+v %v", undone, err)
 	}
 	if one := g.load(1); one.Status != deadletter.GroupRegressed {
@@ -58,7 +59,8 @@ func TestUndo(t *testing.T) {
 		t.Error(err)
 	}
 	list, err := g.Decisions(t.Context(), time.Time{}, 10)
-	if err != nil || len(list) != 5 || list[0].ID != done.ID || list[0].UndoneAt.IsZero() || list[4].By != "ana" || !slices.Equal(list[4].Groups, both) {
+	if err != nil || len(list) != 5 || list[0].ID != done.ID || list[0].UndoneAt.IsZero() || list[4].By != "ana" ||
+		!slices.Equal(list[4].Groups, both) {
 		t.Errorf("%+v %v", list, err)
 	}
 }
@@ -70,9 +72,17 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 	long, loud := strings.Repeat("x", 5000), deadletter.Severity("loud")
 	one := []deadletter.GroupID{1}
 	for what, d := range map[string]deadletter.Decision{
-		"nothing": {Groups: one}, "no group": {Note: "n"}, "two at once": {Groups: one, Reopen: true, Split: true}, "a long note": {Groups: one, Note: long}, "a long owner": {Groups: one, Owner: &long},
-		"a severity that is none": {Groups: one, Severity: &loud}, "the past": {Groups: one, Snooze: &deadletter.Snooze{Until: g.clock.now()}},
-		"for ever": {Groups: one, Snooze: &deadletter.Snooze{Until: g.clock.now().Add(91 * 24 * time.Hour)}}, "fewer letters": {Groups: one, Snooze: &deadletter.Snooze{After: -1}},
+		"nothing":                 {Groups: one},
+		"no group":                {Note: "n"},
+		"two at once":             {Groups: one, Reopen: true, Split: true},
+		"a long note":             {Groups: one, Note: long},
+		"a long owner":            {Groups: one, Owner: &long},
+		"a severity that is none": {Groups: one, Severity: &loud},
+		"the past":                {Groups: one, Snooze: &deadletter.Snooze{Until: g.clock.now()}},
+		"for ever": {
+			Groups: one, Snooze: &deadletter.Snooze{Until: g.clock.now().Add(91 * 24 * time.Hour)},
+		},
+		"fewer letters": {Groups: one, Snooze: &deadletter.Snooze{After: -1}},
 	} {
 		if _, err := g.Decide(t.Context(), d); !errors.Is(err, deadletter.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
@@ -85,7 +95,10 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for what, d := range map[string]deadletter.Decision{"no such group": {Groups: []deadletter.GroupID{1, 9}, Note: "n"}, "into none": {Groups: one, Into: 9}} {
+	for what, d := range map[string]deadletter.Decision{
+		"no such group": {Groups: []deadletter.GroupID{1, 9}, Note: "n"},
+		"into none":     {Groups: one, Into: 9},
+	} {
 		if _, err := g.Decide(t.Context(), d); !errors.Is(err, deadletter.ErrNotFound) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -204,10 +217,17 @@ func TestOlderNotesHaveTheirAuthors(t *testing.T) {
 	for _, statement := range []string{
 		`INSERT OR IGNORE INTO types (id, name) VALUES (0, '')`,
 		`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`,
-		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, first_at, last_at, note, status) VALUES
-			(1, x'01', 1, 'a', 1, 0, 'rejected', '', 'page', 0, 0, 'first', 'open'), (2, x'02', 1, 'b', 1, 0, 'rejected', '', 'page', 0, 0, 'pruned', 'open'), (3, x'03', 1, 'c', 1, 0, 'rejected', '', 'page', 0, 0, '', 'open')`,
-		`INSERT INTO decisions (id, kind, detail, by, at) VALUES (1, 'note', 'first', 'ben', 1), (2, 'assigned', 'to cleo', 'ana', 2)`,
-		`INSERT INTO decision_groups (decision, grp, was, is_now) VALUES (1, 1, '{"status":"open"}', '{"status":"open","note":"first"}'), (2, 1, '{"status":"open","note":"first"}', '{"status":"open","owner":"cleo","note":"first"}')`,
+		`INSERT INTO groups (id, key, version, title, origin,
+			type, reason, error, severity, first_at, last_at, note, status) VALUES
+			(1, x'01', 1, 'a', 1, 0, 'rejected', '', 'page',
+			0, 0, 'first', 'open'), (2, x'02', 1, 'b', 1, 0,
+			'rejected', '', 'page', 0, 0, 'pruned', 'open'),
+			(3, x'03', 1, 'c', 1, 0, 'rejected', '', 'page', 0, 0, '', 'open')`,
+		`INSERT INTO decisions (id, kind, detail, by, at) VALUES (1,
+			'note', 'first', 'ben', 1), (2, 'assigned', 'to cleo', 'ana', 2)`,
+		`INSERT INTO decision_groups (decision, grp, was, is_now)
+			VALUES (1, 1, '{"status":"open"}', '{"status":"open","note":"first"}'),
+			(2, 1, '{"status":"open","note":"first"}', '{"status":"open","owner":"cleo","note":"first"}')`,
 		`UPDATE groups SET owner = 'cleo' WHERE id = 1`,
 	} {
 		if _, err := db.Exec(statement); err != nil {

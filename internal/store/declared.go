@@ -12,7 +12,8 @@ import (
 func (s *Store) Declare(ctx context.Context, things []deadletter.Declared, act deadletter.Act) error {
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		for _, d := range things {
-			if _, err := t.exec(`INSERT INTO declared (broker, vhost, kind, name, detail, sure, at, by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			if _, err := t.exec(`INSERT INTO declared (broker, vhost, kind, name, detail, sure, at, by)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 				ON CONFLICT (broker, vhost, kind, name) DO UPDATE SET detail = excluded.detail, sure = excluded.sure`,
 				d.Broker, d.VHost, string(d.Kind), d.Name, string(d.Detail), d.Sure, t.now, d.By); err != nil {
 				return err

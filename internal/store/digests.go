@@ -18,7 +18,8 @@ import (
 // letters that need people, whenever they died. The column x.n is the number of deaths in the group
 // between the two minutes. The digest uses the smaller of the two numbers.
 const digestGroups = needyGroups + ` c CROSS JOIN groups h ON h.id = c.id
-	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
+	JOIN (SELECT coalesce(m.head, m.id) AS id, sum(x.n) AS n FROM deaths x JOIN groups m ON m.id = x.grp
+	WHERE x.minute >= $1 AND x.minute < $2 GROUP BY 1) x ON x.id = c.id
 	WHERE h.status NOT IN ('snoozed', 'resolved')`
 
 func digestMinutes(from, to time.Time) []any {
@@ -38,7 +39,9 @@ func (s *Store) DigestSize(ctx context.Context, from, to time.Time) (n int, err 
 // period.
 func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (deadletter.Digest, error) {
 	d := deadletter.Digest{From: from, To: to}
-	rows, err := s.ask(ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digestGroups, digestMinutes(from, to)...)
+	rows, err := s.ask(
+		ctx, `SELECT h.id, h.status, h.first_at, min(x.n, c.needs) FROM `+digestGroups, digestMinutes(from, to)...,
+	)
 	if err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
@@ -63,8 +66,10 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 	if d.Pauses, err = s.forgottenPauses(ctx, to); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis // rollups count recovered letters per quarter of an hour
-	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled' AND grp > 0`, []any{first, end}, &d.Recovered); err != nil {
+	// rollups count recovered letters per quarter of an hour
+	first, end := from.UnixMilli()/rollupMillis, to.UnixMilli()/rollupMillis
+	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2
+		AND state = 'settled' AND grp > 0`, []any{first, end}, &d.Recovered); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	byPeople, err := s.settledByPeople(ctx, first, end)
@@ -76,19 +81,25 @@ func (s *Store) Digest(ctx context.Context, from, to time.Time, lines int) (dead
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	before := first - (end - first)
-	if err := s.askRow(ctx, `SELECT count(DISTINCT coalesce(m.head, m.id)), coalesce(sum(x.n), 0) FROM deaths x JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2`, []any{from.Add(from.Sub(to)).Unix() / 60, from.Unix() / 60},
+	if err := s.askRow(ctx, `SELECT count(DISTINCT coalesce(m.head, m.id)), coalesce(sum(x.n), 0) FROM deaths x
+		JOIN groups m ON m.id = x.grp WHERE x.minute >= $1 AND x.minute < $2`, []any{
+		from.Add(from.Sub(to)).Unix() / 60, from.Unix() / 60,
+	},
 		&d.Before.Groups, &d.Before.Letters); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
-	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2 AND state = 'settled' AND grp > 0`, []any{before, first}, &d.Before.Recovered); err != nil {
+	if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups WHERE bucket >= $1 AND bucket < $2
+		AND state = 'settled' AND grp > 0`, []any{before, first}, &d.Before.Recovered); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	if byPeople, err = s.settledByPeople(ctx, before, first); err != nil {
 		return d, fmt.Errorf("digest: %w", err)
 	}
 	d.Before.Recovered = max(0, d.Before.Recovered-byPeople)
-	err = s.askRow(ctx, `SELECT count(*) FROM notices n WHERE n.at >= $1 AND n.at < $2 AND n.severity = 'page' AND n.kind IN ('opened', 'regressed')
-		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state <> 'void')`, []any{from.UnixMilli(), to.UnixMilli()}, &d.Paged)
+	err = s.askRow(ctx, `SELECT count(*) FROM notices n WHERE n.at >= $1 AND n.at < $2 AND n.severity = 'page'
+		AND n.kind IN ('opened', 'regressed')
+		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id
+		AND d.state <> 'void')`, []any{from.UnixMilli(), to.UnixMilli()}, &d.Paged)
 	return d, err
 }
 
@@ -99,8 +110,10 @@ const forgottenAfter = 24 * time.Hour
 // hours (forgottenAfter) before the given time.
 func (s *Store) forgottenPauses(ctx context.Context, to time.Time) ([]deadletter.Forgotten, error) {
 	rows, err := s.ask(ctx, `SELECT * FROM (SELECT p.origin, p.grp, coalesce(g.title, ''), p.reason, p.by, p.at,
-			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin AND (p.grp = 0 OR c.grp = p.grp)) AS n
-		FROM pauses p LEFT JOIN groups g ON g.id = p.grp WHERE p.at <= $1) WHERE n > 0 ORDER BY 6 LIMIT 100`, to.Add(-forgottenAfter).UnixMilli())
+			(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = p.origin
+			AND (p.grp = 0 OR c.grp = p.grp)) AS n
+		FROM pauses p LEFT JOIN groups g ON g.id = p.grp WHERE p.at <= $1) WHERE n > 0 ORDER BY 6
+		LIMIT 100`, to.Add(-forgottenAfter).UnixMilli())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +122,9 @@ func (s *Store) forgottenPauses(ctx context.Context, to time.Time) ([]deadletter
 		f := deadletter.Forgotten{Guard: deadletter.Guard{State: deadletter.GuardPaused}}
 		var origin, group, since int64
 		err := rows.Scan(&origin, &group, &f.Title, &f.Why, &f.By, &since, &f.Letters)
-		f.Origin, f.Group, f.Since = s.names.origin(origin).origin(), deadletter.GroupID(group), time.UnixMilli(since).UTC()
+		f.Origin, f.Group, f.Since = s.names.origin(
+			origin,
+		).origin(), deadletter.GroupID(group), time.UnixMilli(since).UTC()
 		list = append(list, f)
 		return err
 	})
@@ -149,8 +164,11 @@ func (s *Store) SettledByPeople(ctx context.Context, from, to time.Time) (int, e
 // settledByPeople counts the letters that were received in a range of rollup buckets and then sent
 // by an operation. The range begins with the bucket "first", and ends before the bucket "end".
 func (s *Store) settledByPeople(ctx context.Context, first, end int64) (n int, err error) {
-	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id AND ol.result IN ('quiet', 'unverified')
-		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12}, &n)
+	err = s.askRow(ctx, `SELECT count(*) FROM operations o JOIN operation_letters ol ON ol.operation = o.id
+		AND ol.result IN ('quiet', 'unverified')
+		WHERE o.created_at >= $1 AND ol.letter >= $2 AND ol.letter < $3`, []any{
+		first * rollupMillis, first * rollupMillis << 12, end * rollupMillis << 12,
+	}, &n)
 	return n, err
 }
 
@@ -178,7 +196,9 @@ func (s *Store) digestLines(ctx context.Context, d *deadletter.Digest, found []d
 }
 
 // groupsNow reads the groups of a digest in the form in which lists show groups.
-func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadletter.GroupID]deadletter.GroupRow, error) {
+func (s *Store) groupsNow(
+	ctx context.Context, found []digestedGroup,
+) (map[deadletter.GroupID]deadletter.GroupRow, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -188,7 +208,9 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 	}
 	var g listedGroup
 	wanted := g.countColumns(groupDead, groupOverdue)
-	rows, err := s.read.QueryContext(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...)
+	rows, err := s.read.QueryContext(
+		ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id IN (`+placeholders(1, len(ids))+`)`, ids...,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -213,9 +235,12 @@ func (s *Store) groupsNow(ctx context.Context, found []digestedGroup) (map[deadl
 // in a row. If they did nothing, it returns "". A discard does not count if letters of the group
 // were restored afterwards.
 func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, error) {
-	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`
-	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit') AND id IN `+ofGroup+`
-		AND NOT (action = 'discard' AND EXISTS (SELECT 1 FROM operations r WHERE r.id > operations.id AND r.action = 'restore' AND r.state = 'done' AND r.id IN `+ofGroup+`)) ORDER BY id DESC LIMIT 3`, int64(id))
+	const ofGroup = `(SELECT operation FROM operation_groups WHERE grp IN (SELECT id FROM groups WHERE id = $1
+		OR head = $1))`
+	list, err := s.operations(ctx, `WHERE state = 'done' AND action IN ('requeue', 'discard', 'edit')
+		AND id IN `+ofGroup+`
+		AND NOT (action = 'discard' AND EXISTS (SELECT 1 FROM operations r WHERE r.id > operations.id
+		AND r.action = 'restore' AND r.state = 'done' AND r.id IN `+ofGroup+`)) ORDER BY id DESC LIMIT 3`, int64(id))
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
@@ -239,7 +264,9 @@ func (s *Store) suggestion(ctx context.Context, id deadletter.GroupID) (string, 
 // SendDigest writes a digest to the outbox. It writes at most one digest per day, even if the clock
 // changes or SendDigest is called again. The result "written" is true if this call wrote the
 // digest. The parameter "by" is the person who requested the digest, or dlo itself.
-func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Digest, channels []string) (written bool, err error) {
+func (s *Store) SendDigest(
+	ctx context.Context, day, by string, d deadletter.Digest, channels []string,
+) (written bool, err error) {
 	content, err := json.Marshal(d)
 	if err != nil {
 		return false, err
@@ -247,15 +274,23 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 	err = s.tx(ctx, urgent, func(t *tx) error {
 		written = false
 		var there bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM digests WHERE day = $1)`, []any{day}, &there); err != nil || there {
+		if err := t.row(
+			`SELECT EXISTS (SELECT 1 FROM digests WHERE day = $1)`, []any{day}, &there,
+		); err != nil || there {
 			return err
 		}
-		n := deadletter.Notice{Kind: deadletter.NoticeDigest, Key: "digest " + day, Severity: deadletter.SeverityDigest, Channels: channels}
+		n := deadletter.Notice{
+			Kind:     deadletter.NoticeDigest,
+			Key:      "digest " + day,
+			Severity: deadletter.SeverityDigest,
+			Channels: channels,
+		}
 		if err := t.writeNotice(&n, 0); err != nil {
 			return err
 		}
 		written = true
-		if _, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		if _, err := t.exec(`INSERT INTO digests (day, notice, from_at, to_at, content, at)
+			VALUES ($1, $2, $3, $4, $5, $6)`,
 			day, positiveOrNull(n.ID), d.From.UnixMilli(), d.To.UnixMilli(), string(content), t.now); err != nil {
 			return err
 		}
@@ -263,7 +298,10 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 			return nil
 		}
 		said := fmt.Sprintf("%d letters of %d groups, to %s", d.Letters, d.Groups, strings.Join(channels, ", "))
-		return t.audit(deadletter.Once(deadletter.ActDigest, by, said, deadletter.Target{Kind: deadletter.TargetDigest, Name: day}))
+		return t.audit(deadletter.Once(deadletter.ActDigest, by, said, deadletter.Target{
+			Kind: deadletter.TargetDigest,
+			Name: day,
+		}))
 	})
 	if err != nil {
 		return false, fmt.Errorf("digest of %s: %w", day, err)
@@ -275,7 +313,8 @@ func (s *Store) SendDigest(ctx context.Context, day, by string, d deadletter.Dig
 // ErrNotFound.
 func (s *Store) LastDigest(ctx context.Context) (day string, d deadletter.Digest, err error) {
 	var content string
-	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC LIMIT 1`, nil, &day, &content)
+	err = s.askRow(ctx, `SELECT day, content FROM digests WHERE day NOT LIKE 'asked%' ORDER BY to_at DESC
+		LIMIT 1`, nil, &day, &content)
 	if err = orNotFound("digest", err); err != nil {
 		return "", d, err
 	}

@@ -29,14 +29,17 @@ func TestDigestOfANight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Groups != 2 || d.Letters != 7 || d.New != 1 || d.More != 1 || len(d.Lines) != 1 || d.Lines[0].Group.ID != 2 || d.Lines[0].Letters != 5 || d.Before.Letters != 7 || d.Before.Groups != 1 || d.Paged != 0 {
+	if d.Groups != 2 || d.Letters != 7 || d.New != 1 || d.More != 1 || len(d.Lines) != 1 || d.Lines[0].Group.ID != 2 ||
+		d.Lines[0].Letters != 5 || d.Before.Letters != 7 || d.Before.Groups != 1 || d.Paged != 0 {
 		t.Errorf("%+v", d)
 	}
 	if n, err := g.DigestSize(t.Context(), from, g.clock.now()); err != nil || n != d.Groups {
 		t.Errorf("%d groups, %v", n, err)
 	}
 	for i, want := range []bool{true, false} {
-		if sent, err := g.SendDigest(t.Context(), "2026-11-21", "dlo", d, []string{"team"}); err != nil || sent != want {
+		if sent, err := g.SendDigest(
+			t.Context(), "2026-11-21", "dlo", d, []string{"team"},
+		); err != nil || sent != want {
 			t.Errorf("time %d: %v %v", i+1, sent, err)
 		}
 	}
@@ -56,18 +59,25 @@ func TestADigestCountsDeaths(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
 	g.clock.at = time.Date(2026, 11, 19, 8, 0, 0, 0, time.UTC)
-	ids := g.die("sms", 1, 1, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) })
+	ids := g.die(
+		"sms", 1, 1, withTrigger(deadletter.ClassifiedRetry),
+		func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) },
+	)
 	g.advance(time.Hour)
 	due := claim(t, g.Store, g.clock)
 	if len(due) != 1 || due[0].Letter.ID != ids[0] {
 		t.Fatal(due)
 	}
-	if err := g.Mark(t.Context(), []deadletter.Mark{{Letter: ids[0], Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"}}, deadletter.Noted{}); err != nil {
+	if err := g.Mark(t.Context(), []deadletter.Mark{
+		{Letter: ids[0], Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target"},
+	}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	for day, want := range map[int]int{18: 0, 19: 1, 20: 0} { // each digest covers a day from 08:30 on
 		from := time.Date(2026, 11, day, 8, 30, 0, 0, time.UTC)
-		if d, err := g.Digest(t.Context(), from, from.Add(24*time.Hour), 10); err != nil || d.Letters != want || d.Groups != want {
+		if d, err := g.Digest(
+			t.Context(), from, from.Add(24*time.Hour), 10,
+		); err != nil || d.Letters != want || d.Groups != want {
 			t.Errorf("from the %d: %+v %v", day, d, err)
 		}
 	}

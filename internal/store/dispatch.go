@@ -22,7 +22,9 @@ const maxClaim = 32 << 20
 // letters that an operation released. ClaimDue takes no letters of paused queues and groups. If a
 // letter is to wait in the broker and its waiter is in a.Waiters, ClaimDue takes it before it is
 // due.
-func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
+func (s *Store) ClaimDue(
+	ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance,
+) ([]deadletter.Due, error) {
 	origins, released, err := s.dueOrigins(ctx, broker, now, a.Waiters)
 	if err != nil || len(origins) == 0 && !released {
 		return nil, err
@@ -37,7 +39,9 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				return nil
 			}
 			var sizes []int
-			records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l `+where, append(args, limit)...)
+			records, err := t.recordsWithSizes(
+				&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l `+where, append(args, limit)...,
+			)
 			if err != nil {
 				return err
 			}
@@ -68,15 +72,24 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 			lane := func(limit int, probe bool, only string, args ...any) error {
 				args = append([]any{id, now.UnixMilli()}, args...)
 				before := len(claimed)
-				if err := take(limit, taking{probe: probe}, fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, only, len(args)+1), args...); err != nil {
+				if err := take(
+					limit, taking{probe: probe},
+					fmt.Sprintf(`%s%s ORDER BY l.due_at LIMIT $%d`, dueLetters, only, len(args)+1), args...,
+				); err != nil {
 					return err
 				}
 				if probe { // a probe is always a due letter
 					return nil
 				}
 				for _, w := range a.Waiters {
-					text := fmt.Sprintf(`%s AND l.waiter = $%d%s ORDER BY l.due_at LIMIT $%d`, earlyLetters, len(args)+1, only, len(args)+2)
-					if err := take(limit-(len(claimed)-before), taking{early: true}, text, append(args[:len(args):len(args)], w)...); err != nil {
+					text := fmt.Sprintf(
+						`%s AND l.waiter = $%d%s ORDER BY l.due_at LIMIT $%d`, earlyLetters, len(args)+1, only,
+						len(args)+2,
+					)
+					if err := take(
+						limit-(len(claimed)-before), taking{early: true}, text,
+						append(args[:len(args):len(args)], w)...,
+					); err != nil {
 						return err
 					}
 				}
@@ -93,7 +106,10 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 				rest, apart := only, args
 				for i := range shares {
 					share, before := &shares[i], len(claimed)
-					if err := lane(min(limit, share.N), share.Probe, fmt.Sprintf(`%s AND l.grp = $%d`, only, 3+len(args)), append(args[:len(args):len(args)], int64(share.Group))...); err != nil {
+					if err := lane(
+						min(limit, share.N), share.Probe, fmt.Sprintf(`%s AND l.grp = $%d`, only, 3+len(args)),
+						append(args[:len(args):len(args)], int64(share.Group))...,
+					); err != nil {
 						return err
 					}
 					limit -= len(claimed) - before
@@ -125,8 +141,10 @@ func (s *Store) ClaimDue(ctx context.Context, broker string, now time.Time, n in
 		if !released {
 			return t.readContents(claimed)
 		}
-		if err := take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL AND l.waits_in IS NULL AND l.due_at <= $1
-			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running')
+		if err := take(n, taking{}, `INDEXED BY letters_released WHERE l.state = 'scheduled' AND l.operation IS NOT NULL
+			AND l.waits_in IS NULL AND l.due_at <= $1
+			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id
+			FROM operations WHERE phase <> 'over' AND state = 'running')
 			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), s.known.firstName(broker)); err != nil {
 			return err
 		}
@@ -179,30 +197,37 @@ func tooLateToWait(waiter string, wait, due int64, now time.Time) bool {
 const notPaused = `l.grp NOT IN (SELECT grp FROM pauses WHERE grp > 0)`
 
 // dueLetters selects the letters of origin $1 whose automatic retry is due at the time $2.
-const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = $1 AND l.due_at <= $2
+const dueLetters = `INDEXED BY letters_due WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL
+	AND l.origin = $1 AND l.due_at <= $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
 // earlyLetters selects the letters of origin $1 that are to wait in the broker and are not yet due
 // at the time $2.
-const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
+const earlyLetters = `INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL
+	AND l.waits_in IS NULL AND l.waiter <> '' AND l.origin = $1 AND l.due_at > $2
 	AND NOT EXISTS (SELECT 1 FROM pauses WHERE origin = $1 AND grp = 0) AND ` + notPaused
 
 // dueOrigins returns the origins with letters that can be claimed now. These are letters whose
 // automatic retry is due, and letters that are to wait in the broker. The result "released" is true
 // if a letter that an operation released is due.
-func (s *Store) dueOrigins(ctx context.Context, broker string, now time.Time, waiters []string) (origins []int64, released bool, err error) {
+func (s *Store) dueOrigins(
+	ctx context.Context, broker string, now time.Time, waiters []string,
+) (origins []int64, released bool, err error) {
 	early, args := "", []any{now.UnixMilli()}
 	for _, w := range waiters {
 		args = append(args, w)
-		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters l INDEXED BY letters_handed WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> ''
+		early += fmt.Sprintf(` OR EXISTS (SELECT 1 FROM letters l INDEXED BY letters_handed WHERE l.state = 'scheduled'
+			AND l.operation IS NULL AND l.waits_in IS NULL AND l.waiter <> ''
 			AND l.origin = c.origin AND l.waiter = $%d AND l.due_at > $1 AND `+notPaused+`)`, len(args))
 	}
 	// The query selects the distinct origins first, because the counters have one row per group. When
 	// SQLite joined the counters directly, it read all due letters of the origin for each row
 	// (modernc.org/sqlite v1.60.1; 800 groups and 2,500 letters took 2 s).
-	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
+	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c
+		WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
-				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...)
+				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin
+				AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -217,9 +242,11 @@ func (s *Store) dueOrigins(ctx context.Context, broker string, now time.Time, wa
 		return nil, false, err
 	}
 	slices.Sort(origins)
-	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled' AND operation IS NOT NULL AND waits_in IS NULL
+	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled'
+		AND operation IS NOT NULL AND waits_in IS NULL
 		AND due_at <= $1 AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2)
-		AND operation IN (SELECT id FROM operations WHERE phase <> 'over' AND state = 'running'))`, []any{now.UnixMilli(), s.known.firstName(broker)}, &released)
+		AND operation IN (SELECT id FROM operations WHERE phase <> 'over'
+		AND state = 'running'))`, []any{now.UnixMilli(), s.known.firstName(broker)}, &released)
 	return origins, released, err
 }
 
@@ -228,7 +255,8 @@ func (s *Store) dueOrigins(ctx context.Context, broker string, now time.Time, wa
 // time.
 func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var at sql.NullInt64
-	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled' AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
+	err := s.askRow(ctx, `SELECT (SELECT due_at FROM letters INDEXED BY letters_next WHERE state = 'scheduled'
+		AND due_at > $1 ORDER BY due_at LIMIT 1)`, []any{now.UnixMilli()}, &at)
 	return timeOf(at), err
 }
 
@@ -247,10 +275,25 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 		return deadletter.Due{}, err
 	}
 	d := deadletter.Due{
-		Letter: deadletter.Letter{ID: deadletter.NewID(r.id, uint64(r.random)), State: to, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule, Group: deadletter.GroupID(r.group)},
+		Letter: deadletter.Letter{
+			ID:       deadletter.NewID(r.id, uint64(r.random)),
+			State:    to,
+			Attempts: r.attempts,
+			Nacks:    r.nacks,
+			Origin:   p,
+			Rule:     r.rule,
+			Group:    deadletter.GroupID(r.group),
+		},
 		Attempt: deadletter.Attempt{
-			Number: r.attempts + 1, Token: token, Sends: 1, Queue: queue, Operation: deadletter.OperationID(r.operation.Int64),
-			Outcome: deadletter.OutcomeOpen, At: time.UnixMilli(t.now), Probe: how.probe, Revision: r.revision,
+			Number:    r.attempts + 1,
+			Token:     token,
+			Sends:     1,
+			Queue:     queue,
+			Operation: deadletter.OperationID(r.operation.Int64),
+			Outcome:   deadletter.OutcomeOpen,
+			At:        time.UnixMilli(t.now),
+			Probe:     how.probe,
+			Revision:  r.revision,
 		},
 	}
 	d.Attempt.Letter = d.Letter.ID
@@ -261,14 +304,19 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	if how.early {
 		d.Waiter, d.Wait, until = r.waiter, time.Duration(r.wait)*time.Millisecond, r.dueAt
 	}
-	if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter, wait_until, revision) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		r.id, r.publishes, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation, string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
+	if _, err := t.exec(`INSERT INTO attempts (letter, n, number,
+		token, queue, operation, outcome, at, probe, waiter, wait_until, revision)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		r.id, r.publishes, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation,
+		string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
 		return deadletter.Due{}, err
 	}
 	t.step.claims = 1
 	t.changeRecord(r, func() { r.state = to })
-	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3, epoch = $4, changed_at = $5, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $6,
-		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
+	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3,
+		epoch = $4, changed_at = $5, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $6,
+		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation
+		AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
 		r.id, string(to), r.publishes, t.s.epoch, t.now, r.target)
 	return d, err
 }
@@ -319,10 +367,17 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 	for i := range claimed {
 		serial, _, _ := claimed[i].Letter.ID.Split()
 		args[i], place[serial] = serial, &claimed[i].Letter
-		place[serial].Properties = deadletter.Properties{Headers: deadletter.Table{deadletter.HeaderUnread: deadletter.Unread{Why: "the store has lost them, with the body"}}}
+		place[serial].Properties = deadletter.Properties{
+			Headers: deadletter.Table{
+				deadletter.HeaderUnread: deadletter.Unread{Why: "the store has lost them, with the body"},
+			},
+		}
 	}
-	rows, err := t.query(`SELECT b.letter, `+sentContents+`, l.origin, coalesce(l.target, l.origin), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b JOIN letters l ON l.id = b.letter
-		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
+	rows, err := t.query(`SELECT b.letter, `+sentContents+`,
+		l.origin, coalesce(l.target, l.origin), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b
+		JOIN letters l ON l.id = b.letter
+		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id
+		AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
 	}
@@ -331,11 +386,15 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 		var properties, body []byte
 		var reason, exchange, key string
 		var died, sum sql.NullInt64
-		if err := rows.Scan(&serial, &sum, &properties, &body, &origin, &target, &reason, &exchange, &key, &died); err != nil {
+		if err := rows.Scan(
+			&serial, &sum, &properties, &body, &origin, &target, &reason, &exchange, &key, &died,
+		); err != nil {
 			return err
 		}
 		l := place[serial]
-		l.Body, l.Size, l.Reason, l.DiedAt, l.Origin.Exchange, l.Origin.RoutingKey = body, len(body), reason, timeOf(died), exchange, key
+		l.Body, l.Size, l.Reason, l.DiedAt, l.Origin.Exchange, l.Origin.RoutingKey = body, len(
+			body,
+		), reason, timeOf(died), exchange, key
 		l.Properties = deadletter.StoredProperties(properties)
 		if differs(sum, properties, body) {
 			l.Damage = damagedContents
@@ -355,7 +414,8 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 // never takes a letter that this process is still publishing, even if the publish takes long.
 func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Due, error) {
 	var found bool
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1 AND (epoch <> 0 OR resend_at <= $2))`,
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters WHERE state = 'publishing' AND epoch <> $1
+		AND (epoch <> 0 OR resend_at <= $2))`,
 		[]any{s.epoch, now.UnixMilli()}, &found); err != nil || !found {
 		return nil, err
 	}
@@ -363,8 +423,10 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
 		var sizes []int
-		records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
-			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id LIMIT $4`, t.s.epoch, now.UnixMilli(), s.known.firstName(broker), n)
+		records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l
+			WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
+			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id
+			LIMIT $4`, t.s.epoch, now.UnixMilli(), s.known.firstName(broker), n)
 		if err != nil {
 			return err
 		}
@@ -396,7 +458,14 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed
 	p, _ := t.route(r)
 	id := deadletter.NewID(r.id, uint64(r.random))
 	d := deadletter.Due{
-		Letter:  deadletter.Letter{ID: id, State: r.state, Attempts: r.attempts, Nacks: r.nacks, Origin: p, Rule: r.rule},
+		Letter: deadletter.Letter{
+			ID:       id,
+			State:    r.state,
+			Attempts: r.attempts,
+			Nacks:    r.nacks,
+			Origin:   p,
+			Rule:     r.rule,
+		},
 		Attempt: deadletter.Attempt{Letter: id},
 	}
 	a := &d.Attempt
@@ -405,7 +474,8 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed
 	var at int64
 	var waiter string
 	var until sql.NullInt64
-	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until, revision FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes},
+	if err := t.row(`SELECT number, token, queue, operation, sends, outcome, at, waiter, wait_until, revision
+		FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes},
 		&a.Number, &token, &a.Queue, &operation, &a.Sends, &a.Outcome, &at, &waiter, &until, &a.Revision); err != nil {
 		return d, false, fmt.Errorf("attempt of letter %s: %w", id, err)
 	}
@@ -416,20 +486,27 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed
 			return d, true, err
 		}
 	}
-	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64), time.UnixMilli(at)
+	a.Token, a.Operation, a.At = deadletter.TokenFromBytes(token), deadletter.OperationID(
+		operation.Int64,
+	), time.UnixMilli(at)
 	if a.Outcome = deadletter.OutcomeInDoubt; a.Sends == 1 {
-		if err := t.addEvent(r.id, 0, "in doubt", deadletter.Service.Name, fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number)); err != nil {
+		if err := t.addEvent(
+			r.id, 0, "in doubt", deadletter.Service.Name,
+			fmt.Sprintf("attempt %d was sent, or was about to be, when its answer was lost", a.Number),
+		); err != nil {
 			return d, false, err
 		}
 	}
 	if operation.Valid {
-		if _, err := t.exec(`UPDATE operation_letters SET twice = 1 WHERE operation = $1 AND letter = $2`, operation.Int64, r.id); err != nil {
+		if _, err := t.exec(`UPDATE operation_letters SET twice = 1 WHERE operation = $1
+			AND letter = $2`, operation.Int64, r.id); err != nil {
 			return d, false, err
 		}
 	}
 	t.step.claims = 1
 	a.Sends++
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1 AND n = $2`, r.id, r.publishes, string(a.Outcome), a.Sends); err != nil {
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, sends = $4 WHERE letter = $1
+		AND n = $2`, r.id, r.publishes, string(a.Outcome), a.Sends); err != nil {
 		return d, false, err
 	}
 	_, err = t.exec(`UPDATE letters SET epoch = $2, resend_at = NULL WHERE id = $1`, r.id, t.s.epoch)

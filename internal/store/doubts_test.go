@@ -29,7 +29,10 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 		t.Errorf("%d letters are doubted before they are classified", n)
 	}
 	classify(t, s, deadletter.ClassifiedHold, time.Time{})
-	for q, want := range map[string]int{"doubt:restart": 4, "doubt:cut-off": 0, "doubt:restart,cut-off state:held": 4, "-doubt:restart": 4, "state:dead doubt:restart": 0} {
+	for q, want := range map[string]int{
+		"doubt:restart": 4, "doubt:cut-off": 0, "doubt:restart,cut-off state:held": 4, "-doubt:restart": 4,
+		"state:dead doubt:restart": 0,
+	} {
 		if n := count(t, s, q); n != want {
 			t.Errorf("%s: %d, want %d", q, n, want)
 		}
@@ -64,7 +67,9 @@ func TestDoubtfulTwinsAreSettledAtOnce(t *testing.T) {
 // all letters that the query finds. It does not touch the letters of the earlier window.
 func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 	t.Parallel()
-	for verb, state := range map[deadletter.Verb]deadletter.State{deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived} {
+	for verb, state := range map[deadletter.Verb]deadletter.State{
+		deadletter.VerbDiscard: deadletter.StateDiscarded, deadletter.VerbRelease: deadletter.StateReceived,
+	} {
 		t.Run(string(verb), func(t *testing.T) {
 			t.Parallel()
 			s, _ := open(t)
@@ -79,7 +84,9 @@ func TestACutOffWindowIsSettledInOneStep(t *testing.T) {
 			if err != nil || window == nil {
 				t.Fatal(window, err)
 			}
-			if r, err := s.RejoinWindow(ctx, *window, copies(t, 2, 1, true, "x", "x", "x")); err != nil || r.Suspects != 3 {
+			if r, err := s.RejoinWindow(
+				ctx, *window, copies(t, 2, 1, true, "x", "x", "x"),
+			); err != nil || r.Suspects != 3 {
 				t.Fatal(r, err)
 			}
 			classify(t, s, deadletter.ClassifiedHold, time.Time{})
@@ -123,8 +130,11 @@ func TestDoubtsOfTheVersionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const insert = `INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, held_from, why) VALUES ($1, 1, $2, 1, 0, 1, 1, 1, $3, $4, $5, $6)`
-	if _, err := db.Exec(`INSERT INTO inboxes (id, broker, vhost, queue) VALUES (1, 'main', '/', 'dlo.letters')`); err != nil {
+	const insert = `INSERT INTO letters (id, random, state, inbox,
+		origin, received_at, changed_at, size, twin, suspect, held_from, why)
+		VALUES ($1, 1, $2, 1, 0, 1, 1, 1, $3, $4, $5, $6)`
+	if _, err := db.Exec(`INSERT INTO inboxes (id, broker, vhost, queue)
+		VALUES (1, 'main', '/', 'dlo.letters')`); err != nil {
 		t.Fatal(err)
 	}
 	for i, l := range []struct {
@@ -135,10 +145,16 @@ func TestDoubtsOfTheVersionBefore(t *testing.T) {
 	}{
 		{"dead", nil, 0, "", ""},
 		{"held", 1, 0, "received", "probably the same as its twin, which the broker delivered again after its restart"},
-		{"held", 1, 0, "received", "probably the same as its twin, delivered again after dlo was cut off between ack and record"},
+		{
+			"held", 1, 0, "received",
+			"probably the same as its twin, delivered again after dlo was cut off between ack and record",
+		},
 		{"received", 1, 1, "", "probably the same as its twin, which the broker delivered again after its restart"},
 		{"held", 1, 0, "received", "no origin: nothing says which queue it died in"},
-		{"discarded", 1, 0, "held", "probably the same as its twin, which the broker delivered again after its restart"},
+		{
+			"discarded", 1, 0, "held",
+			"probably the same as its twin, which the broker delivered again after its restart",
+		},
 	} {
 		if _, err := db.Exec(insert, i+1, l.state, l.twin, l.suspect, l.from, l.by); err != nil {
 			t.Fatal(err)

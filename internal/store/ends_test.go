@@ -24,7 +24,9 @@ func TestAWatchedLetterIsPurged(t *testing.T) {
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 	operate(t, s, deadletter.VerbPurge, id)
 	got := operation(t, s, op)
-	if diff := cmp.Diff(counted{deadletter.ResultUnverified: 1}, got.Counts); diff != "" || got.State != deadletter.OperationDone || got.Phase != deadletter.PhaseOver {
+	if diff := cmp.Diff(
+		counted{deadletter.ResultUnverified: 1}, got.Counts,
+	); diff != "" || got.State != deadletter.OperationDone || got.Phase != deadletter.PhaseOver {
 		t.Errorf("%s, %s (-want +got):\n%s", got.State, got.Phase, diff)
 	}
 	r := receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
@@ -56,10 +58,14 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 		t.Errorf("the first: %v", got.Counts)
 	}
 	c.at = c.at.Add(time.Hour)
-	if n, err := s.SettleQuiet(context.Background(), due[0].Letter.Origin, c.now(), 10, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}); err != nil || n != 1 {
+	if n, err := s.SettleQuiet(context.Background(), due[0].Letter.Origin, c.now(), 10, deadletter.QueueFacts{
+		Known: true, Exists: true, Consumers: 1,
+	}); err != nil || n != 1 {
 		t.Error(n, err)
 	}
-	if got := operation(t, s, second); got.State != deadletter.OperationDone || got.Counts[deadletter.ResultQuiet] != 1 {
+	if got := operation(
+		t, s, second,
+	); got.State != deadletter.OperationDone || got.Counts[deadletter.ResultQuiet] != 1 {
 		t.Errorf("the second is %s: %v", got.State, got.Counts)
 	}
 }
@@ -94,7 +100,9 @@ func TestACancelledLetterIsHeldAsItWas(t *testing.T) {
 			}
 		}
 		operate(t, s, deadletter.VerbRelease, guarded, dead)
-		if g, d := letter(t, s, guarded).State, letter(t, s, dead).State; g != deadletter.StateReceived || d != deadletter.StateDead {
+		if g, d := letter(
+			t, s, guarded,
+		).State, letter(t, s, dead).State; g != deadletter.StateReceived || d != deadletter.StateDead {
 			t.Errorf("late %v: released, they are %s and %s", late, g, d)
 		}
 	}
@@ -136,7 +144,11 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	_, due := requeue(t, s, c, ids...)
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
-	purge := deadletter.Operation{Action: deadletter.VerbPurge, By: "local", Pace: deadletter.Pace{Hold: 10 * time.Second}}
+	purge := deadletter.Operation{
+		Action: deadletter.VerbPurge,
+		By:     "local",
+		Pace:   deadletter.Pace{Hold: 10 * time.Second},
+	}
 	q := parse(t, "state:requeued")
 	if err := s.Freeze(ctx, &purge, query.Selection{Query: &q}, 0, anyPlace); err != nil {
 		t.Fatal(err)
@@ -144,7 +156,9 @@ func TestAPurgeSparesWhatComesBackMeanwhile(t *testing.T) {
 	c.at = c.at.Add(time.Second)
 	receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	if err := s.EnterPhase(ctx, purge.ID, deadletter.PhaseHolding, deadletter.PhaseSending, time.Time{}, ""); err != nil {
+	if err := s.EnterPhase(
+		ctx, purge.ID, deadletter.PhaseHolding, deadletter.PhaseSending, time.Time{}, "",
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(ctx, purge.ID, 10, nil); err != nil {
@@ -180,7 +194,9 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	}
 	receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: claimed[0].ChangedAt, Text: "the first error"}}); err != nil {
+	if err := s.Index(ctx, []deadletter.Indexed{
+		{Letter: id, AsOf: claimed[0].ChangedAt, Text: "the first error"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Unindexed(ctx); err != nil || n != 1 || count(t, s, "first") != 0 {
@@ -189,7 +205,9 @@ func TestALetterChangesWhileItIsIndexed(t *testing.T) {
 	if claimed, err = s.NextUnindexed(ctx, 10); err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
-	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: claimed[0].ChangedAt, Text: "the second error"}}); err != nil {
+	if err := s.Index(ctx, []deadletter.Indexed{
+		{Letter: id, AsOf: claimed[0].ChangedAt, Text: "the second error"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Unindexed(ctx); err != nil || n != 0 || count(t, s, "second") != 1 {
@@ -232,7 +250,9 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	s = reopen(s)
 	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...)
 	if got := operation(t, s, op); got.Twice != 0 || attempts(t, s, due[0].Letter.ID)[0].Sends != 1 {
-		t.Errorf("%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[0].Sends)
+		t.Errorf(
+			"%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[0].Sends,
+		)
 	}
 
 	op, due = requeue(t, s, c, due[0].Letter.ID)
@@ -241,7 +261,9 @@ func TestWhatIsHeldInDoubtWasNotSentTwice(t *testing.T) {
 	s = reopen(s)
 	mark(t, s, c, deadletter.OutcomeInDoubt, again(s)...) // the setting in_doubt has the value hold from here on
 	if got := operation(t, s, op); got.Twice != 1 || attempts(t, s, due[0].Letter.ID)[1].Sends != 2 {
-		t.Errorf("%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[1].Sends)
+		t.Errorf(
+			"%d letters may have been sent twice; sent %d times", got.Twice, attempts(t, s, due[0].Letter.ID)[1].Sends,
+		)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -259,19 +281,23 @@ func TestASelectionIsAsOfWhatCanBeSeen(t *testing.T) {
 	c.at = c.at.Add(time.Second)
 	q := parse(t, "queue:sms -state:scheduled")
 	var until time.Time
-	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) {
-		c.at = c.at.Add(time.Second) // a person reads the letters while the write is running
-		until = s.AsOf(c.now())
-		if n, _, err := s.Count(ctx, q, 0); n != 0 || err != nil {
-			t.Error(n, err)
-		}
-		return 1, false
-	}})
+	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) {
+			c.at = c.at.Add(time.Second) // a person reads the letters while the write is running
+			until = s.AsOf(c.now())
+			if n, _, err := s.Count(ctx, q, 0); n != 0 || err != nil {
+				t.Error(n, err)
+			}
+			return 1, false
+		},
+	})
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbHold, By: "local"}
-	if err := s.Freeze(ctx, &op, query.Selection{Query: &q, Until: until}, 0, anyPlace); !errors.Is(err, deadletter.ErrInvalid) {
+	if err := s.Freeze(
+		ctx, &op, query.Selection{Query: &q, Until: until}, 0, anyPlace,
+	); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Errorf("it takes %d letters where none was shown (%v)", op.Total, err)
 	}
 	if at := s.AsOf(c.now()); !at.Equal(c.now()) {
@@ -290,8 +316,14 @@ func TestAGroupIsNotNamedAfterAPurgedLetter(t *testing.T) {
 		var verdicts []deadletter.Classified
 		for i, id := range ids {
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: id, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, GroupKey: [32]byte{7}, GroupTitle: texts[i], Error: texts[i],
-				GroupVersion: 1, Severity: deadletter.SeverityDigest,
+				Letter:       id,
+				To:           deadletter.ClassifiedDead,
+				Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+				GroupKey:     [32]byte{7},
+				GroupTitle:   texts[i],
+				Error:        texts[i],
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
 			})
 		}
 		if err := s.Classify(ctx, verdicts); err != nil {
@@ -330,7 +362,9 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	for i := range 5 {
 		receive(t, s, window(t, int64(i+1), "sms", 500))
 		classify(t, s, deadletter.ClassifiedRetry, c.now())
-		claimed, err := s.ClaimDue(ctx, "main", c.now(), 500, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 500, false }})
+		claimed, err := s.ClaimDue(ctx, "main", c.now(), 500, deadletter.Allowance{
+			Allow: func(deadletter.Origin, string) (int, bool) { return 500, false },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

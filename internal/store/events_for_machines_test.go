@@ -43,7 +43,8 @@ func TestMachinesAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	due, err := g.Due(t.Context(), "hook", 10)
-	if err != nil || len(due) != 1 || due[0].Operation == nil || due[0].Operation.State != deadletter.OperationCancelled || due[0].Operation.Total != 2 {
+	if err != nil || len(due) != 1 || due[0].Operation == nil ||
+		due[0].Operation.State != deadletter.OperationCancelled || due[0].Operation.Total != 2 {
 		t.Fatalf("%+v, %v", due, err)
 	}
 	g.expectDeliveries("hook", "operation.finished O-3 digest: ")
@@ -62,7 +63,9 @@ func TestAPagePassesWhatIsForMachines(t *testing.T) {
 	g.advance(time.Minute)
 	g.die("sms", 2, 1)
 	g.advance(10 * time.Second)
-	if due, err := g.Due(t.Context(), "oncall", 20); err != nil || len(due) != 20 || due[0].Notice.Kind != deadletter.NoticeOpened {
+	if due, err := g.Due(
+		t.Context(), "oncall", 20,
+	); err != nil || len(due) != 20 || due[0].Notice.Kind != deadletter.NoticeOpened {
 		t.Errorf("%+v, %v", due, err)
 	}
 }
@@ -91,7 +94,9 @@ func TestMachinesAreToldInOrder(t *testing.T) {
 	g.expectDeliveries("oncall")
 	g.advance(2 * time.Hour)
 	got := g.deliverDue("oncall")
-	if i := slices.Index(got, "group.resolved G-2 page: G-2"); i < 0 || !strings.HasPrefix(got[0], "opened G-1/1 page") {
+	if i := slices.Index(
+		got, "group.resolved G-2 page: G-2",
+	); i < 0 || !strings.HasPrefix(got[0], "opened G-1/1 page") {
 		t.Error(got)
 	}
 }

@@ -19,7 +19,8 @@ type families struct {
 func (f *families) load(ctx context.Context, db reader) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
-	ctx = deadletter.Within(ctx, deadletter.Scope{}) // every family is loaded, even if the request that merges groups has a narrower scope
+	// every family is loaded, even if the request that merges groups has a narrower scope
+	ctx = deadletter.Within(ctx, deadletter.Scope{})
 	rows, err := db.QueryContext(ctx, `SELECT head, id FROM groups WHERE head IS NOT NULL ORDER BY id`)
 	if err != nil {
 		return err

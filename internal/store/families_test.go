@@ -38,11 +38,17 @@ func TestMergedGroupsAreOne(t *testing.T) {
 		t.Errorf("%+v", one)
 	}
 	owner := "ana"
-	if _, err := g.Decide(t.Context(), deadletter.Decision{Groups: []deadletter.GroupID{2}, Owner: &owner}); !errors.Is(err, deadletter.ErrConflict) {
+	if _, err := g.Decide(t.Context(), deadletter.Decision{
+		Groups: []deadletter.GroupID{2},
+		Owner:  &owner,
+	}); !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("one that is merged was changed: %v", err)
 	}
 	g.die("c", 3, 1)
-	if _, err := g.Decide(t.Context(), deadletter.Decision{Groups: []deadletter.GroupID{3}, Into: 2}); !errors.Is(err, deadletter.ErrConflict) {
+	if _, err := g.Decide(t.Context(), deadletter.Decision{
+		Groups: []deadletter.GroupID{3},
+		Into:   2,
+	}); !errors.Is(err, deadletter.ErrConflict) {
 		t.Errorf("merged into one that is merged: %v", err)
 	}
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Snooze: &deadletter.Snooze{Queue: true}})

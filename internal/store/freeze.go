@@ -28,7 +28,9 @@ const (
 // Freeze calls the function "allow" for each place whose letters it freezes. If "allow" returns an
 // error, Freeze stores nothing. It is not enough that the caller checks the places earlier, because
 // a letter may have died after that.
-func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, limit int, allow func(deadletter.Origin) error) error {
+func (s *Store) Freeze(
+	ctx context.Context, op *deadletter.Operation, sel query.Selection, limit int, allow func(deadletter.Origin) error,
+) error {
 	err := s.freeze(ctx, op, sel, limit, allow)
 	if err != nil {
 		return fmt.Errorf("freeze the selection of a %s: %w", op.Action, err)
@@ -36,8 +38,12 @@ func (s *Store) Freeze(ctx context.Context, op *deadletter.Operation, sel query.
 	return nil
 }
 
-func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error) error {
-	if known, err := sameRequest(op, func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }); known || err != nil {
+func (s *Store) freeze(
+	ctx context.Context, op *deadletter.Operation, sel query.Selection, first int, allow func(deadletter.Origin) error,
+) error {
+	if known, err := sameRequest(
+		op, func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) },
+	); known || err != nil {
 		return err
 	}
 	until := s.now()
@@ -49,7 +55,10 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		return fmt.Errorf("%w: no letter is selected%s", deadletter.ErrInvalid, changedSince(changed))
 	}
 	if op.Expect > 0 && len(list) > op.Expect {
-		return fmt.Errorf("%w: %d letters match now, but %d were shown; look at them again", deadletter.ErrConflict, len(list), op.Expect)
+		return fmt.Errorf(
+			"%w: %d letters match now, but %d were shown; look at them again", deadletter.ErrConflict, len(list),
+			op.Expect,
+		)
 	}
 	if err := s.eachPlace(list, allow); err != nil {
 		return err
@@ -72,14 +81,17 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 		}
 	}
 	return s.tx(ctx, bulk, func(t *tx) error {
-		if known, err := sameRequest(op, t.row); known || err != nil { // an identical request may have been stored in the meantime
+		// an identical request may have been stored in the meantime
+		if known, err := sameRequest(op, t.row); known || err != nil {
 			return err
 		}
 		var key any
 		if op.Key != "" {
 			key = op.Key
 		}
-		op.CreatedAt, op.State, op.Phase = time.UnixMilli(t.now).UTC(), deadletter.OperationRunning, deadletter.PhaseSelecting
+		op.CreatedAt, op.State, op.Phase = time.UnixMilli(
+			t.now,
+		).UTC(), deadletter.OperationRunning, deadletter.PhaseSelecting
 		op.Total, op.Changed, op.Except = total, changed, len(sel.Except)
 		p := op.Pace
 		newest := 0
@@ -87,11 +99,16 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 			newest = 1
 		}
 		var id int64
-		if err := t.row(`INSERT INTO operations (action, state, phase, by, through, reason, key, request, query, excepted, changed, until, created_at, total, target,
-			rate, canary, canary_wait, stop_at, max_depth, newest, hold, due_at, reset, restored, patch, first, reveal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28) RETURNING id`,
+		if err := t.row(`INSERT INTO operations (action, state,
+			phase, by, through, reason, key, request, query, excepted, changed, until, created_at, total, target,
+			rate, canary, canary_wait, stop_at, max_depth, newest, hold, due_at, reset, restored, patch, first, reveal)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+			$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28) RETURNING id`,
 			[]any{
-				string(op.Action), string(op.State), string(op.Phase), op.By, string(op.Through), op.Reason, key, op.Request[:], op.Query, op.Except, changed, until.UnixMilli(), t.now, op.Total, op.To,
-				p.Rate, p.Canary, p.CanaryWait.Milliseconds(), p.StopAt, p.MaxDepth, newest, p.Hold.Milliseconds(), millis(op.DueAt), op.Reset, op.Restored, op.Patch, first, op.Reveal,
+				string(op.Action), string(op.State), string(op.Phase), op.By, string(op.Through), op.Reason, key,
+				op.Request[:], op.Query, op.Except, changed, until.UnixMilli(), t.now, op.Total, op.To,
+				p.Rate, p.Canary, p.CanaryWait.Milliseconds(), p.StopAt, p.MaxDepth, newest, p.Hold.Milliseconds(),
+				millis(op.DueAt), op.Reset, op.Restored, op.Patch, first, op.Reveal,
 			}, &id); err != nil {
 			return err
 		}
@@ -105,11 +122,19 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 			t.moves.shares[share{op.ID, origin, deadletter.ResultPending}] += n
 		}
 		for group := range groups {
-			if _, err := t.exec(`INSERT INTO operation_groups (operation, grp) VALUES ($1, $2)`, id, group); err != nil {
+			if _, err := t.exec(`INSERT INTO operation_groups (operation, grp)
+				VALUES ($1, $2)`, id, group); err != nil {
 				return err
 			}
 		}
-		if err := t.audit(deadletter.Act{Kind: string(op.Action), Actor: op.By, Operation: op.ID, Detail: op.Reason, Asked: op.Total, Done: deadletter.Unrecorded}); err != nil {
+		if err := t.audit(deadletter.Act{
+			Kind:      string(op.Action),
+			Actor:     op.By,
+			Operation: op.ID,
+			Detail:    op.Reason,
+			Asked:     op.Total,
+			Done:      deadletter.Unrecorded,
+		}); err != nil {
 			return err
 		}
 		if len(parts) == 0 {
@@ -119,7 +144,8 @@ func (s *Store) freeze(ctx context.Context, op *deadletter.Operation, sel query.
 			return t.beginPhase(op.ID, op.Action, p)
 		}
 		for part, letters := range parts {
-			if _, err := t.exec(`INSERT INTO operation_selections (operation, part, letters) VALUES ($1, $2, $3)`, id, part, letters); err != nil {
+			if _, err := t.exec(`INSERT INTO operation_selections (operation, part, letters)
+				VALUES ($1, $2, $3)`, id, part, letters); err != nil {
 				return err
 			}
 		}
@@ -170,7 +196,9 @@ func sameRequest(op *deadletter.Operation, row func(text string, args []any, des
 	}
 	op.ID = deadletter.OperationID(id)
 	if !bytes.Equal(request, op.Request[:]) {
-		return false, fmt.Errorf("%w: the Idempotency-Key was used for %s, which is another request", deadletter.ErrConflict, op.ID)
+		return false, fmt.Errorf(
+			"%w: the Idempotency-Key was used for %s, which is another request", deadletter.ErrConflict, op.ID,
+		)
 	}
 	return true, nil
 }

@@ -33,7 +33,8 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	var row listedGroup
 	var head, mergedInto sql.NullInt64
 	wanted := append(row.columns(), column{`g.head`, &mergedInto})
-	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = $1 OR g.head = $1 ORDER BY g.id = $1 DESC, g.id`, int64(id))
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = $1 OR g.head = $1
+		ORDER BY g.id = $1 DESC, g.id`, int64(id))
 	if err != nil {
 		return g, err
 	}
@@ -63,7 +64,9 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		family = append(family, int64(g.Merged[i].ID))
 	}
 	of := placeholders(1, len(family))
-	rows, err = s.read.QueryContext(ctx, `SELECT grp, state, sum(n) FROM counters WHERE grp IN (`+of+`) GROUP BY 1, 2`, family...)
+	rows, err = s.read.QueryContext(
+		ctx, `SELECT grp, state, sum(n) FROM counters WHERE grp IN (`+of+`) GROUP BY 1, 2`, family...,
+	)
 	if err != nil {
 		return g, err
 	}
@@ -101,7 +104,9 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 		g.Count, g.Waiting, g.Overdue = g.Count+m.Count, g.Waiting+m.Waiting, g.Overdue+m.Overdue
 	}
 	g.Failing = g.Failing || g.Overdue > 0
-	if err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pauses WHERE grp IN (`+of+`))`, family...).Scan(&g.Paused); err != nil {
+	if err := s.read.QueryRowContext(
+		ctx, `SELECT EXISTS (SELECT 1 FROM pauses WHERE grp IN (`+of+`))`, family...,
+	).Scan(&g.Paused); err != nil {
 		return g, err
 	}
 	if g.History, err = s.groupHistory(ctx, of, family); err != nil {
@@ -110,7 +115,8 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 	if g.Rules, err = s.groupRules(ctx, of, family); err != nil {
 		return g, err
 	}
-	if g.Operations, err = s.operations(ctx, `WHERE id IN (SELECT operation FROM operation_groups WHERE grp IN (`+of+`)) ORDER BY id DESC LIMIT `+fmt.Sprint(groupOperations), family...); err != nil {
+	if g.Operations, err = s.operations(ctx, `WHERE id IN (SELECT operation FROM operation_groups
+		WHERE grp IN (`+of+`)) ORDER BY id DESC LIMIT `+fmt.Sprint(groupOperations), family...); err != nil {
 		return g, err
 	}
 	if g.Alike, err = s.sameErrorGroups(ctx, id); err != nil {
@@ -127,8 +133,10 @@ func (s *Store) group(ctx context.Context, id deadletter.GroupID) (deadletter.Gr
 func (s *Store) sameErrorGroups(ctx context.Context, id deadletter.GroupID) (list []deadletter.GroupRow, err error) {
 	var row listedGroup
 	wanted := row.countColumns(groupDead, groupOverdue)
-	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups m JOIN groups g ON g.cause = m.cause AND g.origin = m.origin
-		WHERE m.id = $1 AND m.cause <> x'' AND m.head IS NULL AND g.id <> m.id AND g.head IS NULL ORDER BY g.id DESC LIMIT `+fmt.Sprint(groupsAlike), int64(id))
+	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups m JOIN groups g ON g.cause = m.cause
+		AND g.origin = m.origin
+		WHERE m.id = $1 AND m.cause <> x'' AND m.head IS NULL AND g.id <> m.id AND g.head IS NULL ORDER BY g.id DESC
+		LIMIT `+fmt.Sprint(groupsAlike), int64(id))
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +159,8 @@ func groupRow(g *deadletter.Group, id int64) *deadletter.GroupRow {
 }
 
 func (s *Store) groupHistory(ctx context.Context, target string, family []any) ([]deadletter.Event, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events WHERE id IN (SELECT event FROM event_targets WHERE kind = 'group' AND name IN (SELECT 'G-' || id FROM groups WHERE id IN (`+target+`)))
+	rows, err := s.read.QueryContext(ctx, `SELECT at, kind, actor, detail FROM events WHERE id IN (SELECT event
+		FROM event_targets WHERE kind = 'group' AND name IN (SELECT 'G-' || id FROM groups WHERE id IN (`+target+`)))
 		ORDER BY id DESC LIMIT `+fmt.Sprint(groupEvents), family...)
 	if err != nil {
 		return nil, err
@@ -171,8 +180,10 @@ func (s *Store) groupHistory(ctx context.Context, target string, family []any) (
 // groupRules returns the names of the rules that decided on the newest waiting, dead or held
 // letters of the given groups.
 func (s *Store) groupRules(ctx context.Context, target string, family []any) ([]string, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group WHERE grp IN (`+target+`) AND grp > 0
-		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group
+		WHERE grp IN (`+target+`) AND grp > 0
+		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC
+		LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,16 @@ func (t *tx) readLife(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
 	var until, resolved, told, began, deploy sql.NullInt64
 	var channels string
-	err := t.row(`SELECT status, chosen, severity, deaths, snooze_until, snooze_after, snooze_queue, snooze_by, snooze_deaths, resolved_at, resolved_by, resolved_version,
-		episode, told, told_key, told_at, told_severity, told_channels, told_began, told_deploy, heard FROM groups WHERE id = $1`, []any{id},
-		&g.Status, &g.Chosen, &g.Severity, &g.Deaths, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By, &g.Snoozed, &resolved, &g.Resolved.By, &g.Resolved.Version,
+	err := t.row(`SELECT status, chosen, severity, deaths, snooze_until,
+		snooze_after, snooze_queue, snooze_by, snooze_deaths, resolved_at, resolved_by, resolved_version,
+		episode, told, told_key, told_at, told_severity, told_channels, told_began, told_deploy, heard FROM groups
+		WHERE id = $1`, []any{id},
+		&g.Status, &g.Chosen, &g.Severity, &g.Deaths, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By,
+		&g.Snoozed, &resolved, &g.Resolved.By, &g.Resolved.Version,
 		&g.Episode, &g.Told, &g.Key, &told, &g.ToldAs, &channels, &began, &deploy, &g.Heard)
-	g.Snooze.Until, g.Resolved.At, g.ToldAt, g.Began, g.Deploy = timeOf(until), timeOf(resolved), timeOf(told), timeOf(began), deploy.Int64
+	g.Snooze.Until, g.Resolved.At, g.ToldAt, g.Began, g.Deploy = timeOf(until), timeOf(
+		resolved,
+	), timeOf(told), timeOf(began), deploy.Int64
 	if channels != "" {
 		g.Channels = strings.Split(channels, "\n")
 	}
@@ -28,11 +33,16 @@ func (t *tx) readLife(id int64) (*deadletter.GroupLife, error) {
 // saveLife writes a changed group back to the database. The group must come from the method
 // readLife.
 func (t *tx) saveLife(g *deadletter.GroupLife) error {
-	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3, severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7, snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
-		resolved_at = $11, resolved_by = $12, resolved_version = $13, episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
+	_, err := t.exec(`UPDATE groups SET status = $2, chosen = $3,
+		severity = $4, deaths = $5, snooze_until = $6, snooze_after = $7,
+		snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
+		resolved_at = $11, resolved_by = $12, resolved_version = $13,
+		episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
 		told_began = $20, told_deploy = $21, heard = $22 WHERE id = $1`,
-		int64(g.ID), string(g.Status), string(g.Chosen), string(g.Severity), g.Deaths, millis(g.Snooze.Until), g.Snooze.After, g.Snooze.Queue, g.Snooze.By, g.Snoozed,
-		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs), strings.Join(g.Channels, "\n"), g.Key,
+		int64(g.ID), string(g.Status), string(g.Chosen), string(g.Severity), g.Deaths, millis(g.Snooze.Until),
+		g.Snooze.After, g.Snooze.Queue, g.Snooze.By, g.Snoozed,
+		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs),
+		strings.Join(g.Channels, "\n"), g.Key,
 		millis(g.Began), positiveOrNull(g.Deploy), g.Heard)
 	return err
 }
@@ -43,12 +53,14 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	if len(deaths) == 0 || group == 0 { // letters of trials cause no notices
 		return nil
 	}
-	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
+	if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE
+		SET n = n + excluded.n`, t.now/60000, group, len(deaths)); err != nil {
 		return err
 	}
 	var cause []byte
 	var origin int64
-	if err := t.row(`SELECT cause, origin, coalesce(head, id) FROM groups WHERE id = $1`, []any{group}, &cause, &origin, &group); err != nil {
+	if err := t.row(`SELECT cause, origin, coalesce(head, id) FROM groups
+		WHERE id = $1`, []any{group}, &cause, &origin, &group); err != nil {
 		return err
 	}
 	g, err := t.readLife(group)
@@ -60,7 +72,9 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 	}
 	was, told := g.Status, g.Told > 0
 	var needy bool // state before this transaction, because a transaction writes its counts only at its end
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND k.state IN ('dead', 'held') AND k.n > 0)`, []any{group}, &needy); err != nil {
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters k INDEXED BY counters_group WHERE k.grp IN (SELECT id
+		FROM groups WHERE id = $1 OR head = $1) AND k.state IN ('dead', 'held')
+		AND k.n > 0)`, []any{group}, &needy); err != nil {
 		return err
 	}
 	notice := g.Died(deaths, needy, time.UnixMilli(t.now).UTC())
@@ -101,7 +115,8 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
 	}
-	rows, err := t.query(`SELECT DISTINCT h.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id) WHERE m.cause = $1 AND h.status = 'snoozed' AND h.snooze_queue = 1
+	rows, err := t.query(`SELECT DISTINCT h.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id)
+		WHERE m.cause = $1 AND h.status = 'snoozed' AND h.snooze_queue = 1
 		AND NOT EXISTS (SELECT 1 FROM groups f WHERE f.origin = $2 AND (f.id = h.id OR f.head = h.id))`, cause, origin)
 	if err != nil {
 		return err
@@ -136,7 +151,8 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 // instead, and the deaths count for the new group.
 func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 	var fresh, waits, heads bool
-	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1 FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
+	if err := t.row(`SELECT changed_at = 0 AND deaths = 0 AND told = 0 AND head IS NULL AND NOT EXISTS (SELECT 1
+		FROM groups WHERE head = $1), EXISTS (SELECT 1 FROM groups WHERE head = $2) FROM groups WHERE id = $1`,
 		[]any{to, from}, &fresh, &heads); err != nil || !fresh {
 		return false, err
 	}
@@ -151,7 +167,8 @@ func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id AND d.state = 'due' WHERE n.key = $1 AND n.kind = 'opened')`, []any{c.life.Key}, &waits); err != nil {
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id AND d.state = 'due'
+		WHERE n.key = $1 AND n.kind = 'opened')`, []any{c.life.Key}, &waits); err != nil {
 		return false, err
 	}
 	heir, err := t.readChoices(to)
@@ -167,11 +184,13 @@ func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 		// The deaths of the old group are copied, although some of its letters may stay there. The
 		// copies do no harm, because a digest never counts more deaths of a group than the group
 		// has letters that need people.
-		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2 ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
+		if _, err := t.exec(`INSERT INTO deaths (minute, grp, n) SELECT minute, $1, n FROM deaths WHERE grp = $2
+			ON CONFLICT DO UPDATE SET n = n + excluded.n`, to, from); err != nil {
 			return false, err
 		}
 	}
-	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at = (SELECT changed_at FROM groups WHERE id = $7) WHERE id = $1`,
+	if _, err := t.exec(`UPDATE groups SET owner = $2, ticket = $3, note = $4, note_by = $5, head = $6, changed_at =
+		(SELECT changed_at FROM groups WHERE id = $7) WHERE id = $1`,
 		to, heir.owner, heir.ticket, heir.note, heir.noteBy, positiveOrNull(heir.head), from); err != nil {
 		return false, err
 	}

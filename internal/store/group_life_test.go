@@ -32,7 +32,9 @@ func TestRegression(t *testing.T) {
 		t.Errorf("%+v", one.History)
 	}
 	g.advance(time.Minute)
-	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{"opened G-1/1", "resolved G-1/1", "regressed G-1/2"}) {
+	if got := g.deliverNotices("oncall"); !slices.Equal(got, []string{
+		"opened G-1/1", "resolved G-1/1", "regressed G-1/2",
+	}) {
 		t.Error(got)
 	}
 }
@@ -73,7 +75,10 @@ func TestRegressionByVersion(t *testing.T) {
 		return func(c *deadletter.Classified) { c.Version = v }
 	}
 	g.die("sms", 1, 1, version("2026.9.30"))
-	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{Version: "2026.11.2"}})
+	g.decide(deadletter.Decision{
+		Groups:  []deadletter.GroupID{1},
+		Resolve: &deadletter.Resolution{Version: "2026.11.2"},
+	})
 	g.advance(time.Hour)
 	for _, c := range []struct {
 		version string
@@ -107,7 +112,8 @@ func TestSnoozes(t *testing.T) {
 	if got := ids(g.list("", deadletter.GroupPage{Tab: deadletter.TabSnoozed})); got != "G-1 G-2 G-3 G-4" {
 		t.Error(got)
 	}
-	if got := g.deliverNotices("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" { // the snooze ends the alert on the pager
+	// the snooze ends the alert on the pager
+	if got := g.deliverNotices("oncall"); len(got) != 4 || got[0] != "resolved G-1/1" {
 		t.Error(got)
 	}
 	if one := g.load(4); !one.Snooze.Until.Equal(g.clock.now().Add(deadletter.MaxSnooze)) || one.Snooze.By != "ana" {
@@ -147,19 +153,38 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 	oncall := []string{"oncall"}
 	for name, hold := range map[string]func(g *groups, due deadletter.Due) error{
 		"while it is sent": func(g *groups, due deadletter.Due) error {
-			return g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeReturned, Detail: "no target", Channels: oncall}}, deadletter.Noted{})
+			return g.Mark(g.t.Context(), []deadletter.Mark{
+				{
+					Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeReturned,
+					Detail: "no target", Channels: oncall,
+				},
+			}, deadletter.Noted{})
 		},
 		"while it waits in the broker": func(g *groups, due deadletter.Due) error {
-			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: g.clock.now()}}, deadletter.Noted{}); err != nil {
+			if err := g.Mark(g.t.Context(), []deadletter.Mark{
+				{
+					Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+					WaitsIn: "dlo.wait.ttl", DueAt: g.clock.now(),
+				},
+			}, deadletter.Noted{}); err != nil {
 				return err
 			}
-			return g.RecordWaitEnds(g.t.Context(), []deadletter.WaitEnd{{Letter: due.Letter.ID, Lost: "no target", Channels: oncall}})
+			return g.RecordWaitEnds(g.t.Context(), []deadletter.WaitEnd{
+				{Letter: due.Letter.ID, Lost: "no target", Channels: oncall},
+			})
 		},
 		"while it is watched": func(g *groups, due deadletter.Due) error {
-			if err := g.Mark(g.t.Context(), []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now()}}, deadletter.Noted{}); err != nil {
+			if err := g.Mark(g.t.Context(), []deadletter.Mark{
+				{
+					Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+					DueAt: g.clock.now(),
+				},
+			}, deadletter.Noted{}); err != nil {
 				return err
 			}
-			n, err := g.EndWatch(g.t.Context(), due.Letter.Origin, g.clock.now(), 10, deadletter.Unseen{Why: "it is gone", Since: g.clock.now()}, func(string) []string { return oncall })
+			n, err := g.EndWatch(g.t.Context(), due.Letter.Origin, g.clock.now(), 10, deadletter.Unseen{
+				Why: "it is gone", Since: g.clock.now(),
+			}, func(string) []string { return oncall })
 			if n != 1 {
 				g.t.Errorf("the watch over %d letters ended", n)
 			}
@@ -169,14 +194,18 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := withGroups(t)
-			g.die("sms", 1, 1, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+			g.die(
+				"sms", 1, 1, withTrigger(deadletter.ClassifiedRetry),
+				func(c *deadletter.Classified) { c.DueAt = g.clock.now() },
+			)
 			g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 			g.advance(time.Minute)
 			if err := hold(g, claim(t, g.Store, g.clock)[0]); err != nil {
 				t.Fatal(err)
 			}
 			g.advance(time.Minute)
-			if got := g.deliverNotices("oncall"); g.load(1).Status != deadletter.GroupRegressed || !slices.Equal(got, []string{"regressed G-1/1"}) {
+			if got := g.deliverNotices("oncall"); g.load(1).Status != deadletter.GroupRegressed ||
+				!slices.Equal(got, []string{"regressed G-1/1"}) {
 				t.Error(g.load(1).Status, got)
 			}
 		})

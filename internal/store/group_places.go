@@ -19,7 +19,8 @@ func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) (
 		}
 	}
 	text, _ := json.Marshal(groups) // json.Marshal cannot fail, because the list contains only numbers
-	rows, err := s.ask(deadletter.Within(ctx, deadletter.Scope{}), `SELECT DISTINCT m.origin FROM groups g JOIN groups m ON m.id = coalesce(g.head, g.id) OR m.head = coalesce(g.head, g.id)
+	rows, err := s.ask(deadletter.Within(ctx, deadletter.Scope{}), `SELECT DISTINCT m.origin FROM groups g
+		JOIN groups m ON m.id = coalesce(g.head, g.id) OR m.head = coalesce(g.head, g.id)
 		WHERE g.id IN (SELECT value FROM json_each($1))`, string(text))
 	if err != nil {
 		return nil, fmt.Errorf("places of groups: %w", err)

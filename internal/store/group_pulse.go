@@ -46,7 +46,8 @@ func (t *tx) recordPulse(g *grouped) error {
 	if n := len(pulse); n > 0 { // the time of death is more exact than the time of receipt
 		last = pulse[n-1].UnixMilli()
 	}
-	_, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3), pulse = $4, gap = $5 WHERE id = $1`,
+	_, err := t.exec(`UPDATE groups SET first_at = min(first_at, $2), last_at = max(last_at, $3), pulse = $4, gap = $5
+		WHERE id = $1`,
 		g.id, g.first, last, encodePulse(pulse), pulse.Gap().Milliseconds())
 	return err
 }
@@ -59,7 +60,8 @@ func (s *Store) failingCondition() string { return failingAt(s.millis()) }
 // failingAt returns an SQL condition which is true if a group g is failing at a given time. The
 // parameter "now" is an SQL expression for this time in milliseconds.
 func failingAt(now string) string {
-	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o WHERE o.grp IN %s))`, familyIDs, dyingCondition("f", now), familyIDs)
+	return fmt.Sprintf(`(EXISTS (SELECT 1 FROM groups f WHERE f.id IN %s AND %s) OR EXISTS (SELECT 1 FROM overdue o
+		WHERE o.grp IN %s))`, familyIDs, dyingCondition("f", now), familyIDs)
 }
 
 func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
@@ -68,7 +70,10 @@ func (s *Store) millis() string { return fmt.Sprint(s.now().UnixMilli()) }
 // recently. It ignores merged groups. The usual gap between the group's deaths determines what
 // counts as recent.
 func dyingCondition(alias, now string) string {
-	return fmt.Sprintf(`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps, alias)
+	return fmt.Sprintf(
+		`%s.last_at >= %s - max(%d, %d * %s.gap)`, alias, now, deadletter.FailingFor.Milliseconds(),
+		deadletter.FailingGaps, alias,
+	)
 }
 
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
@@ -104,8 +109,13 @@ func (s *Store) addPulses(ctx context.Context, list []deadletter.GroupRow) error
 	}
 	for chunk := range slices.Chunk(ids, 400) {
 		of := placeholders(1, len(chunk))
-		rows, err := s.read.QueryContext(ctx, strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+dyingCondition("g", s.millis())+`) FROM groups g
-			WHERE g.id IN (SELECT id FROM groups WHERE id IN (#) UNION ALL SELECT id FROM groups WHERE head IN (#)) GROUP BY 1`, "#", of), chunk...)
+		rows, err := s.read.QueryContext(
+			ctx,
+			strings.ReplaceAll(`SELECT coalesce(g.head, g.id), max(g.last_at), max(`+dyingCondition("g", s.millis())+
+				`) FROM groups g
+			WHERE g.id IN (SELECT id FROM groups WHERE id IN (#) UNION ALL SELECT id FROM groups WHERE head IN (#))
+			GROUP BY 1`, "#", of), chunk...,
+		)
 		if err != nil {
 			return fmt.Errorf("groups: %w", err)
 		}
@@ -115,7 +125,9 @@ func (s *Store) addPulses(ctx context.Context, list []deadletter.GroupRow) error
 			if err := rows.Scan(&group, &last, &failing); err != nil {
 				return err
 			}
-			if i, ok := at[group]; ok { // if a merged group was requested on its own, the result is about its head, which is not in the map
+			// if a merged group was requested on its own, the result is about its head, which is
+			// not in the map
+			if i, ok := at[group]; ok {
 				list[i].LastAt = time.UnixMilli(last).UTC()
 				list[i].Failing = failing || list[i].Overdue > 0
 			}
@@ -130,7 +142,8 @@ func (s *Store) addPulses(ctx context.Context, list []deadletter.GroupRow) error
 // Standing counts the failing groups and the quiet groups in the inbox, and their letters.
 func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
 	var out deadletter.Standing
-	rows, err := s.ask(ctx, `SELECT `+s.failingCondition()+`, count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+familyIDs+`))
+	rows, err := s.ask(ctx, `SELECT `+s.failingCondition()+`,
+		count(*), sum(c.dead), sum(c.overdue), max((SELECT max(f.last_at) FROM groups f WHERE f.id IN `+familyIDs+`))
 		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id WHERE `+inInbox+` GROUP BY 1`)
 	if err != nil {
 		return out, fmt.Errorf("standing: %w", err)

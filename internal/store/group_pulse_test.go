@@ -16,7 +16,10 @@ func TestFailingAndQuiet(t *testing.T) {
 	check := func(want bool, id deadletter.GroupID) {
 		t.Helper()
 		if one := g.load(id); one.Failing != want {
-			t.Errorf("%s fails: %t at %s, last death %s", id, one.Failing, g.clock.now().Format("15:04"), one.LastAt.Format("15:04"))
+			t.Errorf(
+				"%s fails: %t at %s, last death %s", id, one.Failing, g.clock.now().Format("15:04"),
+				one.LastAt.Format("15:04"),
+			)
 		}
 		failing, quiet := ids(g.list("status:failing", deadletter.GroupPage{})), ids(g.list("status:quiet", deadletter.GroupPage{}))
 		for list, in := range map[string]bool{failing: want, quiet: !want} {
@@ -48,7 +51,11 @@ func TestFailingAndQuiet(t *testing.T) {
 	}
 
 	g.advance(24 * time.Hour)
-	g.die("sms", 1, 1, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) }) // the letter dies and waits for a retry
+	// the letter dies and waits for a retry
+	g.die(
+		"sms", 1, 1, withTrigger(deadletter.ClassifiedRetry),
+		func(c *deadletter.Classified) { c.DueAt = g.clock.now().Add(time.Hour) },
+	)
 	check(true, 1)
 	if s, err := g.Standing(t.Context()); err != nil || s.Quiet.Groups != 0 || s.Failing != (deadletter.InboxShare{Groups: 1, Letters: 5}) {
 		t.Errorf("%+v %v", s, err)
@@ -69,7 +76,9 @@ func TestAGroupFailsWithWhatIsMergedIntoIt(t *testing.T) {
 	g.advance(time.Hour)
 	g.die("mail", 2, 1)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Into: 1})
-	if list := g.list("status:failing", deadletter.GroupPage{}); len(list) != 1 || !list[0].Failing || !list[0].LastAt.Equal(g.clock.now()) {
+	if list := g.list(
+		"status:failing", deadletter.GroupPage{},
+	); len(list) != 1 || !list[0].Failing || !list[0].LastAt.Equal(g.clock.now()) {
 		t.Errorf("%+v", list)
 	}
 	if one := g.load(1); !one.Failing || !one.LastAt.Equal(g.clock.now()) {
@@ -105,7 +114,9 @@ func TestTheFixOfAGroup(t *testing.T) {
 	g := withGroups(t)
 	deploy := func(version string) {
 		t.Helper()
-		if _, err := g.Deploy(t.Context(), deadletter.Deploy{Service: "notifications", Version: version, By: "ci"}); err != nil {
+		if _, err := g.Deploy(t.Context(), deadletter.Deploy{
+			Service: "notifications", Version: version, By: "ci",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,8 +26,10 @@ const familyIDs = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FR
 // expression groupDead counts the dead and held letters, and groupWaiting counts the waiting
 // letters.
 const (
-	groupDead    = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + familyIDs + ` AND k.state IN ('dead', 'held'))`
-	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + familyIDs + ` AND k.state = 'scheduled')`
+	groupDead = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
+		WHERE k.grp IN ` + familyIDs + ` AND k.state IN ('dead', 'held'))`
+	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
+		WHERE k.grp IN ` + familyIDs + ` AND k.state = 'scheduled')`
 )
 
 // groupOverdue is an SQL expression for the number of overdue letters in a group g and in the
@@ -39,8 +41,10 @@ const groupOverdue = `(SELECT coalesce(sum(k.n), 0) FROM overdue k WHERE k.grp I
 // "overdue" is the number of overdue letters, and "needs" is the sum of both. If a query joins
 // other tables, needyGroups must be the first table. In any other place, SQLite scans all of
 // needyGroups for each group.
-const needyGroups = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead, sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
-	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held') AND n > 0
+const needyGroups = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead,
+	sum(k.overdue) AS overdue, sum(k.dead + k.overdue) AS needs FROM (
+	SELECT grp, n AS dead, 0 AS overdue FROM counters INDEXED BY counters_needy WHERE state IN ('dead', 'held')
+	AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
 // listedGroup is a row of the table "groups". It contains ids instead of names.
@@ -121,7 +125,9 @@ var groupTabs = map[deadletter.GroupTab]string{
 // which is "" on the last page. It reads no letters: the counts come from the counters, and the
 // hourly numbers come from the rollups. Groups returns ErrInvalid if q contains a field that only
 // letters have, such as attempts or headers.
-func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPage) (list []deadletter.GroupRow, next string, err error) {
+func (s *Store) Groups(
+	ctx context.Context, q query.Query, p deadletter.GroupPage,
+) (list []deadletter.GroupRow, next string, err error) {
 	if p.Limit <= 0 || p.Limit > maxGroups {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d groups", deadletter.ErrInvalid, maxGroups)
 	}
@@ -136,7 +142,9 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	tab, ok := groupTabs[p.Tab]
 	order, known := slices.Clone(groupOrders[p.Order]), groupOrders[p.Order] != nil
 	if !ok || !known {
-		return nil, "", fmt.Errorf("%w: there is no list %s of groups in order %s", deadletter.ErrInvalid, p.Tab, p.Order)
+		return nil, "", fmt.Errorf(
+			"%w: there is no list %s of groups in order %s", deadletter.ErrInvalid, p.Tab, p.Order,
+		)
 	}
 	where, err := s.groupFilter(ctx, q)
 	if err != nil {
@@ -145,7 +153,8 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	where = allOf(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
 	dead, overdue, needs, from := groupDead, groupOverdue, groupDead, `groups g`
 	if p.Tab == deadletter.TabInbox {
-		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needyGroups+` c CROSS JOIN groups g ON g.id = c.id`
+		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needyGroups+
+			` c CROSS JOIN groups g ON g.id = c.id`
 	}
 	for i := range order {
 		order[i] = strings.ReplaceAll(order[i], `-needs`, `-`+needs)
@@ -155,7 +164,9 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		if err != nil {
 			return nil, "", err
 		}
-		where = allOf(where, clause{`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after})
+		where = allOf(where, clause{
+			`(` + strings.Join(order, ", ") + `) > (?` + strings.Repeat(", ?", len(order)-1) + `)`, after,
+		})
 	}
 	var g listedGroup
 	keys := make([]int64, len(order))
@@ -163,8 +174,10 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 	for i := range order {
 		wanted = append(wanted, column{order[i], &keys[i]})
 	}
-	rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
-		ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...)
+	rows, err := s.read.QueryContext(
+		ctx, numberPlaceholders(`SELECT `+wanted.list()+` FROM `+from+` WHERE `+where.text+`
+		ORDER BY `+strings.Join(order, ", ")+` LIMIT ?`), append(where.args, p.Limit+1)...,
+	)
 	if err != nil {
 		return nil, "", fmt.Errorf("groups: %w", err)
 	}
@@ -180,7 +193,8 @@ func (s *Store) Groups(ctx context.Context, q query.Query, p deadletter.GroupPag
 		return nil, "", fmt.Errorf("groups: %w", err)
 	}
 	if next != "" {
-		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last)) // json.Marshal cannot fail, because the values are only texts and numbers
+		// json.Marshal cannot fail, because the values are only texts and numbers
+		text, _ := json.Marshal(append([]any{p.Tab, p.Order}, last))
 		next = base64.RawURLEncoding.EncodeToString(text)
 	}
 	return list, next, s.addRecent(ctx, list)
@@ -198,7 +212,9 @@ func groupCursor(p deadletter.GroupPage, n int) ([]any, error) {
 		err = json.Unmarshal(text, &[]any{&c.tab, &c.order, &c.keys})
 	}
 	if err != nil || c.tab != p.Tab || c.order != p.Order || len(c.keys) != n {
-		return nil, fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
+		return nil, fmt.Errorf(
+			"%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid,
+		)
 	}
 	args := make([]any, n)
 	for i, k := range c.keys {
@@ -225,19 +241,28 @@ func (s *Store) groupFilter(ctx context.Context, q query.Query) (clause, error) 
 			if c, _, _, err = s.condition(ctx, t); err != nil {
 				return clause{}, err
 			}
-			c = clause{`g.id IN (SELECT coalesce(l.head, l.grp) FROM (SELECT id AS grp, head, origin, type, reason, error FROM groups) l WHERE ` + c.text + `)`, c.args}
+			c = clause{`g.id IN (SELECT coalesce(l.head, l.grp) FROM
+				(SELECT id AS grp, head, origin, type, reason, error FROM groups) l WHERE ` + c.text + `)`, c.args}
 		case query.Since:
 			c = clause{`g.last_at >= ?`, []any{v.Time.UnixMilli()}}
 		case query.Before:
 			c = clause{`g.last_at < ?`, []any{v.Time.UnixMilli()}}
 		case query.Age: // the age of a group counts from its first letter
-			compare := map[query.Compare]string{query.Less: ">", query.AtMost: ">=", query.More: "<", query.AtLeast: "<=", query.Equal: "="}[v.Compare]
+			compare := map[query.Compare]string{
+				query.Less: ">", query.AtMost: ">=", query.More: "<", query.AtLeast: "<=", query.Equal: "=",
+			}[v.Compare]
 			c = clause{`g.first_at ` + compare + ` ?`, []any{v.Time.UnixMilli()}}
 		case query.Words:
 			pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(v.Pattern[0]) + "%"
-			c = clause{`(g.title LIKE ? ESCAPE '\' OR g.error LIKE ? ESCAPE '\' OR g.note LIKE ? ESCAPE '\' OR g.ticket LIKE ? ESCAPE '\')`, []any{pattern, pattern, pattern, pattern}}
+			c = clause{
+				`(g.title LIKE ? ESCAPE '\' OR g.error LIKE ? ESCAPE '\' OR g.note LIKE ? ESCAPE '\' OR g.ticket LIKE ? ESCAPE '\')`,
+				[]any{pattern, pattern, pattern, pattern},
+			}
 		default:
-			return clause{}, fmt.Errorf("%w: %s is asked of letters, not of groups; groups are found by queue, type, reason, error, severity, status, owner, group, vhost, broker, since, before, age and words", deadletter.ErrInvalid, t.Field)
+			return clause{}, fmt.Errorf(
+				"%w: %s is asked of letters, not of groups; groups are found by queue, type, reason, error, severity, status, owner, group, vhost, broker, since, before, age and words",
+				deadletter.ErrInvalid, t.Field,
+			)
 		}
 		if t.Not {
 			c = negated(c)
@@ -269,8 +294,10 @@ func (s *Store) addSparks(ctx context.Context, list []deadletter.GroupRow) error
 	}
 	for chunk := range slices.Chunk(ids, 400) {
 		of := placeholders(3, len(chunk))
-		rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id), r.bucket, sum(r.n) FROM rollups r INDEXED BY rollups_group JOIN groups g ON g.id = r.grp
-			WHERE r.bucket >= $1 AND r.bucket < $2 AND r.grp IN (SELECT id FROM groups WHERE id IN (`+of+`) UNION ALL SELECT id FROM groups WHERE head IN (`+of+`)) GROUP BY 1, 2`,
+		rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id), r.bucket, sum(r.n) FROM rollups r
+			INDEXED BY rollups_group JOIN groups g ON g.id = r.grp
+			WHERE r.bucket >= $1 AND r.bucket < $2 AND r.grp IN (SELECT id FROM groups
+			WHERE id IN (`+of+`) UNION ALL SELECT id FROM groups WHERE head IN (`+of+`)) GROUP BY 1, 2`,
 			append([]any{from, end}, chunk...)...)
 		if err != nil {
 			return fmt.Errorf("groups: %w", err)
@@ -292,9 +319,11 @@ func (s *Store) addSparks(ctx context.Context, list []deadletter.GroupRow) error
 // owner and the groups of each severity.
 func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error) {
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
-	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs) FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id
+	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs)
+		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id
 		WHERE g.status NOT IN ('snoozed', 'resolved') GROUP BY 2, 3
-		UNION ALL SELECT status, '', 0, count(*), 0 FROM groups WHERE status IN ('snoozed', 'resolved') AND head IS NULL GROUP BY 1`, owner)
+		UNION ALL SELECT status, '', 0, count(*), 0 FROM groups WHERE status IN ('snoozed', 'resolved') AND head IS NULL
+		GROUP BY 1`, owner)
 	if err != nil {
 		return counts, fmt.Errorf("count groups: %w", err)
 	}
@@ -332,7 +361,8 @@ func (s *Store) groupNow(ctx context.Context, id deadletter.GroupID, head bool) 
 	var g listedGroup
 	letters := 0
 	wanted := append(g.countColumns(groupDead, groupOverdue), column{
-		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group WHERE k.grp IN ` + familyIDs + `)`, &letters,
+		`(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
+			WHERE k.grp IN ` + familyIDs + `)`, &letters,
 	})
 	rows, err := s.ask(ctx, `SELECT `+wanted.list()+` FROM groups g WHERE g.id = `+shown, int64(id))
 	if err != nil {

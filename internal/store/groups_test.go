@@ -41,8 +41,19 @@ func (g *groups) die(queue string, key byte, n int, changes ...func(*deadletter.
 	var ids []deadletter.ID
 	for _, l := range letters {
 		v := deadletter.Classified{
-			Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Reason: "rejected", Type: "acme.T", Error: "e", GroupKey: [32]byte{key},
-			GroupTitle: "title of " + queue, GroupVersion: 1, GroupCause: []byte{key & 0x7f}, Severity: deadletter.SeverityPage, Channels: []string{"oncall"}, DiedAt: g.clock.now().Truncate(time.Second),
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedDead,
+			Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: queue},
+			Reason:       "rejected",
+			Type:         "acme.T",
+			Error:        "e",
+			GroupKey:     [32]byte{key},
+			GroupTitle:   "title of " + queue,
+			GroupVersion: 1,
+			GroupCause:   []byte{key & 0x7f},
+			Severity:     deadletter.SeverityPage,
+			Channels:     []string{"oncall"},
+			DiedAt:       g.clock.now().Truncate(time.Second),
 		}
 		for _, f := range changes {
 			f(&v)
@@ -86,7 +97,15 @@ func (g *groups) readAs(key byte, letters ...deadletter.ID) {
 	for _, id := range letters {
 		l := letter(g.t, g.Store, id)
 		if err := g.Read(g.t.Context(), []deadletter.Read{{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-			Letter: l.ID, Type: "acme.T", Reading: l.Reading, Error: "e", GroupKey: [32]byte{key}, GroupTitle: "again", GroupVersion: 2, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+			Letter:       l.ID,
+			Type:         "acme.T",
+			Reading:      l.Reading,
+			Error:        "e",
+			GroupKey:     [32]byte{key},
+			GroupTitle:   "again",
+			GroupVersion: 2,
+			Severity:     deadletter.SeverityPage,
+			Channels:     []string{"oncall"},
 		}}}); err != nil {
 			g.t.Fatal(err)
 		}
@@ -166,7 +185,10 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 	g.die("sms", 2, 4, withTrigger(deadletter.ClassifiedDiscard))
 	g.advance(90 * time.Minute)
 	g.die("sms", 2, 2)
-	g.die("sms", 2, 3, withTrigger(deadletter.ClassifiedRetry), func(c *deadletter.Classified) { c.DueAt = g.clock.now() })
+	g.die(
+		"sms", 2, 3, withTrigger(deadletter.ClassifiedRetry),
+		func(c *deadletter.Classified) { c.DueAt = g.clock.now() },
+	)
 	g.die("quiet", 3, 9, withTrigger(deadletter.ClassifiedDiscard))
 	list := g.list("", deadletter.GroupPage{Order: deadletter.ByLetters})
 	if len(list) != 2 {
@@ -174,8 +196,10 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 	}
 	sms, old := list[0], list[1]
 	want := deadletter.GroupRow{
-		ID: 2, Title: "title of sms", Broker: "main", VHost: "/", Queue: "sms", Type: "acme.T", Reason: "rejected", Error: "e", Status: deadletter.GroupNew, Severity: deadletter.SeverityPage,
-		Count: 5, Waiting: 3, FirstAt: g.clock.now().Add(-90 * time.Minute), LastAt: g.clock.now(), Failing: true, Spark: append(make([]int, 22), 7, 5),
+		ID: 2, Title: "title of sms", Broker: "main", VHost: "/", Queue: "sms", Type: "acme.T", Reason: "rejected",
+		Error: "e", Status: deadletter.GroupNew, Severity: deadletter.SeverityPage,
+		Count: 5, Waiting: 3, FirstAt: g.clock.now().Add(-90 * time.Minute), LastAt: g.clock.now(), Failing: true,
+		Spark: append(make([]int, 22), 7, 5),
 	}
 	if diff := cmp.Diff(want, sms); diff != "" {
 		t.Error(diff)
@@ -184,7 +208,11 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 		t.Errorf("%+v", old)
 	}
 	counts, err := g.GroupCounts(t.Context(), "ana")
-	if diff := cmp.Diff(deadletter.GroupCounts{Inbox: 2, Letters: 8, Severities: map[deadletter.Severity]int{deadletter.SeverityPage: 2}}, counts); diff != "" || err != nil {
+	if diff := cmp.Diff(deadletter.GroupCounts{
+		Inbox:      2,
+		Letters:    8,
+		Severities: map[deadletter.Severity]int{deadletter.SeverityPage: 2},
+	}, counts); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }
@@ -197,17 +225,23 @@ func TestListsOfGroups(t *testing.T) {
 	g.die("a", 1, 5, withSeverity(deadletter.SeverityDigest))
 	g.die("b", 2, 1)
 	g.die("c", 3, 2)
-	g.die("d", 4, 9, withSeverity(deadletter.SeverityNotify), func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" })
+	g.die(
+		"d", 4, 9, withSeverity(deadletter.SeverityNotify),
+		func(c *deadletter.Classified) { c.Error, c.GroupTitle = "100% wrong", "100% wrong" },
+	)
 	owner := "ana"
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{3}, Owner: &owner})
-	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" { // the groups with severity page come first, then the new groups
+	// the groups with severity page come first, then the new groups
+	if got := ids(g.list("", deadletter.GroupPage{})); got != "G-2 G-3 G-4 G-1" {
 		t.Error(got)
 	}
 	for _, order := range append(deadletter.GroupOrders, "") {
 		var all []deadletter.GroupRow
 		after := ""
 		for {
-			list, next, err := g.Groups(t.Context(), query.Query{}, deadletter.GroupPage{Order: order, Limit: 1, After: after})
+			list, next, err := g.Groups(t.Context(), query.Query{}, deadletter.GroupPage{
+				Order: order, Limit: 1, After: after,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,21 +255,32 @@ func TestListsOfGroups(t *testing.T) {
 		}
 	}
 	for q, want := range map[string]string{
-		"severity:page": "G-2 G-3", "-severity:page": "G-4 G-1", "queue:a,b": "G-2 G-1", "queue:*": "G-2 G-3 G-4 G-1", "owner:ana": "G-3", "-owner:*": "", "owner:nobody": "", "status:open": "G-3",
-		"error:*wrong*": "G-4", "100%": "G-4", "group:G-1,G-4": "G-4 G-1", "type:acme.T severity:notify": "G-4", "type:none": "", "since:1h": "G-2 G-3 G-4 G-1", "before:1h": "", "age:<1h": "G-2 G-3 G-4 G-1",
+		"severity:page": "G-2 G-3", "-severity:page": "G-4 G-1", "queue:a,b": "G-2 G-1", "queue:*": "G-2 G-3 G-4 G-1",
+		"owner:ana": "G-3", "-owner:*": "", "owner:nobody": "", "status:open": "G-3",
+		"error:*wrong*": "G-4", "100%": "G-4", "group:G-1,G-4": "G-4 G-1", "type:acme.T severity:notify": "G-4",
+		"type:none": "", "since:1h": "G-2 G-3 G-4 G-1", "before:1h": "", "age:<1h": "G-2 G-3 G-4 G-1",
 		"age:>1h": "", "reason:rejected queue:c": "G-3",
 	} {
 		if got := ids(g.list(q, deadletter.GroupPage{})); got != want {
 			t.Errorf("%s: %q, want %q", q, got, want)
 		}
 	}
-	for _, p := range []deadletter.GroupPage{{}, {Limit: 1001}, {Limit: 1, Tab: "x"}, {Limit: 1, Order: "x"}, {Limit: 1, After: "no cursor!"}, {Limit: 1, After: "W10"}} {
+	for _, p := range []deadletter.GroupPage{
+		{},
+		{Limit: 1001},
+		{Limit: 1, Tab: "x"},
+		{Limit: 1, Order: "x"},
+		{Limit: 1, After: "no cursor!"},
+		{Limit: 1, After: "W10"},
+	} {
 		if _, _, err := g.Groups(t.Context(), query.Query{}, p); !errors.Is(err, deadletter.ErrInvalid) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
 	attempts, _ := query.Parse("attempts:>1", query.Options{})
-	if _, _, err := g.Groups(t.Context(), attempts, deadletter.GroupPage{Limit: 1}); !errors.Is(err, deadletter.ErrInvalid) {
+	if _, _, err := g.Groups(
+		t.Context(), attempts, deadletter.GroupPage{Limit: 1},
+	); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -264,7 +309,8 @@ func TestSuspects(t *testing.T) {
 	g.advance(time.Minute)
 	deploy("after")
 	one := g.load(2)
-	if one.Suspect == nil || one.Suspect.Service != "billing" || len(one.Deploys) != 3 || one.Deploys[0].Service != "after" {
+	if one.Suspect == nil || one.Suspect.Service != "billing" || len(one.Deploys) != 3 ||
+		one.Deploys[0].Service != "after" {
 		t.Errorf("%+v", one)
 	}
 }

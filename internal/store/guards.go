@@ -19,12 +19,15 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 		if err != nil {
 			return err
 		}
-		done, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`, origin, int64(g.Group), g.Why, g.By, t.now)
+		done, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT DO NOTHING`, origin, int64(g.Group), g.Why, g.By, t.now)
 		if err != nil {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("%w: the retries of %s are already paused", deadletter.ErrConflict, guardedWord(g)))
+			return errors.Join(
+				err, fmt.Errorf("%w: the retries of %s are already paused", deadletter.ErrConflict, guardedWord(g)),
+			)
 		}
 		g.State, g.Since = deadletter.GuardPaused, time.UnixMilli(t.now).UTC()
 		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, guardedWord(g)+reasonSuffix(g.Why), guardTarget(g)))
@@ -49,10 +52,12 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO resumed (origin, grp, at) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET at = excluded.at`, origin, int64(g.Group), t.now); err != nil {
+		if _, err := t.exec(`INSERT INTO resumed (origin, grp, at) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE
+			SET at = excluded.at`, origin, int64(g.Group), t.now); err != nil {
 			return err
 		}
-		done, err = t.exec(`UPDATE breakers SET state = 'ramping', since = $2, until = NULL WHERE origin = $1 AND ($3 = 0 OR grp = $3) AND state <> 'ramping'`,
+		done, err = t.exec(`UPDATE breakers SET state = 'ramping', since = $2, until = NULL WHERE origin = $1
+			AND ($3 = 0 OR grp = $3) AND state <> 'ramping'`,
 			origin, t.now, int64(g.Group))
 		if err != nil {
 			return err
@@ -73,9 +78,14 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 func (t *tx) findGuarded(g *deadletter.Guard) (int64, error) {
 	var origin int64
 	if g.Group == 0 {
-		err := t.row(`SELECT id FROM origins WHERE broker = $1 AND vhost = $2 AND queue = $3 AND id > 0`, []any{t.s.known.firstName(g.Origin.Broker), g.Origin.VHost, g.Origin.Queue}, &origin)
+		err := t.row(`SELECT id FROM origins WHERE broker = $1 AND vhost = $2 AND queue = $3
+			AND id > 0`, []any{t.s.known.firstName(g.Origin.Broker), g.Origin.VHost, g.Origin.Queue}, &origin)
 		if errors.Is(err, sql.ErrNoRows) {
-			err = fmt.Errorf("%w: no letter died in queue %s of vhost %s at broker %s", deadletter.ErrNotFound, deadletter.Visible(g.Origin.Queue), deadletter.Visible(g.Origin.VHost), deadletter.Visible(g.Origin.Broker))
+			err = fmt.Errorf(
+				"%w: no letter died in queue %s of vhost %s at broker %s", deadletter.ErrNotFound,
+				deadletter.Visible(g.Origin.Queue), deadletter.Visible(g.Origin.VHost),
+				deadletter.Visible(g.Origin.Broker),
+			)
 		}
 		return origin, err
 	}
@@ -106,8 +116,10 @@ func guardedWord(g deadletter.Guard) string {
 // Guards returns the guards that hold back automatic retries now, sorted by queue and group. If a
 // queue or group has both a pause and a breaker, the pause comes first.
 func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
-	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL FROM pauses p LEFT JOIN groups g ON g.id = p.grp
-		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)
+	rows, err := s.ask(ctx, `SELECT p.origin, p.grp, coalesce(g.title, ''), 'paused', p.reason, p.by, p.at, NULL
+		FROM pauses p LEFT JOIN groups g ON g.id = p.grp
+		UNION ALL SELECT b.origin, b.grp, coalesce(g.title, ''), b.state, b.why, $1, b.since, b.until FROM breakers b
+		LEFT JOIN groups g ON g.id = b.grp ORDER BY 1, 2, 4`, deadletter.Service.Name)
 	if err != nil {
 		return nil, fmt.Errorf("guards: %w", err)
 	}
@@ -117,7 +129,9 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 		var origin, group, since int64
 		var until sql.NullInt64
 		err := rows.Scan(&origin, &group, &g.Title, &g.State, &g.Why, &g.By, &since, &until)
-		g.Origin, g.Group, g.Since, g.Until = s.names.origin(origin).origin(), deadletter.GroupID(group), time.UnixMilli(since).UTC(), timeOf(until)
+		g.Origin, g.Group, g.Since, g.Until = s.names.origin(
+			origin,
+		).origin(), deadletter.GroupID(group), time.UnixMilli(since).UTC(), timeOf(until)
 		list = append(list, g)
 		return err
 	})
@@ -127,7 +141,8 @@ func (s *Store) Guards(ctx context.Context) ([]deadletter.Guard, error) {
 // Queues returns the queues in which letters died, with the number of letters in each state. The
 // queues are sorted by broker, vhost and name.
 func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
-	rows, err := s.ask(ctx, `SELECT o.id, c.state, sum(c.n) FROM origins o JOIN counters c ON c.origin = o.id WHERE o.id > 0 AND c.n > 0 GROUP BY o.id, c.state ORDER BY o.broker, o.vhost, o.queue, o.id`)
+	rows, err := s.ask(ctx, `SELECT o.id, c.state, sum(c.n) FROM origins o JOIN counters c ON c.origin = o.id
+		WHERE o.id > 0 AND c.n > 0 GROUP BY o.id, c.state ORDER BY o.broker, o.vhost, o.queue, o.id`)
 	if err != nil {
 		return nil, fmt.Errorf("queues: %w", err)
 	}
@@ -141,7 +156,10 @@ func (s *Store) Queues(ctx context.Context) ([]deadletter.QueueCounts, error) {
 			return err
 		}
 		if origin != last {
-			list = append(list, deadletter.QueueCounts{Origin: s.names.origin(origin).origin(), Counts: map[deadletter.State]int{}})
+			list = append(list, deadletter.QueueCounts{
+				Origin: s.names.origin(origin).origin(),
+				Counts: map[deadletter.State]int{},
+			})
 			last = origin
 		}
 		list[len(list)-1].Counts[state] += n

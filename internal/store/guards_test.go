@@ -31,7 +31,8 @@ func guards(t *testing.T, s *store.Store) []deadletter.Guard {
 // retryEvents lists the global events about retries, oldest first.
 func retryEvents(t *testing.T, s *store.Store) []string {
 	t.Helper()
-	rows, err := s.Reader().Query(`SELECT kind || ' by ' || actor || ': ' || detail FROM events WHERE kind LIKE 'retries %' ORDER BY id`)
+	rows, err := s.Reader().Query(`SELECT kind || ' by ' || actor || ': ' || detail FROM events
+		WHERE kind LIKE 'retries %' ORDER BY id`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +71,18 @@ func TestPauseAndResumeAQueue(t *testing.T) {
 		t.Error(diff)
 	}
 	c.at = c.at.Add(time.Minute)
-	if _, err := s.Pause(ctx, ofQueue("sms", "mine", "bob")); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "queue sms of broker main are already paused") {
+	if _, err := s.Pause(ctx, ofQueue("sms", "mine", "bob")); !errors.Is(err, deadletter.ErrConflict) ||
+		!strings.Contains(err.Error(), "queue sms of broker main are already paused") {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]deadletter.Guard{want}, guards(t, s)); diff != "" {
 		t.Error("the second pause changed the first:", diff)
 	}
 	for _, unknown := range []deadletter.Guard{
-		ofQueue("nope", "", "ann"), {Origin: deadletter.Origin{Broker: "other", VHost: "/", Queue: "sms"}}, {Origin: deadletter.Origin{Broker: "main", VHost: "shop", Queue: "sms"}}, {Group: 99},
+		ofQueue("nope", "", "ann"),
+		{Origin: deadletter.Origin{Broker: "other", VHost: "/", Queue: "sms"}},
+		{Origin: deadletter.Origin{Broker: "main", VHost: "shop", Queue: "sms"}},
+		{Group: 99},
 	} {
 		if _, err := s.Pause(ctx, unknown); !errors.Is(err, deadletter.ErrNotFound) {
 			t.Errorf("pause of %+v: %v", unknown, err)
@@ -96,8 +101,10 @@ func TestPauseAndResumeAQueue(t *testing.T) {
 		t.Error("resumed twice", err)
 	}
 	events := retryEvents(t, s)
-	if len(events) != 2 || !strings.HasPrefix(events[0], "retries paused by ann: queue sms of broker main") || !strings.Contains(events[0], "the gateway is down") ||
-		!strings.HasPrefix(events[1], "retries resumed by bob: queue sms of broker main") || !strings.Contains(events[1], "it is back") {
+	if len(events) != 2 || !strings.HasPrefix(events[0], "retries paused by ann: queue sms of broker main") ||
+		!strings.Contains(events[0], "the gateway is down") ||
+		!strings.HasPrefix(events[1], "retries resumed by bob: queue sms of broker main") ||
+		!strings.Contains(events[1], "it is back") {
 		t.Errorf("%q", events)
 	}
 }
@@ -117,7 +124,9 @@ func TestPauseAGroup(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := s.Pause(ctx, deadletter.Guard{Group: 1, By: "bob"}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "group G-1") {
+	if _, err := s.Pause(
+		ctx, deadletter.Guard{Group: 1, By: "bob"},
+	); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "group G-1") {
 		t.Error(err)
 	}
 	// The pauses of a queue and of a group in that queue are independent.
@@ -156,11 +165,15 @@ func TestAGuardOfABreakerIsResumed(t *testing.T) {
 		if err := s.Writer(ctx, `DELETE FROM breakers`); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Writer(ctx, `INSERT INTO breakers (origin, state, why, since, until, wait) SELECT id, '`+string(state)+`', '49 of 50 came back', 1763625600000, 1763625900000, 300000 FROM origins WHERE queue = 'sms'`); err != nil {
+		if err := s.Writer(ctx, `INSERT INTO breakers (origin, state, why, since, until, wait)
+			SELECT id, '`+string(state)+
+			`', '49 of 50 came back', 1763625600000, 1763625900000, 300000 FROM origins WHERE queue = 'sms'`); err != nil {
 			t.Fatal(err)
 		}
 		want := ofQueue("sms", "49 of 50 came back", deadletter.Service.Name)
-		want.State, want.Since, want.Until = state, time.UnixMilli(1763625600000).UTC(), time.UnixMilli(1763625900000).UTC()
+		want.State, want.Since, want.Until = state, time.UnixMilli(
+			1763625600000,
+		).UTC(), time.UnixMilli(1763625900000).UTC()
 		if diff := cmp.Diff([]deadletter.Guard{want}, guards(t, s)); diff != "" {
 			t.Error(diff)
 		}
@@ -240,7 +253,10 @@ func TestQueuesAreCounted(t *testing.T) {
 	}
 	want := []deadletter.QueueCounts{
 		{Origin: ofQueue("email", "", "").Origin, Counts: map[deadletter.State]int{deadletter.StateScheduled: 1}},
-		{Origin: ofQueue("sms", "", "").Origin, Counts: map[deadletter.State]int{deadletter.StateDead: 3, deadletter.StateScheduled: 2}},
+		{
+			Origin: ofQueue("sms", "", "").Origin,
+			Counts: map[deadletter.State]int{deadletter.StateDead: 3, deadletter.StateScheduled: 2},
+		},
 	}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Error(diff)
@@ -259,7 +275,8 @@ func TestABreakerIsOfAGroup(t *testing.T) {
 	origin := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
 	breaker := func(group deadletter.GroupID, waits int) deadletter.Breaker {
 		return deadletter.Breaker{
-			Origin: origin, Group: group, State: deadletter.GuardTripped, Why: "all came back", Since: c.now().Truncate(time.Millisecond),
+			Origin: origin, Group: group, State: deadletter.GuardTripped, Why: "all came back",
+			Since: c.now().Truncate(time.Millisecond),
 			Until: c.now().Add(time.Minute).Truncate(time.Millisecond), Wait: time.Minute, Waits: waits,
 		}
 	}
@@ -280,7 +297,9 @@ func TestABreakerIsOfAGroup(t *testing.T) {
 	if diff := cmp.Diff(want, recorded()); diff != "" {
 		t.Error(diff)
 	}
-	if list := guards(t, s); len(list) != 3 || list[1].Group != 1 || list[1].Title != "g" || list[1].State != deadletter.GuardTripped {
+	if list := guards(
+		t, s,
+	); len(list) != 3 || list[1].Group != 1 || list[1].Title != "g" || list[1].State != deadletter.GuardTripped {
 		t.Error(list)
 	}
 	if err := s.Resume(ctx, deadletter.Guard{Group: 1, By: "ann"}); err != nil {

@@ -84,7 +84,8 @@ func (s *Store) Rereading(id deadletter.ID) error {
 func (s *Store) countCrashes(ctx context.Context, serials []int64) error {
 	return s.tx(ctx, classify, func(t *tx) error {
 		for _, serial := range serials {
-			if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND (state = 'received' OR id IN (SELECT letter FROM unread))`, serial); err != nil {
+			if _, err := t.exec(`UPDATE letters SET crashes = crashes + 1 WHERE id = $1 AND (state = 'received' OR id IN
+				(SELECT letter FROM unread))`, serial); err != nil {
 				return err
 			}
 		}

@@ -43,7 +43,9 @@ func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportR
 	if !ok || serial <= 0 {
 		return "", fmt.Errorf("%w: it is not a letter id", deadletter.ErrInvalid)
 	}
-	if serial>>12 > t.now { // serials only grow, so a serial far in the future would make the times of all later serials wrong
+	// serials only grow, so a serial far in the future would make the times of all later serials
+	// wrong
+	if serial>>12 > t.now {
 		return deadletter.ImportAhead, nil
 	}
 	var known int64
@@ -69,17 +71,22 @@ func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportR
 	}
 	received := l.ReceivedAt.UnixMilli()
 	t.s.serial = max(t.s.serial, serial)
-	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, reason, exchange, routing_key, received_at, died_at, changed_at, size, error, imported, checksum)
+	if _, err := t.exec(`INSERT INTO letters (id, random, state,
+		inbox, origin, reason, exchange, routing_key, received_at, died_at, changed_at, size, error, imported, checksum)
 		VALUES ($1, $2, 'received', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		serial, random, inbox, origin, l.Reason, l.Origin.Exchange, l.Origin.RoutingKey, received, millis(l.DiedAt), t.now, len(l.Body), l.Error, string(l.Arrives()), checksum(properties, l.Body)); err != nil {
+		serial, random, inbox, origin, l.Reason, l.Origin.Exchange, l.Origin.RoutingKey, received, millis(l.DiedAt),
+		t.now, len(l.Body), l.Error, string(l.Arrives()), checksum(properties, l.Body)); err != nil {
 		return "", err
 	}
-	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,
+	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
+		VALUES ($1, $2, $3, $4, $5)`,
 		serial, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, properties, nonNil(l.Body)); err != nil {
 		return "", err
 	}
 	t.step.received++
 	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
-	detail := fmt.Sprintf("through %s; at its source it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts)
+	detail := fmt.Sprintf(
+		"through %s; at its source it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts,
+	)
 	return deadletter.ImportNew, t.addEvent(serial, 0, "imported", by, detail)
 }

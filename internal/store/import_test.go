@@ -26,7 +26,8 @@ func importedOf(t *testing.T, s *store.Store, id deadletter.ID) deadletter.Impor
 		t.Fatal(err)
 	}
 	return deadletter.Imported{
-		ID: l.ID, State: l.State, Origin: l.Origin, Inbox: l.Inbox, ArrivedBy: l.ArrivedBy, Properties: l.Properties, Body: l.Body, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt,
+		ID: l.ID, State: l.State, Origin: l.Origin, Inbox: l.Inbox, ArrivedBy: l.ArrivedBy, Properties: l.Properties,
+		Body: l.Body, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt,
 		Reason: l.Reason, Error: l.Error, Attempts: 2,
 	}
 }
@@ -53,7 +54,9 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 	}
 	c.at = c.at.Add(time.Hour)
 	results, err := to.Import(deadletter.Through(ctx, deadletter.WayCLI), "bob", append(list, list[0]))
-	if err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportNew, deadletter.ImportNew, deadletter.ImportNew, deadletter.ImportKnown}) {
+	if err != nil || !slices.Equal(results, []deadletter.ImportResult{
+		deadletter.ImportNew, deadletter.ImportNew, deadletter.ImportNew, deadletter.ImportKnown,
+	}) {
 		t.Fatal(results, err)
 	}
 	for i, id := range ids {
@@ -64,13 +67,16 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 		again := list[i]
 		again.State, again.Error = list[i].State, l.Error
 		if diff := cmp.Diff(again, deadletter.Imported{
-			ID: l.ID, State: again.State, Origin: l.Origin, Inbox: l.Inbox, ArrivedBy: l.ArrivedBy, Properties: l.Properties, Body: l.Body, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt,
+			ID: l.ID, State: again.State, Origin: l.Origin, Inbox: l.Inbox, ArrivedBy: l.ArrivedBy,
+			Properties: l.Properties, Body: l.Body, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt,
 			Reason: l.Reason, Error: l.Error, Attempts: 2,
 		}); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if n := count(t, to, "state:received queue:sms reason:rejected since:2026-11-20T08:00Z before:2026-11-20T08:00:01Z"); n != 3 {
+	if n := count(
+		t, to, "state:received queue:sms reason:rejected since:2026-11-20T08:00Z before:2026-11-20T08:00:01Z",
+	); n != 3 {
 		t.Errorf("%d letters are found by where and when they died", n)
 	}
 	later := receive(t, to, window(t, 2, "sms", 1)).New[0]
@@ -78,12 +84,16 @@ func TestAnImportKeepsLettersAsTheyWere(t *testing.T) {
 		t.Error(rows, err)
 	}
 	classify(t, to, deadletter.ClassifiedDead, time.Time{})
-	if results, err := to.Import(deadletter.Through(ctx, deadletter.WayCLI), "bob", list); err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportKnown, deadletter.ImportKnown, deadletter.ImportKnown}) {
+	if results, err := to.Import(deadletter.Through(ctx, deadletter.WayCLI), "bob", list); err != nil ||
+		!slices.Equal(results, []deadletter.ImportResult{
+			deadletter.ImportKnown, deadletter.ImportKnown, deadletter.ImportKnown,
+		}) {
 		t.Error(results, err)
 	}
 	history, err := to.History(ctx, ids[1])
 	if err != nil || !slices.ContainsFunc(history, func(e deadletter.Event) bool {
-		return e.Kind == "imported" && e.Actor == "bob" && e.Detail == "through cli; at its source it was discarded, after 2 attempts"
+		return e.Kind == "imported" && e.Actor == "bob" &&
+			e.Detail == "through cli; at its source it was discarded, after 2 attempts"
 	}) {
 		t.Error(history, err)
 	}
@@ -101,8 +111,12 @@ func TestAnImportLeavesTheOrderOfReceiptAlone(t *testing.T) {
 		return l
 	}
 	newest := c.now().UnixMilli()<<12 + 4095
-	results, err := s.Import(ctx, "bob", []deadletter.Imported{at(serial), at(deadletter.SerialAt(c.now().Add(time.Millisecond))), at(newest), at(1)})
-	if err != nil || !slices.Equal(results, []deadletter.ImportResult{deadletter.ImportTaken, deadletter.ImportAhead, deadletter.ImportNew, deadletter.ImportNew}) {
+	results, err := s.Import(ctx, "bob", []deadletter.Imported{
+		at(serial), at(deadletter.SerialAt(c.now().Add(time.Millisecond))), at(newest), at(1),
+	})
+	if err != nil || !slices.Equal(results, []deadletter.ImportResult{
+		deadletter.ImportTaken, deadletter.ImportAhead, deadletter.ImportNew, deadletter.ImportNew,
+	}) {
 		t.Fatal(results, err)
 	}
 	for number := range int64(2) { // no letter has the serial after the imported one
@@ -148,7 +162,9 @@ func TestImportsAmongAllElse(t *testing.T) {
 			return
 		}
 		defer func() { failed = failed || t.Failed() }()
-		m := &machine{path: filepath.Join(dir, fmt.Sprintf("%d.db", n)), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
+		m := &machine{
+			path: filepath.Join(dir, fmt.Sprintf("%d.db", n)), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
+		}
 		m.w.Session = 1
 		m.start(t)
 		defer func() { m.s.Close() }()
@@ -163,9 +179,22 @@ func TestImportsAmongAllElse(t *testing.T) {
 			for range rapid.IntRange(1, 3).Draw(t, "letters") {
 				at := m.c.now().Add(time.Duration(rapid.IntRange(-3600, 5).Draw(t, "seconds")) * time.Second)
 				l := deadletter.Imported{
-					ID: deadletter.NewID(deadletter.SerialAt(at)+int64(rapid.IntRange(0, 2).Draw(t, "count")), uint64(rapid.IntRange(1, 2).Draw(t, "random"))), ReceivedAt: at, Inbox: "their.letters", Body: []byte("theirs"),
-					State:  rapid.SampledFrom([]deadletter.State{deadletter.StateDead, deadletter.StateDiscarded, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing}).Draw(t, "state"),
-					Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: rapid.SampledFrom([]string{"sms", "theirs", ""}).Draw(t, "queue")}, Reason: "rejected",
+					ID: deadletter.NewID(
+						deadletter.SerialAt(at)+int64(rapid.IntRange(0, 2).Draw(t, "count")),
+						uint64(rapid.IntRange(1, 2).Draw(t, "random")),
+					),
+					ReceivedAt: at,
+					Inbox:      "their.letters",
+					Body:       []byte("theirs"),
+					State: rapid.SampledFrom([]deadletter.State{
+						deadletter.StateDead, deadletter.StateDiscarded, deadletter.StateHeld,
+						deadletter.StateScheduled, deadletter.StatePublishing,
+					}).Draw(t, "state"),
+					Origin: deadletter.Origin{
+						Broker: "main", VHost: "/",
+						Queue: rapid.SampledFrom([]string{"sms", "theirs", ""}).Draw(t, "queue"),
+					},
+					Reason: "rejected",
 				}
 				if len(m.ids) > 0 && rapid.IntRange(0, 3).Draw(t, "known") == 0 {
 					l.ID = rapid.SampledFrom(m.ids).Draw(t, "id")

@@ -44,7 +44,8 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 // othersNotified reports whether people were notified about other groups that have the same key as
 // the group g. The result "loudest" is the highest severity of those groups.
 func (t *tx) othersNotified(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
-	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID))
+	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
+		AND id <> $2`, g.Key, int64(g.ID))
 	if err != nil {
 		return false, "", err
 	}
@@ -68,7 +69,8 @@ func (t *tx) suspectDeploy(g *deadletter.GroupLife) (id int64, err error) {
 			return 0, err
 		}
 	}
-	err = t.row(`SELECT id FROM deploys WHERE at >= $1 AND at <= $2 ORDER BY at DESC, id DESC LIMIT 1`, []any{began - deadletter.SuspectWithin.Milliseconds(), began}, &id)
+	err = t.row(`SELECT id FROM deploys WHERE at >= $1 AND at <= $2 ORDER BY at DESC, id DESC
+		LIMIT 1`, []any{began - deadletter.SuspectWithin.Milliseconds(), began}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -79,8 +81,10 @@ func (t *tx) suspectDeploy(g *deadletter.GroupLife) (id int64, err error) {
 // incidents that begin long after the present time. Such incidents exist if the clock was set back.
 func (t *tx) joinIncident(g *deadletter.GroupLife, n *deadletter.Notice, origin int64) error {
 	within := deadletter.JoinWithin.Milliseconds()
-	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1 OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
-		WHERE told > 0 AND told_began BETWEEN $3 AND $4 AND id <> $5 ORDER BY told_began, told_key`, origin, positiveOrNull(g.Deploy), t.now-within, t.now+within, int64(g.ID))
+	rows, err := t.query(`SELECT told_key, told_began, told_severity, told_channels, origin = $1
+		OR coalesce(told_deploy = $2, 0) FROM groups INDEXED BY groups_began
+		WHERE told > 0 AND told_began BETWEEN $3 AND $4 AND id <> $5
+		ORDER BY told_began, told_key`, origin, positiveOrNull(g.Deploy), t.now-within, t.now+within, int64(g.ID))
 	if err != nil {
 		return err
 	}
@@ -133,17 +137,21 @@ func (i *incident) add(other *incident) {
 // its severity is higher than that of the incident, or if the notice would reach somebody who does
 // not know of the incident.
 func (i *incident) accepts(n *deadletter.Notice) bool {
-	return i.related && !n.Severity.Louder(i.loudest) && !slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
+	return i.related && !n.Severity.Louder(i.loudest) &&
+		!slices.ContainsFunc(n.Channels, func(c string) bool { return !slices.Contains(i.channels, c) })
 }
 
 // leaveIncident is called when a group ends but its incident continues with other groups. It stores
 // the notice that the group has ended, but does not send it. It also cancels pending notices about
 // the group.
 func (t *tx) leaveIncident(n *deadletter.Notice) error {
-	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at) VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
+	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at)
+		VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
 	}
-	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before it was said', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices INDEXED BY notices_group WHERE grp = $2 AND key = $1)`,
+	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before it was said', ended_at = $3
+		WHERE state = 'due' AND notice IN (SELECT id FROM notices INDEXED BY notices_group WHERE grp = $2
+		AND key = $1)`,
 		n.Key, int64(n.Group), t.now)
 	return err
 }
@@ -153,7 +161,8 @@ func (t *tx) leaveIncident(n *deadletter.Notice) error {
 // an incident, this includes the notices about all of its groups, because they have the same key.
 // The method also raises the severity of n to the highest severity among the earlier notices.
 func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error) {
-	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
+	rows, err := t.query(`SELECT DISTINCT o.severity, d.channel FROM notices o JOIN deliveries d ON d.notice = o.id
+		WHERE o.key = $1 AND d.state IN ('sent', 'due') ORDER BY d.channel`, n.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +170,8 @@ func (t *tx) closingChannels(n *deadletter.Notice) (channels []string, err error
 		var severity deadletter.Severity
 		var channel string
 		err := rows.Scan(&severity, &channel)
-		if n.Group == 0 && !slices.Contains(n.Channels, channel) { // a problem has the same key as earlier problems of its kind
+		// a problem has the same key as earlier problems of its kind
+		if n.Group == 0 && !slices.Contains(n.Channels, channel) {
 			return err
 		}
 		if !slices.Contains(channels, channel) {
@@ -184,10 +194,13 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 		anywhere bool // people were notified about the group under any key
 		here     bool // people were notified about the group on this channel
 	}
-	whole := deadletter.Within(ctx, deadletter.Scope{}) // the outbox is not limited to a scope, although each group belongs to one
-	rows, err := s.ask(whole, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
+	// the outbox is not limited to a scope, although each group belongs to one
+	whole := deadletter.Within(ctx, deadletter.Scope{})
+	rows, err := s.ask(whole, `SELECT g.id, g.told > 0 AND g.told_key = $1, g.told > 0, g.told_channels, EXISTS
+		(SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
 			WHERE n.key = $1 AND n.grp = g.id AND n.kind NOT IN ('quiet', 'resolved') AND d.channel = $2)
-		FROM groups g WHERE g.id IN (SELECT grp FROM notices WHERE key = $1 AND grp IS NOT NULL UNION SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1)
+		FROM groups g WHERE g.id IN (SELECT grp FROM notices WHERE key = $1 AND grp IS NOT NULL UNION SELECT id
+		FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1)
 		ORDER BY (SELECT min(id) FROM notices WHERE key = $1 AND grp = g.id), g.id`, d.Notice.Key, d.Channel)
 	if err != nil {
 		return err
@@ -239,7 +252,8 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 // commonDeploy adds a deploy to a delivery about an incident. It does so only if all groups of the
 // incident began to need people after the same deploy.
 func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error {
-	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy) FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
+	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy)
+		FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
 		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key)
 	if err != nil {
 		return err
@@ -254,8 +268,10 @@ func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error 
 // saidWith finds the other notices that a delivery makes unnecessary. Such a notice is due on the
 // same channel and is about a group that the delivery names.
 func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
-	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1 AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
-		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3 AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
+	rows, err := s.ask(ctx, `SELECT e.id, n.grp FROM notices n JOIN deliveries e ON e.notice = n.id WHERE n.key = $1
+		AND n.kind IN ('opened', 'regressed', 'joined', 'escalated', 'updated')
+		AND e.channel = $2 AND e.state = 'due' AND e.due_at <= $3
+		AND e.id <> $4`, d.Notice.Key, d.Channel, s.now().UnixMilli(), d.ID)
 	if err != nil {
 		return err
 	}
@@ -271,7 +287,8 @@ func (s *Store) saidWith(ctx context.Context, d *deadletter.Delivery) error {
 
 // isFirst reports whether no notice with the same key was sent on a channel before this one.
 func (s *Store) isFirst(ctx context.Context, key, channel string) (first bool, err error) {
-	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
+	err = s.askRow(ctx, `SELECT NOT EXISTS (SELECT 1 FROM notices n JOIN deliveries d ON d.notice = n.id
+		WHERE n.key = $1 AND d.channel = $2 AND d.state = 'sent')`, []any{key, channel}, &first)
 	return first, err
 }
 
@@ -279,7 +296,8 @@ func (s *Store) isFirst(ctx context.Context, key, channel string) (first bool, e
 // of the incident. If the incident has no other groups now, rejoin does nothing.
 func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	var other int64
-	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 LIMIT 1`, []any{key}, &other)
+	err := t.row(`SELECT id FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
+		LIMIT 1`, []any{key}, &other)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -290,6 +308,8 @@ func (t *tx) rejoin(g *deadletter.GroupLife, key string) error {
 	if err != nil {
 		return err
 	}
-	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Heard = max(g.Deaths, 1), key, time.UnixMilli(t.now).UTC(), with.ToldAs, with.Channels, with.Began, true
+	g.Told, g.Key, g.ToldAt, g.ToldAs, g.Channels, g.Began, g.Heard = max(
+		g.Deaths, 1,
+	), key, time.UnixMilli(t.now).UTC(), with.ToldAs, with.Channels, with.Began, true
 	return nil
 }

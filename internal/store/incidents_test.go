@@ -32,7 +32,9 @@ func (g *groups) deliverDue(channel string) (list []string) {
 		if len(said) == 0 && d.Group != nil {
 			said = append(said, d.Group.ID.String())
 		}
-		list = append(list, fmt.Sprintf("%s %s %s: %s", d.Notice.Kind, d.Notice.Key, d.Notice.Severity, strings.Join(said, " ")))
+		list = append(
+			list, fmt.Sprintf("%s %s %s: %s", d.Notice.Kind, d.Notice.Key, d.Notice.Severity, strings.Join(said, " ")),
+		)
 		if err := g.Delivered(g.t.Context(), []deadletter.Delivered{{ID: d.ID, Sent: true, With: d.With}}); err != nil {
 			g.t.Fatal(err)
 		}
@@ -114,8 +116,11 @@ func TestWhatPagesByItself(t *testing.T) {
 		"another queue, and no deploy": {queue: "email"},
 		"later than a minute":          {queue: "sms", after: 61 * time.Second},
 		"a higher severity":            {queue: "sms", first: []func(*deadletter.Classified){quiet}},
-		"for somebody else":            {queue: "sms", second: []func(*deadletter.Classified){withChannels("oncall", "team")}},
-		"after another deploy":         {queue: "email", deploys: 2},
+		"for somebody else": {
+			queue:  "sms",
+			second: []func(*deadletter.Classified){withChannels("oncall", "team")},
+		},
+		"after another deploy": {queue: "email", deploys: 2},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +137,8 @@ func TestWhatPagesByItself(t *testing.T) {
 			g.die(c.queue, 2, 1, c.second...)
 			g.advance(10 * time.Second)
 			got := g.deliverDue("oncall")
-			if len(got) != 2 || !strings.HasPrefix(got[0], "opened G-1/1 ") || !strings.HasSuffix(got[0], ": G-1") || !strings.HasPrefix(got[1], "opened G-2/1 page") || !strings.HasSuffix(got[1], ": G-2") {
+			if len(got) != 2 || !strings.HasPrefix(got[0], "opened G-1/1 ") || !strings.HasSuffix(got[0], ": G-1") ||
+				!strings.HasPrefix(got[1], "opened G-2/1 page") || !strings.HasSuffix(got[1], ": G-2") {
 				t.Error(got)
 			}
 		})
@@ -170,7 +176,8 @@ func TestAQuieterCauseJoins(t *testing.T) {
 	g.expectDeliveries("oncall")
 	g.expectDeliveries("team")
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{2}, Resolve: &deadletter.Resolution{}})
-	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1") // the notice of the end has the severity of the first notice
+	// the notice of the end has the severity of the first notice
+	g.expectDeliveries("oncall", "resolved G-1/1 page: G-1")
 	g.expectDeliveries("team", "resolved G-1/1 page: G-1 G-2")
 }
 
@@ -298,7 +305,8 @@ func TestAnUndoneDecisionOnAQuietGroupPagesNobody(t *testing.T) {
 	g.expectDeliveries("hook")
 	operate(t, g.Store, deadletter.VerbDiscard, letters...)
 	g.tend()
-	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1") // this notice is sent when the group needs nobody
+	// this notice is sent when the group needs nobody
+	g.expectDeliveries("hook", "operation.finished O-1 digest: ", "group.resolved G-1 page: G-1")
 }
 
 // TestWhatIsOverBeforeItIsSaid checks an incident in which one group no longer needs people before
@@ -325,7 +333,9 @@ func TestQuietDoesNotSwallowWhatWaitsForTheMorning(t *testing.T) {
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
-	if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)}}); err != nil {
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{
+		{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g.advance(2 * time.Hour)
@@ -352,7 +362,9 @@ func TestAReceiverThatIsDownKeepsNothingOpen(t *testing.T) {
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
-	if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(time.Hour), Detail: "503"}}); err != nil {
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{
+		{ID: due[0].ID, RetryAt: g.clock.now().Add(time.Hour), Detail: "503"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g.advance(10 * time.Minute)
@@ -423,7 +435,8 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	g.die("sms", 2, 1)
 	g.advance(10 * time.Second)
 	due, err := g.Due(t.Context(), "oncall", 10)
-	if err != nil || len(due) != 1 || len(due[0].With) != 1 { // the notice is sent, but dlo is killed before the delivery is recorded
+	// the notice is sent, but dlo is killed before the delivery is recorded
+	if err != nil || len(due) != 1 || len(due[0].With) != 1 {
 		t.Fatalf("%+v, %v", due, err)
 	}
 	if err := g.Close(); err != nil {
@@ -431,7 +444,8 @@ func TestAnIncidentOutlivesTheProcess(t *testing.T) {
 	}
 	g = reopen()
 	again, err := g.Due(t.Context(), "oncall", 10)
-	if err != nil || len(again) != 1 || again[0].Notice.ID != due[0].Notice.ID || again[0].Notice.Key != due[0].Notice.Key {
+	if err != nil || len(again) != 1 || again[0].Notice.ID != due[0].Notice.ID ||
+		again[0].Notice.Key != due[0].Notice.Key {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	g.expectDeliveries("oncall", "opened G-1/1 page: G-1 G-2")

@@ -38,7 +38,11 @@ func fillLibrary(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 		w := window(t, number+1, "sms", 40)
 		for i := range w.Arrivals {
 			a := &w.Arrivals[i]
-			a.Body = []byte(strings.Repeat(pick("timeout ", "Größe ", "card_declined ", "alpha-beta "), 1+r.IntN(3)) + pick("", "x"))
+			a.Body = []byte(
+				strings.Repeat(
+					pick("timeout ", "Größe ", "card_declined ", "alpha-beta "), 1+r.IntN(3),
+				) + pick("", "x"),
+			)
 			a.Properties.AppID, a.Properties.CorrelationID = pick("", "shop", "shopping"), pick("", "c-1", "c-2")
 			a.Properties.Headers["x-tenant"] = pick("acme", "acme-eu", "ACME", "")
 			if r.IntN(2) == 0 {
@@ -54,18 +58,28 @@ func fillLibrary(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 		var verdicts []deadletter.Classified
 		for _, l := range letters {
 			v := deadletter.Classified{
-				Letter: l.ID, Reason: pick("rejected", "expired", ""), Type: pick("acme.A", "acme.Bee", ""), GroupTitle: "g", GroupVersion: 1,
-				Severity: deadletter.Severity(pick("page", "notify", "digest")), Rule: pick("default", "noise"), Error: pick("", "timeout after 30s", "100% broken", "no_route"),
-				To: []deadletter.Trigger{deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard}[r.IntN(4)],
+				Letter: l.ID, Reason: pick("rejected", "expired", ""), Type: pick("acme.A", "acme.Bee", ""),
+				GroupTitle: "g", GroupVersion: 1,
+				Severity: deadletter.Severity(pick("page", "notify", "digest")), Rule: pick("default", "noise"),
+				Error: pick("", "timeout after 30s", "100% broken", "no_route"),
+				To: []deadletter.Trigger{
+					deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold,
+					deadletter.ClassifiedDiscard,
+				}[r.IntN(4)],
 			}
 			if r.IntN(8) > 0 {
-				v.Origin = deadletter.Origin{Broker: "main", VHost: pick("/", "blue"), Queue: pick("sms", "email", "email-eu", "a b"), Exchange: pick("events", ""), RoutingKey: pick("k", "k.2", "")}
+				v.Origin = deadletter.Origin{
+					Broker: "main", VHost: pick("/", "blue"), Queue: pick("sms", "email", "email-eu", "a b"),
+					Exchange: pick("events", ""), RoutingKey: pick("k", "k.2", ""),
+				}
 			}
 			if v.To == deadletter.ClassifiedRetry {
 				v.DueAt = c.now().Add(time.Duration(r.IntN(5)) * time.Minute)
 			}
-			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason)) // all letters of a group have the same key
-			if number < 5 || r.IntN(2) == 0 {                                                       // the other letters remain received
+			// all letters of a group have the same key
+			v.GroupKey = sha256.Sum256([]byte(v.Origin.VHost + v.Origin.Queue + v.Type + v.Reason))
+			// the other letters remain received
+			if number < 5 || r.IntN(2) == 0 {
 				verdicts = append(verdicts, v)
 			}
 		}
@@ -111,8 +125,10 @@ func fillLibrary(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 			p := l.Properties
 			f.indexed = true
 			f.fields = map[string]string{
-				"id": string(id[len(id)-8:]), "exchange": l.Origin.Exchange, "key": l.Origin.RoutingKey, "rule": l.Rule, "app": p.AppID, "message_id": p.MessageID, "correlation_id": p.CorrelationID,
-				"body.tier": []string{"gold", "silver", ""}[i%3], "read": []string{"json", "too-large", "unknown", ""}[i%4],
+				"id": string(id[len(id)-8:]), "exchange": l.Origin.Exchange, "key": l.Origin.RoutingKey, "rule": l.Rule,
+				"app": p.AppID, "message_id": p.MessageID, "correlation_id": p.CorrelationID,
+				"body.tier": []string{"gold", "silver", ""}[i%3],
+				"read":      []string{"json", "too-large", "unknown", ""}[i%4],
 			}
 			for name, value := range p.Headers {
 				if name != "x-death" {
@@ -126,7 +142,9 @@ func fillLibrary(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 				}
 			}
 			index = append(index, x)
-			f.words = strings.FieldsFunc(strings.ToLower(string(l.Body)), func(r rune) bool { return strings.ContainsRune(" -_", r) })
+			f.words = strings.FieldsFunc(
+				strings.ToLower(string(l.Body)), func(r rune) bool { return strings.ContainsRune(" -_", r) },
+			)
 		}
 		all = append(all, f)
 	}
@@ -247,7 +265,9 @@ func (f *found) holds(t query.Term) (yes, known bool) {
 			if len(v.Pattern) == 2 {
 				last = "*"
 			}
-			words := strings.FieldsFunc(strings.ToLower(v.Pattern[0]), func(r rune) bool { return strings.ContainsRune(" -_", r) })
+			words := strings.FieldsFunc(
+				strings.ToLower(v.Pattern[0]), func(r rune) bool { return strings.ContainsRune(" -_", r) },
+			)
 			for i, w := range words {
 				if last == "*" && i == len(words)-1 {
 					if !slices.ContainsFunc(f.words, func(has string) bool { return strings.HasPrefix(has, w) }) {
@@ -286,11 +306,18 @@ func oracle(all []found, q query.Query) map[deadletter.ID]bool {
 
 // terms are the terms from which the test builds random queries.
 var terms = []string{
-	"state:dead", "state:dead,held", "state:received,purged", "state:scheduled", "queue:sms", "queue:email*", `queue:"a b"`, "queue:*mail*,sms", `queue:""`, "vhost:/", "vhost:bl*", "broker:main", "broker:other",
-	"reason:rejected", "reason:*e*", `reason:""`, "type:acme.*", "type:none", "type:acme.A,none", "type:*ee", "group:G-1,G-2", "group:G-99", "rule:noise", "rule:def*", "severity:page,notify", "severity:digest",
-	`owner:""`, "owner:eve", "status:new", "status:open", "status:snoozed", "error:*TIMEOUT*", `error:"100% broken"`, "error:*%*", "error:no_route", "error:no?route", `error:""`, "exchange:events", "exchange:ev*", "key:k", "key:k*", "app:shop", "app:shop*",
-	"app:*", "message_id:m-1-1", "message_id:m-2-*", "correlation_id:c-1,c-2", "header.x-tenant:acme", "header.x-tenant:acme*", "header.n:1,2", "header.n:*", "header.none:x", "body.tier:gold", "body.tier:*",
-	"read:json", "read:unknown,too-large", "read:too*", "attempts:0", "attempts:>=1", "size:>20", "size:<=16,>30", "since:2h", "before:1h", "age:>1h", "age:<=2h", "age:>=90m", "age:<30m", "op:O-1", "op:O-1/done", "op:O-3/confirmed,O-2", "op:O-99999", "doubt:restart", "doubt:cut-off,restart",
+	"state:dead", "state:dead,held", "state:received,purged", "state:scheduled", "queue:sms", "queue:email*",
+	`queue:"a b"`, "queue:*mail*,sms", `queue:""`, "vhost:/", "vhost:bl*", "broker:main", "broker:other",
+	"reason:rejected", "reason:*e*", `reason:""`, "type:acme.*", "type:none", "type:acme.A,none", "type:*ee",
+	"group:G-1,G-2", "group:G-99", "rule:noise", "rule:def*", "severity:page,notify", "severity:digest",
+	`owner:""`, "owner:eve", "status:new", "status:open", "status:snoozed", "error:*TIMEOUT*", `error:"100% broken"`,
+	"error:*%*", "error:no_route", "error:no?route", `error:""`, "exchange:events", "exchange:ev*", "key:k", "key:k*",
+	"app:shop", "app:shop*",
+	"app:*", "message_id:m-1-1", "message_id:m-2-*", "correlation_id:c-1,c-2", "header.x-tenant:acme",
+	"header.x-tenant:acme*", "header.n:1,2", "header.n:*", "header.none:x", "body.tier:gold", "body.tier:*",
+	"read:json", "read:unknown,too-large", "read:too*", "attempts:0", "attempts:>=1", "size:>20", "size:<=16,>30",
+	"since:2h", "before:1h", "age:>1h", "age:<=2h", "age:>=90m", "age:<30m", "op:O-1", "op:O-1/done",
+	"op:O-3/confirmed,O-2", "op:O-99999", "doubt:restart", "doubt:cut-off,restart",
 	"timeout", "time*", `"alpha beta"`, "größe", "gr*", "declined", "nothing",
 }
 
@@ -360,7 +387,8 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 			t.Errorf("%q: %d counted, want %d (%v)", text, n, len(want), err)
 			continue
 		}
-		if n, exact, err := s.Count(ctx, q, 5); err != nil || n != min(len(want), 5) && !exact || exact && n != len(want) || !exact && len(want) <= 5 {
+		if n, exact, err := s.Count(ctx, q, 5); err != nil || n != min(len(want), 5) && !exact ||
+			exact && n != len(want) || !exact && len(want) <= 5 {
 			t.Errorf("%q: counted up to 5: %d, exact %v, of %d (%v)", text, n, exact, len(want), err)
 		}
 		limit := 500
@@ -402,7 +430,11 @@ func TestCountedIsListedIsActedOn(t *testing.T) {
 			t.Errorf("%q: %d drawn in %d bars, want %d (%v)", text, drawn, len(h.Bars), len(want), err)
 		}
 		if len(want) > 0 && len(want) < 30 {
-			op := deadletter.Operation{Action: deadletter.VerbRestore, By: "local", Pace: deadletter.Pace{Hold: time.Hour}}
+			op := deadletter.Operation{
+				Action: deadletter.VerbRestore,
+				By:     "local",
+				Pace:   deadletter.Pace{Hold: time.Hour},
+			}
 			if err := s.Freeze(ctx, &op, query.Selection{Query: &q}, 0, anyPlace); err != nil || op.Total != len(want) {
 				t.Errorf("%q: %d frozen, want %d (%v)", text, op.Total, len(want), err)
 			}

@@ -15,7 +15,9 @@ import (
 // other operation is cancelled and has not touched the letter, layOut takes the letter from it.
 func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []picked) error {
 	for _, l := range list {
-		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2)) ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
+		done, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp)
+			VALUES ($1, $2, $3, $4, (SELECT grp FROM letters WHERE id = $2))
+			ON CONFLICT DO NOTHING`, int64(op), l.serial, l.origin, string(as))
 		if err != nil {
 			return err
 		}
@@ -30,16 +32,21 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 				return err
 			}
 			if free {
-				if err := t.recordResult(deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, ""); err != nil {
+				if err := t.recordResult(
+					deadletter.OperationID(owner), l.serial, deadletter.ResultCancelled, "",
+				); err != nil {
 					return err
 				}
-				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp) VALUES ($1, $2, $3, 'pending', (SELECT grp FROM letters WHERE id = $2))`, int64(op), l.serial, l.origin); err != nil {
+				if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, grp)
+					VALUES ($1, $2, $3, 'pending', (SELECT grp FROM letters
+					WHERE id = $2))`, int64(op), l.serial, l.origin); err != nil {
 					return err
 				}
 				continue
 			}
 			to, reason = deadletter.ResultSkipped, fmt.Sprintf("operation %s has it", deadletter.OperationID(owner))
-			if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, reason) VALUES ($1, $2, $3, 'skipped', $4)`, int64(op), l.serial, l.origin, reason); err != nil {
+			if _, err := t.exec(`INSERT INTO operation_letters (operation, letter, origin, result, reason)
+				VALUES ($1, $2, $3, 'skipped', $4)`, int64(op), l.serial, l.origin, reason); err != nil {
 				return err
 			}
 		}
@@ -51,7 +58,9 @@ func (t *tx) layOut(op deadletter.OperationID, as deadletter.Result, list []pick
 // owner returns the operation to which a letter belongs. The result "free" is true if that
 // operation is cancelled and has not touched the letter.
 func (t *tx) owner(letter int64) (op int64, free bool, err error) {
-	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1 AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
+	err = t.row(`SELECT ol.operation, ol.result = 'pending' AND o.state = 'cancelled' FROM operation_letters ol
+		JOIN operations o ON o.id = ol.operation WHERE ol.letter = $1
+		AND ol.result IN ('pending', 'released')`, []any{letter}, &op, &free)
 	return op, free, err
 }
 
@@ -64,13 +73,15 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 		var state deadletter.OperationState
 		var p deadletter.Pace
 		var hold int64
-		if err := t.row(`SELECT action, state, canary, hold FROM operations WHERE id = $1`, []any{int64(op)}, &action, &state, &p.Canary, &hold); err != nil {
+		if err := t.row(`SELECT action, state, canary, hold FROM operations
+			WHERE id = $1`, []any{int64(op)}, &action, &state, &p.Canary, &hold); err != nil {
 			return err
 		}
 		p.Hold = time.Duration(hold) * time.Millisecond
 		var part int64
 		var letters []byte
-		err := t.row(`SELECT part, letters FROM operation_selections WHERE operation = $1 ORDER BY part LIMIT 1`, []any{int64(op)}, &part, &letters)
+		err := t.row(`SELECT part, letters FROM operation_selections WHERE operation = $1 ORDER BY part
+			LIMIT 1`, []any{int64(op)}, &part, &letters)
 		if err == nil {
 			list, err := decodePicked(letters)
 			if err != nil {
@@ -83,13 +94,15 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 			if err := t.layOut(op, as, list); err != nil {
 				return err
 			}
-			if _, err := t.exec(`DELETE FROM operation_selections WHERE operation = $1 AND part = $2`, int64(op), part); err != nil {
+			if _, err := t.exec(`DELETE FROM operation_selections WHERE operation = $1
+				AND part = $2`, int64(op), part); err != nil {
 				return err
 			}
 		} else if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM operation_selections WHERE operation = $1)`, []any{int64(op)}, &more); err != nil || more || state == deadletter.OperationCancelled {
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM operation_selections
+			WHERE operation = $1)`, []any{int64(op)}, &more); err != nil || more || state == deadletter.OperationCancelled {
 			return err
 		}
 		return t.beginPhase(op, action, p)
@@ -108,7 +121,8 @@ func (t *tx) beginPhase(op deadletter.OperationID, action deadletter.Verb, p dea
 		phase, until = deadletter.PhaseHolding, t.now+p.Hold.Milliseconds()
 	}
 	t.ended[op] = true // an operation whose letters were all skipped ends now
-	_, err := t.exec(`UPDATE operations SET phase = $2, phase_until = $3 WHERE id = $1 AND phase = 'selecting'`, int64(op), string(phase), until)
+	_, err := t.exec(`UPDATE operations SET phase = $2, phase_until = $3 WHERE id = $1
+		AND phase = 'selecting'`, int64(op), string(phase), until)
 	return err
 }
 

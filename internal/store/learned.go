@@ -16,8 +16,12 @@ type learned struct {
 }
 
 const (
-	maxKeys       = 200 // maximum number of routing keys for which dlo learns types, per queue; a queue may have one routing key per customer
-	minKeyLetters = 3   // minimum number of letters with a routing key from which the shares of that key are used instead of those of the queue
+	// maximum number of routing keys for which dlo learns types, per queue; a queue may have one
+	// routing key per customer
+	maxKeys = 200
+	// minimum number of letters with a routing key from which the shares of that key are used
+	// instead of those of the queue
+	minKeyLetters = 3
 )
 
 // bySchema is an SQL condition that selects letters, or counts of letters, that a schema decodes. A
@@ -37,14 +41,16 @@ var bySchema = func() string {
 // writeLearned writes the changed counts of learned types to the database.
 func (m *moves) writeLearned(t *tx) error {
 	for k, n := range m.learned {
-		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2 AND type = $3`, k.origin, k.key, k.typ, n)
+		done, err := t.exec(`UPDATE learned SET n = max(0, n + $4) WHERE origin = $1 AND key = $2
+			AND type = $3`, k.origin, k.key, k.typ, n)
 		if err != nil {
 			return err
 		}
 		if known, _ := done.RowsAffected(); known > 0 || n < 0 {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO learned (origin, key, type, n) SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM learned WHERE origin = $1) < $5
+		if _, err := t.exec(`INSERT INTO learned (origin, key, type, n) SELECT $1, $2, $3, $4 WHERE (SELECT count(*)
+			FROM learned WHERE origin = $1) < $5
 			OR EXISTS (SELECT 1 FROM learned WHERE origin = $1 AND key = $2)`,
 			k.origin, k.key, k.typ, n, maxKeys); err != nil {
 			return err
@@ -79,7 +85,9 @@ func (s *Store) Priors(ctx context.Context, o deadletter.Origin) (map[string]flo
 	}
 	shares, total, err := s.shares(ctx, `SELECT type, n FROM learned WHERE origin = $1 AND key = $2`, id, o.RoutingKey)
 	if err == nil && total < minKeyLetters {
-		shares, _, err = s.shares(ctx, `SELECT type, sum(n) FROM readings WHERE origin = $1 AND `+bySchema+` GROUP BY type`, id)
+		shares, _, err = s.shares(
+			ctx, `SELECT type, sum(n) FROM readings WHERE origin = $1 AND `+bySchema+` GROUP BY type`, id,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("priors of %s: %w", o.Queue, err)
@@ -95,7 +103,8 @@ func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) 
 	if !ok {
 		return false, nil
 	}
-	rows, err := s.ask(ctx, `SELECT type FROM readings WHERE origin = $1 AND n > 0 AND reading != $2 AND `+bySchema, id, string(deadletter.ReadByMatch))
+	rows, err := s.ask(ctx, `SELECT type FROM readings WHERE origin = $1 AND n > 0 AND reading != $2
+		AND `+bySchema, id, string(deadletter.ReadByMatch))
 	if err != nil {
 		return false, fmt.Errorf("what names %s on %s: %w", typ, o.Queue, err)
 	}

@@ -90,8 +90,10 @@ func (r *stored) columns() columns {
 		{`b.routing_key`, &l.ArrivedBy.RoutingKey},
 		{`b.properties`, &r.properties},
 		{`b.body`, &l.Body},
-		{`(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &r.arrivedAgain},
-		{`(SELECT a.returned_body FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &l.ArrivedBody},
+		{`(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL
+			ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &r.arrivedAgain},
+		{`(SELECT a.returned_body FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL
+			ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &l.ArrivedBody},
 	}...)
 }
 
@@ -100,7 +102,13 @@ func (r *stored) columns() columns {
 func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	row, l := r.row(n), r.whole
 	l.ID, l.State, l.Reason, l.Type, l.Group, l.Severity = row.ID, row.State, row.Reason, row.Type, row.Group, row.Severity
-	l.Origin = deadletter.Origin{Broker: row.Broker, VHost: row.VHost, Queue: row.Queue, Exchange: row.Exchange, RoutingKey: row.RoutingKey}
+	l.Origin = deadletter.Origin{
+		Broker:     row.Broker,
+		VHost:      row.VHost,
+		Queue:      row.Queue,
+		Exchange:   row.Exchange,
+		RoutingKey: row.RoutingKey,
+	}
 	l.ReceivedAt, l.DiedAt, l.DueAt, l.WaitsIn = row.ReceivedAt, row.DiedAt, row.DueAt, row.WaitsIn
 	l.Size, l.Attempts, l.Summary, l.Error, l.Why, l.Unverified = row.Size, row.Attempts, row.Summary, row.Error, row.Why, row.Unverified
 	l.Inbox, l.Operation = n.inbox(r.inbox).Queue, deadletter.OperationID(r.operation.Int64)

@@ -96,7 +96,9 @@ func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, err
 // default order is newest received first. The result "newer" is the cursor of the previous page in
 // that order. The result "older" is the cursor of the next page. A cursor is "" if there is no such
 // page. Letters returns ErrInvalid for a cursor of a different order.
-func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (list []deadletter.Row, newer, older string, err error) {
+func (s *Store) Letters(
+	ctx context.Context, q query.Query, p deadletter.Page,
+) (list []deadletter.Row, newer, older string, err error) {
 	limit := p.Limit
 	if limit <= 0 || limit > maxPage {
 		return nil, "", "", fmt.Errorf("%w: a page has 1 to %d letters", deadletter.ErrInvalid, maxPage)
@@ -105,7 +107,9 @@ func (s *Store) Letters(ctx context.Context, q query.Query, p deadletter.Page) (
 	backwards := p.Before != ""
 	if text := p.After + p.Before; text != "" {
 		if p.After != "" && p.Before != "" {
-			return nil, "", "", fmt.Errorf("%w: a page is after one cursor or before one, not both", deadletter.ErrInvalid)
+			return nil, "", "", fmt.Errorf(
+				"%w: a page is after one cursor or before one, not both", deadletter.ErrInvalid,
+			)
 		}
 		if from, err = parseCursor(text, p.Order); err != nil {
 			return nil, "", "", err
@@ -148,7 +152,9 @@ func (s *Store) Rows(ctx context.Context, ids []deadletter.ID) ([]deadletter.Row
 			serial, _, _ := id.Split()
 			args = append(args, serial)
 		}
-		rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`)`, args...)
+		rows, err := s.read.QueryContext(
+			ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`)`, args...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -220,12 +226,19 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 	var list []deadletter.Attempt
 	err = wanted.scan(rows, func() error {
 		one := a
-		one.Letter, one.Token, one.Operation = id, deadletter.TokenFromBytes(token), deadletter.OperationID(operation.Int64)
+		one.Letter, one.Token, one.Operation = id, deadletter.TokenFromBytes(token), deadletter.OperationID(
+			operation.Int64,
+		)
 		if one.WaitsIn == "" {
 			one.WaitUntil = time.Time{}
 		}
 		if !back.At.IsZero() {
-			one.Back = &deadletter.Return{At: back.At, Queue: backQueue.String, Reason: backReason.String, Copies: back.Copies}
+			one.Back = &deadletter.Return{
+				At:     back.At,
+				Queue:  backQueue.String,
+				Reason: backReason.String,
+				Copies: back.Copies,
+			}
 		}
 		list = append(list, one)
 		return nil
@@ -238,7 +251,8 @@ func (s *Store) Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.At
 // outcome.
 func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error) {
 	serial, _, _ := id.Split()
-	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1 ORDER BY id`, serial)
+	rows, err := s.ask(ctx, `SELECT operation, at, kind, actor, detail FROM events WHERE letter = $1
+		ORDER BY id`, serial)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +272,9 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 	}); err != nil {
 		return nil, err
 	}
-	rows, err = s.ask(ctx, `SELECT a.number, a.queue, a.operation, o.by, o.reason, a.outcome, a.detail, a.at, a.closed_at, a.revision FROM attempts a LEFT JOIN operations o ON o.id = a.operation
+	rows, err = s.ask(ctx, `SELECT a.number, a.queue, a.operation,
+		o.by, o.reason, a.outcome, a.detail, a.at, a.closed_at, a.revision FROM attempts a
+		LEFT JOIN operations o ON o.id = a.operation
 		WHERE a.letter = $1 ORDER BY a.n`, serial)
 	if err != nil {
 		return nil, err
@@ -270,12 +286,18 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 		var operation, closed sql.NullInt64
 		var by, reason sql.NullString
 		var at int64
-		if err := rows.Scan(&number, &queue, &operation, &by, &reason, &outcome, &detail, &at, &closed, &revision); err != nil {
+		if err := rows.Scan(
+			&number, &queue, &operation, &by, &reason, &outcome, &detail, &at, &closed, &revision,
+		); err != nil {
 			return err
 		}
 		e := deadletter.Event{
-			Letter: id, Operation: deadletter.OperationID(operation.Int64), At: time.UnixMilli(at).UTC(), Kind: "requeue", Actor: deadletter.Service.Name,
-			Detail: fmt.Sprintf("attempt %d, to the tail of %s", number, deadletter.Visible(queue)),
+			Letter:    id,
+			Operation: deadletter.OperationID(operation.Int64),
+			At:        time.UnixMilli(at).UTC(),
+			Kind:      "requeue",
+			Actor:     deadletter.Service.Name,
+			Detail:    fmt.Sprintf("attempt %d, to the tail of %s", number, deadletter.Visible(queue)),
 		}
 		if revision > 0 {
 			e.Detail += fmt.Sprintf(", as revision %d", revision)
@@ -289,7 +311,13 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 		if !closed.Valid { // no outcome was recorded; if the letter came back first, the return has an event of its own
 			return nil
 		}
-		e = deadletter.Event{Letter: id, At: timeOf(closed), Kind: string(outcome), Actor: deadletter.Service.Name, Detail: detail}
+		e = deadletter.Event{
+			Letter: id,
+			At:     timeOf(closed),
+			Kind:   string(outcome),
+			Actor:  deadletter.Service.Name,
+			Detail: detail,
+		}
 		if outcome.Used() {
 			e.Kind = string(deadletter.StateRequeued)
 		}
@@ -311,7 +339,10 @@ func (s *Store) receivedEvent(ctx context.Context, serial int64, id deadletter.I
 		return nil, nil
 	}
 	return []deadletter.Event{{
-		Letter: id, At: time.UnixMilli(at).UTC(), Kind: string(deadletter.StateReceived), Actor: deadletter.Service.Name,
+		Letter: id,
+		At:     time.UnixMilli(at).UTC(),
+		Kind:   string(deadletter.StateReceived),
+		Actor:  deadletter.Service.Name,
 		Detail: "out of " + deadletter.Visible(s.names.inbox(inbox).Queue),
 	}}, err
 }
@@ -379,7 +410,9 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 	case ours && !valued && len(b) == 9:
 		c.serial = int64(binary.BigEndian.Uint64(b[1:]))
 	default:
-		return c, fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
+		return c, fmt.Errorf(
+			"%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid,
+		)
 	}
 	return c, nil
 }

@@ -13,7 +13,9 @@ import (
 // page returns letters of a plan in the order of a list, starting at a position. The parameter
 // "limit" is the maximum number of letters. If the parameter "backwards" is true, page reads in the
 // opposite direction.
-func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
+func (s *Store) page(
+	ctx context.Context, p *plan, order deadletter.Order, from cursor, backwards bool, limit int,
+) ([]deadletter.Row, error) {
 	if p.empty {
 		return nil, nil
 	}
@@ -38,12 +40,18 @@ func (s *Store) page(ctx context.Context, p *plan, order deadletter.Order, from 
 // rowsOf reads letters in the form that lists show, newest first.
 func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, error) {
 	var list []deadletter.Row
-	for chunk := range slices.Chunk(slices.SortedFunc(slices.Values(serials), func(a, b int64) int { return cmp.Compare(b, a) }), 500) {
+	for chunk := range slices.Chunk(
+		slices.SortedFunc(slices.Values(serials), func(a, b int64) int { return cmp.Compare(b, a) }), 500,
+	) {
 		args := make([]any, len(chunk))
 		for i, serial := range chunk {
 			args[i] = serial
 		}
-		rows, err := s.read.QueryContext(ctx, `SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id DESC`, args...)
+		rows, err := s.read.QueryContext(
+			ctx,
+			`SELECT `+rowColumns+` FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id DESC`,
+			args...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +71,9 @@ func (s *Store) rowsOf(ctx context.Context, serials []int64) ([]deadletter.Row, 
 // The letters of a plan come from several sources, each of which is read along an index.
 // newestSerials stops reading a source as soon as the source cannot improve the result any more, so
 // it reads almost nothing of most sources.
-func (s *Store) newestSerials(ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int) ([]int64, error) {
+func (s *Store) newestSerials(
+	ctx context.Context, db reader, p *plan, from int64, backwards bool, limit int,
+) ([]int64, error) {
 	sources, err := s.sources(ctx, db, p)
 	if err != nil || len(sources) == 0 {
 		return nil, err
@@ -89,7 +99,10 @@ func (s *Store) newestSerials(ctx context.Context, db reader, p *plan, from int6
 		if from != 0 {
 			where = allOf(where, clause{src.key + edge.text, edge.args})
 		}
-		text := numberPlaceholders(`SELECT ` + src.key + ` FROM ` + src.from + ` WHERE ` + where.text + ` ORDER BY ` + src.key + order + ` LIMIT ?`)
+		text := numberPlaceholders(
+			`SELECT ` + src.key + ` FROM ` + src.from + ` WHERE ` + where.text + ` ORDER BY ` + src.key + order +
+				` LIMIT ?`,
+		)
 		stmt := prepared[text]
 		if stmt == nil {
 			if stmt, err = db.PrepareContext(ctx, text); err != nil {

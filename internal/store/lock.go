@@ -47,7 +47,9 @@ func (l *locks) lockFile(path string) (unguarded, err error) {
 	l.file = f
 	switch err := lockInode(f); {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%w: it has the same file open under another name, for example a link or a mount of it", ErrLocked)
+		return nil, fmt.Errorf(
+			"%w: it has the same file open under another name, for example a link or a mount of it", ErrLocked,
+		)
 	case errors.Is(err, syscall.EINVAL), errors.Is(err, errors.ErrUnsupported):
 		return err, nil
 	case err != nil:

@@ -24,5 +24,10 @@ func lockInode(f *os.File) error { return setLock(f, syscall.F_WRLCK) }
 func unlockInode(f *os.File) error { return setLock(f, syscall.F_UNLCK) }
 
 func setLock(f *os.File, kind int16) error {
-	return syscall.FcntlFlock(f.Fd(), ofdSetLock, &syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: lockByte, Len: 1})
+	return syscall.FcntlFlock(f.Fd(), ofdSetLock, &syscall.Flock_t{
+		Type:   kind,
+		Whence: io.SeekStart,
+		Start:  lockByte,
+		Len:    1,
+	})
 }

@@ -26,7 +26,9 @@ func TestOneFileIsOneStoreUnderEveryName(t *testing.T) {
 			return linked(t, os.Symlink, path, filepath.Join(t.TempDir(), "dlo.db"))
 		},
 		"a link to the folder": func(t *testing.T, path string) string {
-			return filepath.Join(linked(t, os.Symlink, filepath.Dir(path), filepath.Join(t.TempDir(), "folder")), filepath.Base(path))
+			return filepath.Join(
+				linked(t, os.Symlink, filepath.Dir(path), filepath.Join(t.TempDir(), "folder")), filepath.Base(path),
+			)
 		},
 		"a hard link": func(t *testing.T, path string) string {
 			return linked(t, os.Link, path, filepath.Join(filepath.Dir(path), "alias.db"))
@@ -141,7 +143,9 @@ func TestAFileThatIsReplacedIsNoticed(t *testing.T) {
 			if err := s.InPlace(); !errors.Is(err, store.ErrReplaced) || !strings.Contains(err.Error(), s.Path()) {
 				t.Errorf("%v", err)
 			}
-			if again, err := store.Open(context.Background(), s.Path(), store.Options{}); !errors.Is(err, store.ErrLocked) {
+			if again, err := store.Open(
+				context.Background(), s.Path(), store.Options{},
+			); !errors.Is(err, store.ErrLocked) {
 				t.Errorf("a second dlo on what stands there now: %v, %v", again, err)
 			}
 		})

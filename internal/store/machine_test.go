@@ -56,16 +56,29 @@ func fail(t *rapid.T, err error) {
 // some are letters that the broker delivers a second time.
 func (m *machine) window(t *rapid.T) deadletter.Window {
 	w := deadletter.Window{
-		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters", Horizon: 10 * time.Minute, HorizonRows: 1000,
-		Uncertain: rapid.SampledFrom([]deadletter.Uncertain{deadletter.UncertainHold, deadletter.UncertainKeep, deadletter.UncertainMerge}).Draw(t, "uncertain"),
-		Restarted: m.w.Restarted, RedeliveredLeaks: rapid.Bool().Draw(t, "leaks"), EveryReturnCounted: rapid.Bool().Draw(t, "tells"), FirstReturnCounted: rapid.Bool().Draw(t, "counts"),
+		Session: m.w.Session, Number: m.w.Number + 1, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+		Horizon: 10 * time.Minute, HorizonRows: 1000,
+		Uncertain: rapid.SampledFrom([]deadletter.Uncertain{
+			deadletter.UncertainHold, deadletter.UncertainKeep, deadletter.UncertainMerge,
+		}).Draw(t, "uncertain"),
+		Restarted: m.w.Restarted, RedeliveredLeaks: rapid.Bool().Draw(t, "leaks"),
+		EveryReturnCounted: rapid.Bool().Draw(t, "tells"), FirstReturnCounted: rapid.Bool().Draw(t, "counts"),
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "letters") {
 		m.next++
 		queue := rapid.SampledFrom([]string{"sms", "email", ""}).Draw(t, "queue")
-		a := deadletter.Arrival{RoutingKey: queue, Tag: uint64(m.next), Body: []byte(fmt.Sprint("body ", m.next)), Properties: deadletter.Properties{Headers: deadletter.Table{}}}
+		a := deadletter.Arrival{
+			RoutingKey: queue,
+			Tag:        uint64(m.next),
+			Body:       []byte(fmt.Sprint("body ", m.next)),
+			Properties: deadletter.Properties{Headers: deadletter.Table{}},
+		}
 		if queue != "" {
-			a.Properties.Headers["x-death"] = []any{deadletter.Table{"queue": queue, "reason": rapid.SampledFrom([]string{"rejected", "expired"}).Draw(t, "reason")}}
+			a.Properties.Headers["x-death"] = []any{
+				deadletter.Table{
+					"queue": queue, "reason": rapid.SampledFrom([]string{"rejected", "expired"}).Draw(t, "reason"),
+				},
+			}
 		}
 		switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
 		case kind < 3:
@@ -76,7 +89,11 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 			if a.Body = d.Letter.Body; rapid.IntRange(0, 4).Draw(t, "edited") == 0 {
 				a.Body = []byte("edited")
 			}
-			a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(d.Letter.ID), string(d.Attempt.Token)
+			a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(
+				d.Letter.ID,
+			), string(
+				d.Attempt.Token,
+			)
 		case kind < 9 && len(m.old) > 0:
 			a = rapid.SampledFrom(rapid.SampledFrom(m.old).Draw(t, "window").Arrivals).Draw(t, "delivery")
 			a.Redelivered = rapid.Bool().Draw(t, "redelivered")
@@ -92,7 +109,10 @@ func (m *machine) window(t *rapid.T) deadletter.Window {
 // revision returns a revision of a letter as if a person had edited the letter.
 func (m *machine) revision(t *rapid.T, l *deadletter.Letter) deadletter.Revision {
 	m.next++
-	return deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Properties: l.Properties, Body: []byte(fmt.Sprint("revision ", m.next)), By: "local", Reason: "because"}
+	return deadletter.Revision{
+		Letter: l.ID, Number: l.Revision + 1, Properties: l.Properties, Body: []byte(fmt.Sprint("revision ", m.next)),
+		By: "local", Reason: "because",
+	}
 }
 
 func (m *machine) settle(t *rapid.T) {
@@ -121,7 +141,10 @@ func (m *machine) recordWindow(t *rapid.T, w deadletter.Window, r deadletter.Rec
 
 func (m *machine) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
-	allow := deadletter.Allowance{Waiters: []string{"message-ttl", "wait-queue"}, Allow: func(deadletter.Origin, string) (int, bool) { return 2, false }}
+	allow := deadletter.Allowance{
+		Waiters: []string{"message-ttl", "wait-queue"},
+		Allow:   func(deadletter.Origin, string) (int, bool) { return 2, false },
+	}
 	pick := func(t *rapid.T) []deadletter.ID {
 		if len(m.ids) == 0 {
 			return nil
@@ -156,7 +179,11 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				return
 			}
 			again.Arrivals = slices.Clone(again.Arrivals)
-			again.RedeliveredLeaks, again.EveryReturnCounted, again.FirstReturnCounted = rapid.Bool().Draw(t, "leaks"), rapid.Bool().Draw(t, "tells"), rapid.Bool().Draw(t, "counts")
+			again.RedeliveredLeaks, again.EveryReturnCounted, again.FirstReturnCounted = rapid.Bool().Draw(
+				t, "leaks",
+			), rapid.Bool().Draw(t, "tells"), rapid.Bool().Draw(
+				t, "counts",
+			)
 			for i := range again.Arrivals {
 				again.Arrivals[i].Redelivered = true
 			}
@@ -181,9 +208,16 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
 				origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
 				v := deadletter.Classified{
-					Letter: l.ID, Origin: origin, Type: rapid.SampledFrom([]string{"", "acme.A"}).Draw(t, "type"), GroupKey: [32]byte{byte(rapid.IntRange(0, 3).Draw(t, "group"))}, GroupTitle: "g", GroupVersion: 1,
-					Severity: deadletter.SeverityDigest, To: rapid.SampledFrom([]deadletter.Trigger{
-						deadletter.ClassifiedRetry, deadletter.ClassifiedRetry, deadletter.ClassifiedDead, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard,
+					Letter:       l.ID,
+					Origin:       origin,
+					Type:         rapid.SampledFrom([]string{"", "acme.A"}).Draw(t, "type"),
+					GroupKey:     [32]byte{byte(rapid.IntRange(0, 3).Draw(t, "group"))},
+					GroupTitle:   "g",
+					GroupVersion: 1,
+					Severity:     deadletter.SeverityDigest,
+					To: rapid.SampledFrom([]deadletter.Trigger{
+						deadletter.ClassifiedRetry, deadletter.ClassifiedRetry, deadletter.ClassifiedDead,
+						deadletter.ClassifiedHold, deadletter.ClassifiedDiscard,
 					}).Draw(t, "verdict"),
 				}
 				v.Reason, _ = deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
@@ -193,14 +227,19 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				if v.To == deadletter.ClassifiedRetry {
 					v.ToldBy = m.c.now().Add(time.Duration(rapid.IntRange(60, 400).Draw(t, "told by")) * time.Second)
 					v.Wait = time.Duration(rapid.IntRange(0, 60).Draw(t, "delay")) * time.Second
-					v.DueAt, v.Waiter = m.c.now().Add(v.Wait), rapid.SampledFrom([]string{"", "message-ttl", "wait-queue", "delayed-exchange"}).Draw(t, "waiter")
+					v.DueAt, v.Waiter = m.c.now().Add(v.Wait), rapid.SampledFrom([]string{
+						"", "message-ttl", "wait-queue", "delayed-exchange",
+					}).Draw(t, "waiter")
 				}
 				verdicts = append(verdicts, v)
 			}
 			fail(t, m.s.Classify(ctx, verdicts))
 		},
 		"freeze": func(t *rapid.T) {
-			op := deadletter.Operation{Action: rapid.SampledFrom(append(deadletter.Actions, deadletter.VerbRequeue)).Draw(t, "verb"), By: "local"}
+			op := deadletter.Operation{
+				Action: rapid.SampledFrom(append(deadletter.Actions, deadletter.VerbRequeue)).Draw(t, "verb"),
+				By:     "local",
+			}
 			if op.Action == deadletter.VerbRequeue && rapid.Bool().Draw(t, "careful") {
 				op.Pace = deadletter.Pace{Rate: 10, Canary: 1, Hold: time.Second, Newest: true}
 				op.To = rapid.SampledFrom([]string{"", "elsewhere"}).Draw(t, "to")
@@ -214,7 +253,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					sel.Until = m.c.now().Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "ago")) * time.Second)
 				}
 			}
-			if err := m.s.Freeze(ctx, &op, sel, rapid.IntRange(0, 3).Draw(t, "first"), anyPlace); errors.Is(err, deadletter.ErrInvalid) {
+			if err := m.s.Freeze(
+				ctx, &op, sel, rapid.IntRange(0, 3).Draw(t, "first"), anyPlace,
+			); errors.Is(err, deadletter.ErrInvalid) {
 				return // nothing was selected
 			} else {
 				fail(t, err)
@@ -233,13 +274,16 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			for _, op := range list {
 				switch rapid.IntRange(0, 5).Draw(t, "steer") {
 				case 0:
-					m.s.PauseOperation(ctx, op.ID, "local") // an error is ignored, because there may be nothing to pause
+					// an error is ignored, because there may be nothing to pause
+					m.s.PauseOperation(ctx, op.ID, "local")
 				case 1:
 					m.s.ResumeOperation(ctx, op.ID, "local")
 				case 2:
 					fail(t, m.s.StopOperation(ctx, op.ID, "because"))
 				case 3:
-					fail(t, m.s.EnterPhase(ctx, op.ID, op.Phase, rapid.SampledFrom([]deadletter.OperationPhase{deadletter.PhaseCanary, deadletter.PhaseWaiting, deadletter.PhaseSending}).Draw(t, "phase"), time.Time{}, ""))
+					fail(t, m.s.EnterPhase(ctx, op.ID, op.Phase, rapid.SampledFrom([]deadletter.OperationPhase{
+						deadletter.PhaseCanary, deadletter.PhaseWaiting, deadletter.PhaseSending,
+					}).Draw(t, "phase"), time.Time{}, ""))
 				case 4:
 					if op.State == deadletter.OperationCancelled {
 						fail(t, m.s.Sweep(ctx, op.ID, 2))
@@ -252,7 +296,11 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			var list []deadletter.Indexed
 			for _, l := range letters {
-				list = append(list, deadletter.Indexed{Letter: l.ID, Text: "some words", Fields: []deadletter.IndexedField{{Name: "key", Value: l.Origin.RoutingKey}}})
+				list = append(list, deadletter.Indexed{
+					Letter: l.ID,
+					Text:   "some words",
+					Fields: []deadletter.IndexedField{{Name: "key", Value: l.Origin.RoutingKey}},
+				})
 			}
 			fail(t, m.s.Index(ctx, list))
 		},
@@ -263,7 +311,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, m.s.RemoveOverride(ctx, o.ID, "local"))
 			}
 			if len(list) == 0 {
-				_, err := m.s.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "local"})
+				_, err := m.s.AddOverride(ctx, deadletter.Override{
+					Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "local",
+				})
 				fail(t, err)
 			}
 		},
@@ -306,11 +356,15 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			case 0:
 				fail(t, m.s.Reread(ctx, deadletter.Reread{Why: "a set", Types: []string{"acme.A"}}))
 			case 1:
-				_, err := m.s.AddPick(ctx, deadletter.Pick{Queue: "s*", Type: "acme.B", By: "local"}, func(_, queue string) bool { return queue == "sms" })
+				_, err := m.s.AddPick(ctx, deadletter.Pick{
+					Queue: "s*", Type: "acme.B", By: "local",
+				}, func(_, queue string) bool { return queue == "sms" })
 				fail(t, err)
 			case 2:
 				for _, id := range pick(t) {
-					if _, err := m.s.AddPick(ctx, deadletter.Pick{Letter: id, Type: "acme.B", By: "local"}, nil); !errors.Is(err, deadletter.ErrNotFound) {
+					if _, err := m.s.AddPick(ctx, deadletter.Pick{
+						Letter: id, Type: "acme.B", By: "local",
+					}, nil); !errors.Is(err, deadletter.ErrNotFound) {
 						fail(t, err)
 					}
 				}
@@ -329,15 +383,23 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			var list []deadletter.Read
 			for _, l := range letters {
 				list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-					Letter: l.ID, Type: rapid.SampledFrom([]string{"", "acme.A", "acme.B"}).Draw(t, "type"), Reading: rapid.SampledFrom([]deadletter.Reading{deadletter.ReadByMatch, deadletter.ReadUnknown}).Draw(t, "reading"),
-					GroupKey: [32]byte{byte(rapid.IntRange(0, 3).Draw(t, "group"))}, GroupTitle: "g", GroupVersion: 1, Severity: l.Severity,
+					Letter: l.ID,
+					Type:   rapid.SampledFrom([]string{"", "acme.A", "acme.B"}).Draw(t, "type"),
+					Reading: rapid.SampledFrom([]deadletter.Reading{
+						deadletter.ReadByMatch, deadletter.ReadUnknown,
+					}).Draw(t, "reading"),
+					GroupKey:     [32]byte{byte(rapid.IntRange(0, 3).Draw(t, "group"))},
+					GroupTitle:   "g",
+					GroupVersion: 1,
+					Severity:     l.Severity,
 				}})
 			}
 			fail(t, m.s.Read(ctx, list))
 		},
 		"cancel": func(t *rapid.T) {
 			if len(m.ops) > 0 {
-				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local") // an error is ignored, because the operation may have ended
+				// an error is ignored, because the operation may have ended
+				m.s.CancelOperation(ctx, rapid.SampledFrom(m.ops).Draw(t, "operation"), "local")
 			}
 		},
 		"claim": func(t *rapid.T) {
@@ -350,7 +412,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			for _, d := range due {
 				if !slices.ContainsFunc(m.sent, func(s deadletter.Due) bool {
-					return s.Attempt.Token == d.Attempt.Token && s.Letter.ID == d.Letter.ID && bytes.Equal(s.Letter.Body, d.Letter.Body)
+					return s.Attempt.Token == d.Attempt.Token && s.Letter.ID == d.Letter.ID &&
+						bytes.Equal(s.Letter.Body, d.Letter.Body)
 				}) {
 					t.Fatalf("an attempt out of nowhere: %+v", d)
 				}
@@ -361,9 +424,14 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			n := rapid.IntRange(0, len(m.flying)).Draw(t, "n")
 			var marks []deadletter.Mark
 			for _, d := range m.flying[:n] {
-				k := deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Detail: "because", Outcome: rapid.SampledFrom([]deadletter.OutcomeKind{
-					deadletter.OutcomeConfirmed, deadletter.OutcomeConfirmed, deadletter.OutcomeReturned, deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt, deadletter.OutcomeUnsent,
-				}).Draw(t, "outcome")}
+				k := deadletter.Mark{
+					Letter: d.Letter.ID, Token: d.Attempt.Token, Detail: "because",
+					Outcome: rapid.SampledFrom([]deadletter.OutcomeKind{
+						deadletter.OutcomeConfirmed, deadletter.OutcomeConfirmed, deadletter.OutcomeReturned,
+						deadletter.OutcomeNacked, deadletter.OutcomeRefused, deadletter.OutcomeInDoubt,
+						deadletter.OutcomeUnsent,
+					}).Draw(t, "outcome"),
+				}
 				k.Resend = k.Outcome == deadletter.OutcomeInDoubt && rapid.Bool().Draw(t, "resend")
 				if k.Outcome == deadletter.OutcomeConfirmed || k.Outcome == deadletter.OutcomeNacked {
 					k.DueAt = m.c.now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "due")) * time.Second)
@@ -385,7 +453,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			var ends []deadletter.WaitEnd
 			for _, w := range list {
-				l := deadletter.WaitEnd{Letter: w.Letter, DueAt: m.c.now().Add(time.Second), Doubt: rapid.SampledFrom([]string{"", "nobody knows"}).Draw(t, "doubt")}
+				l := deadletter.WaitEnd{
+					Letter: w.Letter, DueAt: m.c.now().Add(time.Second),
+					Doubt: rapid.SampledFrom([]string{"", "nobody knows"}).Draw(t, "doubt"),
+				}
 				if rapid.IntRange(0, 3).Draw(t, "lost") == 0 {
 					l.Lost = "its queue is gone"
 				}
@@ -401,7 +472,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					fail(t, m.s.WatchOn(ctx, o, m.c.now(), m.c.now().Add(time.Minute)))
 				}
 				if rapid.IntRange(0, 3).Draw(t, "unseen") == 0 {
-					u := deadletter.Unseen{Why: "its queue is gone", Since: m.c.now(), Settles: rapid.Bool().Draw(t, "settles"), SettlesRedirected: rapid.Bool().Draw(t, "redirected")}
+					u := deadletter.Unseen{
+						Why: "its queue is gone", Since: m.c.now(), Settles: rapid.Bool().Draw(t, "settles"),
+						SettlesRedirected: rapid.Bool().Draw(t, "redirected"),
+					}
 					_, err := m.s.EndWatch(ctx, o, m.c.now(), 3, u, func(string) []string { return []string{"oncall"} })
 					fail(t, err)
 				}
@@ -422,7 +496,12 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			fail(t, err)
 			m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
 			for _, d := range due {
-				fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: m.c.now().Add(time.Second)}}, deadletter.Noted{}))
+				fail(t, m.s.Mark(ctx, []deadletter.Mark{
+					{
+						Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+						DueAt: m.c.now().Add(time.Second),
+					},
+				}, deadletter.Noted{}))
 			}
 			if rapid.Bool().Draw(t, "quiet") {
 				m.c.at = m.c.at.Add(time.Second)
@@ -432,7 +511,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				}
 			}
 		},
-		"requeue what is in doubt": func(t *rapid.T) { // the older copy comes back while the newer copy is being sent, is in its queue, or was quiet
+		// the older copy comes back while the newer copy is being sent, is in its queue, or was
+		// quiet
+		"requeue what is in doubt": func(t *rapid.T) {
 			ids := pick(t)
 			if len(ids) == 0 {
 				return
@@ -448,10 +529,17 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				m.sent, m.ops = append(m.sent, due...), append(m.ops, op.ID)
 				outcome := deadletter.OutcomeInDoubt
 				if first != nil {
-					outcome = rapid.SampledFrom([]deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt}).Draw(t, "second")
+					outcome = rapid.SampledFrom([]deadletter.OutcomeKind{
+						deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt,
+					}).Draw(t, "second")
 				}
 				for _, d := range due {
-					fail(t, m.s.Mark(ctx, []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: outcome, DueAt: m.c.now().Add(time.Second)}}, deadletter.Noted{}))
+					fail(t, m.s.Mark(ctx, []deadletter.Mark{
+						{
+							Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: outcome,
+							DueAt: m.c.now().Add(time.Second),
+						},
+					}, deadletter.Noted{}))
 				}
 				if first == nil {
 					first = due
@@ -464,7 +552,11 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			w := m.window(t)
 			a := &w.Arrivals[0]
 			a.Body = first[0].Letter.Body
-			a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(first[0].Letter.ID), string(first[0].Attempt.Token)
+			a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(
+				first[0].Letter.ID,
+			), string(
+				first[0].Attempt.Token,
+			)
 			f, err := a.Print()
 			fail(t, err)
 			a.Fingerprint = f
@@ -476,14 +568,18 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if rapid.Bool().Draw(t, "late") {
 				m.c.at = m.c.at.Add(400 * time.Second)
 			}
-			_, err := m.s.Overdue(ctx, "main", m.c.now().Add(-time.Hour), func(string) []string { return []string{"oncall"} }, 3)
+			_, err := m.s.Overdue(
+				ctx, "main", m.c.now().Add(-time.Hour), func(string) []string { return []string{"oncall"} }, 3,
+			)
 			fail(t, err)
 		},
 		"give up": func(t *rapid.T) {
 			queues, err := m.s.Queues(ctx)
 			fail(t, err)
 			for _, q := range queues {
-				fail(t, m.s.SetBreaker(ctx, deadletter.Breaker{Origin: q.Origin, State: deadletter.GuardTripped, Since: m.c.now()}, nil))
+				fail(t, m.s.SetBreaker(ctx, deadletter.Breaker{
+					Origin: q.Origin, State: deadletter.GuardTripped, Since: m.c.now(),
+				}, nil))
 			}
 			_, err = m.s.GiveUp(ctx, "main", time.Duration(rapid.IntRange(0, 300).Draw(t, "after"))*time.Second, 3)
 			fail(t, err)
@@ -536,7 +632,9 @@ func TestTheStoreKeepsItsNumbers(t *testing.T) {
 			return
 		}
 		defer func() { failed = failed || t.Failed() }()
-		m := &machine{path: filepath.Join(dir, fmt.Sprintf("%d.db", n)), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}}
+		m := &machine{
+			path: filepath.Join(dir, fmt.Sprintf("%d.db", n)), c: &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)},
+		}
 		m.w.Session = 1
 		m.start(t)
 		defer func() { m.s.Close() }()

@@ -37,7 +37,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	var n int
 	var outcome deadletter.OutcomeKind
 	var operation sql.NullInt64
-	if err := t.row(`SELECT `+recordColumns+`, a.n, a.outcome, a.operation FROM attempts a JOIN letters l ON l.id = a.letter WHERE a.letter = $1 AND a.token = $2 ORDER BY a.n DESC LIMIT 1`,
+	if err := t.row(`SELECT `+recordColumns+`, a.n, a.outcome, a.operation FROM attempts a
+		JOIN letters l ON l.id = a.letter WHERE a.letter = $1 AND a.token = $2 ORDER BY a.n DESC LIMIT 1`,
 		[]any{serial, m.Token.Bytes()}, append(r.dest(), &n, &outcome, &operation)...); err != nil {
 		return fmt.Errorf("letter %s: %w", m.Letter, err)
 	}
@@ -45,13 +46,19 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		if m.Outcome != deadletter.OutcomeConfirmed {
 			return nil
 		}
-		return t.addEvent(serial, 0, "confirmed late", deadletter.Service.Name, "the broker confirmed after the letter had come back")
+		return t.addEvent(
+			serial, 0, "confirmed late", deadletter.Service.Name, "the broker confirmed after the letter had come back",
+		)
 	}
 	if r.state != deadletter.StatePublishing || r.publishes != n || r.epoch.Int64 != t.s.epoch {
-		return t.addEvent(serial, 0, "late outcome", deadletter.Service.Name, fmt.Sprintf("%s, after the letter had moved on", m.Outcome))
+		return t.addEvent(
+			serial, 0, "late outcome", deadletter.Service.Name,
+			fmt.Sprintf("%s, after the letter had moved on", m.Outcome),
+		)
 	}
 	if m.Resend {
-		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1
+			AND n = $2`, serial, n, string(m.Outcome), m.Detail); err != nil {
 			return err
 		}
 		_, err := t.exec(`UPDATE letters SET epoch = 0, resend_at = $2 WHERE id = $1`, serial, m.DueAt.UnixMilli())
@@ -80,7 +87,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		result = deadletter.ResultReturned
 	case deadletter.OutcomeInDoubt:
 		result = deadletter.ResultInDoubt
-	case deadletter.OutcomeUnsent: // the letter was never sent, so nothing is in doubt, and the next attempt uses the same token
+	case deadletter.OutcomeUnsent:
+		// the letter was never sent, so nothing is in doubt, and the next attempt uses the same
+		// token
 		trigger, dueAt = deadletter.Nacked, millis(m.DueAt)
 	}
 	if m.Stays {
@@ -99,7 +108,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		var running bool
 		var was deadletter.State
 		var wasDue sql.NullInt64
-		if err := t.row(`SELECT o.state IN ('running', 'paused', 'stopped'), ol.was, ol.was_due FROM operations o JOIN operation_letters ol ON ol.operation = o.id WHERE o.id = $1 AND ol.letter = $2`,
+		if err := t.row(`SELECT o.state IN ('running', 'paused', 'stopped'), ol.was, ol.was_due FROM operations o
+			JOIN operation_letters ol ON ol.operation = o.id WHERE o.id = $1 AND ol.letter = $2`,
 			[]any{operation.Int64, serial}, &running, &was, &wasDue); err != nil {
 			return err
 		}
@@ -118,11 +128,15 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6, waits_in = $7 WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth, m.WaitsIn); err != nil {
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6, waits_in = $7
+		WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth, m.WaitsIn); err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why ELSE $8 END, held_from = $9,
-		epoch = NULL, resend_at = NULL, waits_in = nullif($11, '') WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
+		changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why
+		ELSE $8 END, held_from = $9,
+		epoch = NULL, resend_at = NULL, waits_in = nullif($11, '')
+		WHERE id = $1`, serial, string(to), dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
 		return err
 	}
 	if operation.Valid {
@@ -130,8 +144,12 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 { // a held letter needs people, like a dead letter; if an operation sent the letter, people see it in the operation
-		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels}}); err != nil {
+	// a held letter needs people, like a dead letter; if an operation sent the letter, people see
+	// it in the operation
+	if to == deadletter.StateHeld && !operation.Valid && r.group > 0 {
+		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{
+			{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: m.Channels},
+		}); err != nil {
 			return err
 		}
 	}
@@ -143,9 +161,11 @@ func (t *tx) mark(m *deadletter.Mark) error {
 // is held instead of being sent once more.
 func (t *tx) revertDoubt(serial int64, n int, operation sql.NullInt64) error {
 	var sends int
-	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2 RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {
+	if err := t.row(`UPDATE attempts SET sends = max(1, sends - 1) WHERE letter = $1 AND n = $2
+		RETURNING sends`, []any{serial, n}, &sends); err != nil || sends > 1 || !operation.Valid {
 		return err
 	}
-	_, err := t.exec(`UPDATE operation_letters SET twice = 0 WHERE operation = $1 AND letter = $2`, operation.Int64, serial)
+	_, err := t.exec(`UPDATE operation_letters SET twice = 0 WHERE operation = $1
+		AND letter = $2`, operation.Int64, serial)
 	return err
 }

@@ -256,12 +256,14 @@ func (t *tx) originID(o deadletter.Origin) (int64, error) {
 		return 0, nil
 	}
 	p := place{t.s.known.presentName(o.Broker), o.VHost, o.Queue}
-	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue, checksum) VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue, checksum)
+		VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 }
 
 func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
 	p := place{t.s.known.presentName(broker), vhost, queue}
-	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue, checksum) VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue, checksum)
+		VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
 	if err != nil {
 		return 0, err
 	}
@@ -279,7 +281,8 @@ func (t *tx) unknownOriginOf(inbox int64) error {
 	if ok {
 		return nil
 	}
-	if _, err := t.exec(`INSERT INTO origins (id, broker, vhost, queue, checksum) VALUES ($1, '', $2, '', $3)`, id, strconv.FormatInt(id, 10), nameChecksum("", strconv.FormatInt(id, 10), "")); err != nil {
+	if _, err := t.exec(`INSERT INTO origins (id, broker, vhost, queue, checksum)
+		VALUES ($1, '', $2, '', $3)`, id, strconv.FormatInt(id, 10), nameChecksum("", strconv.FormatInt(id, 10), "")); err != nil {
 		return err
 	}
 	n.mu.Lock()

@@ -11,7 +11,9 @@ import (
 // Neighbours returns the letters directly before and after the given letter, among the letters that
 // match q. The default order is newest received first. At either end of the list, it returns ""
 // instead of an id.
-func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order) (before, after deadletter.ID, err error) {
+func (s *Store) Neighbours(
+	ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order,
+) (before, after deadletter.ID, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {
 		return "", "", err
@@ -33,7 +35,9 @@ func (s *Store) Neighbours(ctx context.Context, q query.Query, id deadletter.ID,
 // Ahead returns how many letters that match q come before the given letter in the given order. It
 // counts at most as many letters as "limit" says. The result "listed" is true if the given letter
 // itself matches. If it does not match, n is the position that it would have.
-func (s *Store) Ahead(ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int) (n int, listed bool, err error) {
+func (s *Store) Ahead(
+	ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int,
+) (n int, listed bool, err error) {
 	here, err := s.Rows(ctx, []deadletter.ID{id})
 	if err != nil || len(here) == 0 {
 		return 0, false, err

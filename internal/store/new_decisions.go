@@ -20,7 +20,9 @@ const maxDecisions = 200
 // "after", or is the first of all letters if "after" is "". Waiting returns at most 200 letters and
 // 32 MiB of bodies, but a single larger body is returned alone. It ignores letters whose serial is
 // "until" or higher, so that a flood of new letters cannot make the caller's loop endless.
-func (s *Store) Waiting(ctx context.Context, q query.Query, after deadletter.ID, until int64) ([]deadletter.Waiting, error) {
+func (s *Store) Waiting(
+	ctx context.Context, q query.Query, after deadletter.ID, until int64,
+) ([]deadletter.Waiting, error) {
 	from, _, _ := after.Split()
 	waiting := query.Query{}.With(query.State, string(deadletter.StateScheduled))
 	waiting.Terms = append(waiting.Terms, q.Terms...)
@@ -50,7 +52,8 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	for i, serial := range serials {
 		args[i] = serial
 	}
-	rows, err := db.QueryContext(ctx, `SELECT l.id, l.size, l.fixed, coalesce((SELECT max(a.back_at) FROM attempts a WHERE a.letter = l.id), l.received_at)
+	rows, err := db.QueryContext(ctx, `SELECT l.id, l.size, l.fixed, coalesce((SELECT max(a.back_at) FROM attempts a
+		WHERE a.letter = l.id), l.received_at)
 		FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
 	if err != nil {
 		return nil, err
@@ -121,14 +124,21 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 		return false, err
 	}
 	to, ok := r.state.On(a.Outcome.OfWaiting())
-	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waitsInBroker(t.now) || r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(r.dueAt).Equal(a.WasDueAt) || r.rule != a.WasRule {
+	if !ok || r.state != deadletter.StateScheduled || r.operation.Valid || r.waitsInBroker(t.now) ||
+		r.changedAt != a.ChangedAt.UnixMilli() || !timeOf(
+		r.dueAt,
+	).Equal(
+		a.WasDueAt,
+	) || r.rule != a.WasRule {
 		return false, nil
 	}
 	louder := r.severity != string(a.Severity)
 	t.changeRecord(r, func() { r.state, r.severity, r.overdue = to, string(a.Severity), false })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
+		changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL,
 		told_by = $8, told_rest = $9, overdue = 0 WHERE id = $1`,
-		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy), timeUntilTold(a.ToldBy, a.DueAt)); err != nil {
+		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy),
+		timeUntilTold(a.ToldBy, a.DueAt)); err != nil {
 		return false, err
 	}
 	if louder { // the search index contains the severity
@@ -137,7 +147,9 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 		}
 	}
 	if to == deadletter.StateDead && r.group > 0 {
-		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: a.Severity, Channels: a.Channels}}); err != nil {
+		if err := t.recordDeaths(r.group, []deadletter.GroupDeath{
+			{At: time.UnixMilli(t.now), Severity: a.Severity, Channels: a.Channels},
+		}); err != nil {
 			return false, err
 		}
 	}

@@ -99,7 +99,9 @@ func TestWhatALetterWaitsFor(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	op := deadletter.Operation{Action: deadletter.VerbReschedule, By: "ada", DueAt: c.now().Add(48 * time.Hour)}
-	if err := s.Freeze(context.Background(), &op, query.Selection{IDs: []deadletter.ID{list[0].ID}}, 0, anyPlace); err != nil {
+	if err := s.Freeze(context.Background(), &op, query.Selection{
+		IDs: []deadletter.ID{list[0].ID},
+	}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(context.Background(), op.ID, 10, nil); err != nil {
@@ -128,7 +130,10 @@ func TestNewDecisionsAreRecorded(t *testing.T) {
 	operate(t, s, deadletter.VerbReschedule, list[5].ID)
 	var decisions []deadletter.NewDecision
 	for i, w := range list {
-		a := deadletter.NewDecision{Letter: w.ID, Outcome: deadletter.RuleRetry, Rule: "new", Severity: deadletter.SeverityPage, Why: "because", DueAt: c.now().Add(time.Minute), WasRule: w.Rule, WasDueAt: w.DueAt, ChangedAt: w.ChangedAt}
+		a := deadletter.NewDecision{
+			Letter: w.ID, Outcome: deadletter.RuleRetry, Rule: "new", Severity: deadletter.SeverityPage, Why: "because",
+			DueAt: c.now().Add(time.Minute), WasRule: w.Rule, WasDueAt: w.DueAt, ChangedAt: w.ChangedAt,
+		}
 		switch i {
 		case 1:
 			a.Outcome, a.DueAt = deadletter.RuleDead, time.Time{}
@@ -143,9 +148,14 @@ func TestNewDecisionsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []deadletter.State{deadletter.StateScheduled, deadletter.StateDead, deadletter.StateDiscarded, deadletter.StateScheduled, deadletter.StateHeld, deadletter.StateScheduled} {
+	for i, want := range []deadletter.State{
+		deadletter.StateScheduled, deadletter.StateDead, deadletter.StateDiscarded, deadletter.StateScheduled,
+		deadletter.StateHeld, deadletter.StateScheduled,
+	} {
 		l := letter(t, s, list[i].ID)
-		if l.State != want || recorded[i] != (i < 4) || recorded[i] && (l.Rule != "new" || l.Why != "because" || l.Severity != decisions[i].Severity || !l.DueAt.Equal(decisions[i].DueAt) || !l.ChangedAt.Equal(c.now())) {
+		if l.State != want || recorded[i] != (i < 4) ||
+			recorded[i] && (l.Rule != "new" || l.Why != "because" || l.Severity != decisions[i].Severity ||
+				!l.DueAt.Equal(decisions[i].DueAt) || !l.ChangedAt.Equal(c.now())) {
 			t.Errorf("letter %d: recorded %v: %+v", i, recorded[i], l)
 		}
 	}

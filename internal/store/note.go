@@ -73,7 +73,9 @@ func (s *Store) readNote() (*deadletter.Progress, error) {
 	}
 	p, err := deadletter.ParseProgress(text)
 	if err != nil || p.Store != s.Progress().Store {
-		s.log.Warn("what is noted beside the store cannot be read; it is written again", "file", s.notePath(), "err", err)
+		s.log.Warn(
+			"what is noted beside the store cannot be read; it is written again", "file", s.notePath(), "err", err,
+		)
 		return nil, nil
 	}
 	return &p, nil

@@ -39,16 +39,19 @@ func (t *tx) writeNotice(n *deadletter.Notice, letter int64) error {
 	}
 	if n.Group != 0 && n.Kind.Closes() {
 		var others bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1 AND id <> $2)`, []any{n.Key, int64(n.Group)}, &others); err != nil {
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
+			AND id <> $2)`, []any{n.Key, int64(n.Group)}, &others); err != nil {
 			return err
 		}
 		if others {
 			return t.leaveIncident(n)
 		}
 	}
-	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver { // a problem and its end are always sent
+	// a problem and its end are always sent
+	if n.Group == 0 && n.Kind != deadletter.NoticeProblem && n.Kind != deadletter.NoticeOver {
 		var said bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3 OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM notices n WHERE n.key = $1 AND n.kind = $2 AND (n.at >= $3
+			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.notice = n.id AND d.state = 'due')))`,
 			[]any{n.Key, string(n.Kind), t.now - repeatAfter.Milliseconds()}, &said); err != nil || said {
 			return err
 		}
@@ -61,19 +64,27 @@ func (t *tx) writeNotice(n *deadletter.Notice, letter int64) error {
 	if n.Kind.Closes() {
 		// The failure is over, so an earlier notice that still waits for the end of quiet hours is no
 		// longer needed.
-		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void',
+			detail = 'it was over before quiet hours were', ended_at = $2 WHERE state = 'due' AND postponed = 1
+			AND notice IN (SELECT id FROM notices WHERE key = $1)`, n.Key, t.now); err != nil {
 			return err
 		}
 		if channels, err = t.closingChannels(n); err != nil {
 			return err
 		}
-	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 { // the page makes notices about the group that wait for the end of quiet hours unnecessary
-		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2 WHERE state = 'due' AND postponed = 1 AND subject = $1`, subject, t.now); err != nil {
+	} else if n.Severity == deadletter.SeverityPage && n.Group != 0 {
+		// the page makes notices about the group that wait for the end of quiet hours unnecessary
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'a page said it', ended_at = $2
+			WHERE state = 'due' AND postponed = 1 AND subject = $1`, subject, t.now); err != nil {
 			return err
 		}
 	}
-	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, operation, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
-		[]any{n.Key, string(n.Kind), string(n.Severity), n.Text, positiveOrNull(letter), positiveOrNull(int64(n.Group)), positiveOrNull(int64(n.Op)), t.now}, &n.ID); err != nil {
+	if err := t.row(`INSERT INTO notices (key, kind, severity, text, letter, grp, operation, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+		[]any{
+			n.Key, string(n.Kind), string(n.Severity), n.Text, positiveOrNull(letter), positiveOrNull(int64(n.Group)),
+			positiveOrNull(int64(n.Op)), t.now,
+		}, &n.ID); err != nil {
 		return err
 	}
 	due := t.now
@@ -81,7 +92,8 @@ func (t *tx) writeNotice(n *deadletter.Notice, letter int64) error {
 		due += settling.Milliseconds()
 	}
 	for _, channel := range channels {
-		if _, err := t.exec(`INSERT INTO deliveries (notice, channel, subject, state, due_at) VALUES ($1, $2, $3, 'due', $4)`, n.ID, channel, subject, due); err != nil {
+		if _, err := t.exec(`INSERT INTO deliveries (notice, channel, subject, state, due_at)
+			VALUES ($1, $2, $3, 'due', $4)`, n.ID, channel, subject, due); err != nil {
 			return err
 		}
 	}
@@ -98,7 +110,8 @@ func (t *tx) subject(n *deadletter.Notice) (string, error) {
 	}
 	key := n.Key
 	if n.Kind.ForMachines() {
-		err := t.row(`SELECT key FROM notices WHERE grp = $1 AND kind NOT IN ('group.quiet', 'group.resolved') ORDER BY id DESC LIMIT 1`, []any{int64(n.Group)}, &key)
+		err := t.row(`SELECT key FROM notices WHERE grp = $1 AND kind NOT IN ('group.quiet', 'group.resolved')
+			ORDER BY id DESC LIMIT 1`, []any{int64(n.Group)}, &key)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return "", err
 		}
@@ -144,11 +157,15 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	}
 	whole := deadletter.Within(ctx, deadletter.Scope{})
 	rows, err := s.ask(whole, `SELECT `+wanted.list()+`
-		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
-		WHERE d.channel = $1 AND d.state = 'due' AND (d.due_at <= $2 OR d.tries = 0 AND d.postponed = 0 AND d.due_at > $2 + $4)
-		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id
+		FROM deliveries d INDEXED BY deliveries_due JOIN notices n ON n.id = d.notice
+		LEFT JOIN letters l ON l.id = n.letter LEFT JOIN digests g ON g.notice = n.id
+		WHERE d.channel = $1 AND d.state = 'due' AND (d.due_at <= $2 OR d.tries = 0 AND d.postponed = 0
+		AND d.due_at > $2 + $4)
+		AND NOT EXISTS (SELECT 1 FROM deliveries e INDEXED BY deliveries_subject WHERE e.channel = d.channel
+		AND e.subject = d.subject AND e.state = 'due' AND e.id < d.id
 			AND NOT (e.postponed = 1 AND n.severity = 'page'))
-		ORDER BY n.kind IN ('group.quiet', 'group.resolved', 'operation.finished'), d.due_at, d.id LIMIT $3`, channel, s.now().UnixMilli(), n, settling.Milliseconds())
+		ORDER BY n.kind IN ('group.quiet', 'group.resolved', 'operation.finished'), d.due_at, d.id
+		LIMIT $3`, channel, s.now().UnixMilli(), n, settling.Milliseconds())
 	if err != nil {
 		return nil, fmt.Errorf("due notices: %w", err)
 	}
@@ -196,7 +213,9 @@ func (s *Store) Due(ctx context.Context, channel string, n int) ([]deadletter.De
 	}
 	return kept, s.tx(ctx, urgent, func(t *tx) error {
 		for _, id := range outside {
-			if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it concerns no queue of the channel', ended_at = $2 WHERE id = $1 AND state = 'due'`, id, t.now); err != nil {
+			if _, err := t.exec(`UPDATE deliveries SET state = 'void',
+				detail = 'it concerns no queue of the channel', ended_at = $2 WHERE id = $1
+				AND state = 'due'`, id, t.now); err != nil {
 				return err
 			}
 		}
@@ -221,7 +240,8 @@ func (s *Store) addState(ctx context.Context, d *deadletter.Delivery) (visible b
 	switch {
 	case d.Notice.Op != 0:
 		op, err := s.Operation(ctx, d.Notice.Op)
-		if errors.Is(err, deadletter.ErrNotFound) { // operations are never deleted, so an operation that is not found is outside the scope
+		// operations are never deleted, so an operation that is not found is outside the scope
+		if errors.Is(err, deadletter.ErrNotFound) {
 			return false, nil
 		}
 		d.Operation = &op
@@ -233,7 +253,9 @@ func (s *Store) addState(ctx context.Context, d *deadletter.Delivery) (visible b
 	case d.Notice.Group == 0:
 		return d.Digest != nil || deadletter.ScopeOf(ctx).Everywhere(), nil
 	}
-	itself := k.Closes() || k.ForMachines() // the end of a group, and a notice for machines, is about the group itself and not about its head
+	// the end of a group, and a notice for machines, is about the group itself and not about its
+	// head
+	itself := k.Closes() || k.ForMachines()
 	g, letters, err := s.groupNow(ctx, d.Notice.Group, !itself)
 	if err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 		return false, err
@@ -260,8 +282,10 @@ func (s *Store) addState(ctx context.Context, d *deadletter.Delivery) (visible b
 // were notified about it but not about its end. The field Channels lists the channels to which the
 // notice was sent.
 func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice, error) {
-	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10)) FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
-		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
+	rows, err := s.ask(ctx, `SELECT n.key, n.severity, n.text, coalesce((SELECT group_concat(d.channel, char(10))
+		FROM deliveries d WHERE d.notice = n.id), '') FROM notices n
+		WHERE n.kind = 'problem' AND NOT EXISTS (SELECT 1 FROM notices o WHERE o.key = n.key
+		AND o.kind IN ('problem', 'over') AND o.id > n.id)`)
 	if err != nil {
 		return nil, fmt.Errorf("problems: %w", err)
 	}
@@ -283,10 +307,13 @@ func (s *Store) OpenProblems(ctx context.Context) (map[string]deadletter.Notice,
 // letters. Receivers that were already notified about the group get a notice that it is over.
 func (t *tx) cancelNotices(n deadletter.Notice) error {
 	var letters bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM counters INDEXED BY counters_group WHERE grp IN (SELECT id FROM groups
+		WHERE id = $1 OR head = $1) AND n > 0)`, []any{int64(n.Group)}, &letters); err != nil || letters {
 		return err
 	}
-	if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'its letters belong to another group', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id FROM notices INDEXED BY notices_group WHERE grp = $2 AND key = $1)`, n.Key, int64(n.Group), t.now); err != nil {
+	if _, err := t.exec(`UPDATE deliveries SET state = 'void',
+		detail = 'its letters belong to another group', ended_at = $3 WHERE state = 'due' AND notice IN (SELECT id
+		FROM notices INDEXED BY notices_group WHERE grp = $2 AND key = $1)`, n.Key, int64(n.Group), t.now); err != nil {
 		return err
 	}
 	g, err := t.readLife(int64(n.Group))
@@ -318,11 +345,14 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 			case d.Sent:
 				err = t.recordSent(d)
 			case d.Failed:
-				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail)
+				_, err = t.exec(`UPDATE deliveries SET state = 'failed', tries = tries + 1, detail = $3, ended_at = $2
+					WHERE id = $1`, d.ID, t.now, d.Detail)
 			case d.Detail == "": // the delivery waits for the end of quiet hours, so this does not count as an attempt
-				_, err = t.exec(`UPDATE deliveries SET postponed = 1, due_at = $2 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli())
+				_, err = t.exec(`UPDATE deliveries SET postponed = 1, due_at = $2
+					WHERE id = $1`, d.ID, d.RetryAt.UnixMilli())
 			default:
-				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3 WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
+				_, err = t.exec(`UPDATE deliveries SET tries = tries + 1, due_at = $2, detail = $3
+					WHERE id = $1`, d.ID, d.RetryAt.UnixMilli(), d.Detail)
 			}
 			if err != nil {
 				return err
@@ -339,11 +369,14 @@ func (s *Store) Delivered(ctx context.Context, list []deadletter.Delivered) erro
 // recordSent records a successful delivery. It also cancels the other deliveries that this delivery
 // made unnecessary.
 func (t *tx) recordSent(d deadletter.Delivered) error {
-	if _, err := t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2 WHERE id = $1`, d.ID, t.now, d.Detail); err != nil {
+	if _, err := t.exec(`UPDATE deliveries SET state = 'sent', detail = $3, ended_at = $2
+		WHERE id = $1`, d.ID, t.now, d.Detail); err != nil {
 		return err
 	}
 	for _, id := range d.With {
-		if _, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was said with another of its incident', ended_at = $2 WHERE id = $1 AND state = 'due'`, id, t.now); err != nil {
+		if _, err := t.exec(`UPDATE deliveries SET state = 'void',
+			detail = 'it was said with another of its incident', ended_at = $2 WHERE id = $1
+			AND state = 'due'`, id, t.now); err != nil {
 			return err
 		}
 	}
@@ -371,7 +404,8 @@ func (s *Store) Channels(ctx context.Context) ([]string, error) {
 // has one delivery for each incident. These deliveries are made only for this result, so none of
 // them waits to be sent.
 func (s *Store) Told(ctx context.Context, channel string) ([]deadletter.Delivery, error) {
-	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
+	rows, err := s.ask(ctx, `SELECT id, told_key, told_severity, told_at, told_channels FROM groups
+		INDEXED BY groups_told WHERE told > 0 ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("told groups: %w", err)
 	}

@@ -66,11 +66,15 @@ func TestTheOutboxKeepsOrder(t *testing.T) {
 	g.advance(time.Minute)
 	g.decide(deadletter.Decision{Groups: []deadletter.GroupID{1}, Resolve: &deadletter.Resolution{}})
 	due, err := g.Due(t.Context(), "oncall", 10)
-	if err != nil || len(due) != 2 || due[0].Notice.Kind != deadletter.NoticeOpened || due[0].Group.Title != "title of a" || due[1].Notice.Key != "G-2/1" {
+	if err != nil || len(due) != 2 || due[0].Notice.Kind != deadletter.NoticeOpened ||
+		due[0].Group.Title != "title of a" || due[1].Notice.Key != "G-2/1" {
 		t.Fatalf("%+v %v", due, err)
 	}
 	retry := deadletter.Delivered{ID: due[0].ID, RetryAt: g.clock.now().Add(time.Minute), Detail: "503"}
-	if err := g.Delivered(t.Context(), []deadletter.Delivered{retry, {ID: due[1].ID, Failed: true, Detail: "401"}}); err != nil {
+	if err := g.Delivered(t.Context(), []deadletter.Delivered{
+		retry,
+		{ID: due[1].ID, Failed: true, Detail: "401"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if due, err := g.Due(t.Context(), "oncall", 10); err != nil || len(due) != 0 {
@@ -140,7 +144,9 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 		if err != nil || len(due) != 1 {
 			t.Fatal(due, err)
 		}
-		if err := g.Delivered(t.Context(), []deadletter.Delivered{{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)}}); err != nil {
+		if err := g.Delivered(t.Context(), []deadletter.Delivered{
+			{ID: due[0].ID, RetryAt: g.clock.now().Add(8 * time.Hour)},
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,7 +177,13 @@ func TestWhatQuietHoursHoldBack(t *testing.T) {
 func TestOpenProblemsAreKnown(t *testing.T) {
 	t.Parallel()
 	g := withGroups(t)
-	problem := deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "problem a", Severity: deadletter.SeverityPage, Text: "a", Channels: []string{"oncall", "team"}}
+	problem := deadletter.Notice{
+		Kind:     deadletter.NoticeProblem,
+		Key:      "problem a",
+		Severity: deadletter.SeverityPage,
+		Text:     "a",
+		Channels: []string{"oncall", "team"},
+	}
 	over := problem
 	over.Kind = deadletter.NoticeOver
 	open := func(want ...string) {

@@ -60,7 +60,9 @@ func TestPragmas(t *testing.T) {
 	if err := s.ReadBack(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for pragma, want := range map[string]string{"query_only": "1", "foreign_keys": "1", "busy_timeout": "10000", "journal_mode": "wal"} {
+	for pragma, want := range map[string]string{
+		"query_only": "1", "foreign_keys": "1", "busy_timeout": "10000", "journal_mode": "wal",
+	} {
 		var got string
 		if err := s.Reader().QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("reading connections have %s = %s, %v", pragma, got, err)
@@ -69,7 +71,9 @@ func TestPragmas(t *testing.T) {
 	if _, err := s.Reader().Exec(`DELETE FROM letters`); err == nil {
 		t.Error("a reading connection writes")
 	}
-	for _, wrong := range []string{"synchronous = NORMAL", "foreign_keys = 0", "temp_store = DEFAULT", "cache_size = 10", "busy_timeout = 1"} {
+	for _, wrong := range []string{
+		"synchronous = NORMAL", "foreign_keys = 0", "temp_store = DEFAULT", "cache_size = 10", "busy_timeout = 1",
+	} {
 		if err := s.Writer(ctx, "PRAGMA "+wrong); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +168,9 @@ func TestTheDatabaseOfAnotherProgramIsRefusedAndNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := contents(t, path)
-	if s, err := store.Open(context.Background(), path, store.Options{}); s != nil || !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "of another program") {
+	if s, err := store.Open(
+		context.Background(), path, store.Options{},
+	); s != nil || !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "of another program") {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(contents(t, path), before) {
@@ -222,7 +228,9 @@ func TestANewerSchemaIsRefusedAndNotTouched(t *testing.T) {
 func TestFilesBelongToTheirOwnerAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "var", "dlo")
-	s, err := store.Open(context.Background(), filepath.Join(dir, "dlo.db"), store.Options{Space: store.NewSpace(filepath.Join(t.TempDir(), "x"), 0, 0, 0, 0)})
+	s, err := store.Open(context.Background(), filepath.Join(dir, "dlo.db"), store.Options{
+		Space: store.NewSpace(filepath.Join(t.TempDir(), "x"), 0, 0, 0, 0),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +255,10 @@ func TestFilesBelongToTheirOwnerAlone(t *testing.T) {
 		}
 		modes[f.Name()] = fmt.Sprintf("%o", info.Mode().Perm())
 	}
-	want := map[string]string{"var": "700", "dlo": "700", "dlo.db": "600", "dlo.db-wal": "600", "dlo.db-shm": "600", "dlo.db.lock": "600", "dlo.db.reading": "600"}
+	want := map[string]string{
+		"var": "700", "dlo": "700", "dlo.db": "600", "dlo.db-wal": "600", "dlo.db-shm": "600", "dlo.db.lock": "600",
+		"dlo.db.reading": "600",
+	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -261,7 +272,9 @@ func TestAPathThatCannotBeOpenedIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{filepath.Join(file, "dlo.db"), dir} {
-		if s, err := store.Open(context.Background(), path, store.Options{}); err == nil || !strings.Contains(err.Error(), path) {
+		if s, err := store.Open(
+			context.Background(), path, store.Options{},
+		); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, %v", path, s, err)
 		}
 	}
@@ -320,11 +333,16 @@ func TestHistoryIsAppendOnly(t *testing.T) {
 	s, _ := open(t)
 	receive(t, s, window(t, 1, "sms", 1))
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	if err := s.Record(t.Context(), deadletter.Once(deadletter.ActRulesLoaded, "dlo", "", deadletter.Target{Kind: deadletter.TargetRules})); err != nil {
+	if err := s.Record(t.Context(), deadletter.Once(deadletter.ActRulesLoaded, "dlo", "", deadletter.Target{
+		Kind: deadletter.TargetRules,
+	})); err != nil {
 		t.Fatal(err)
 	}
 	db := rawDB(t, s.Path())
-	for _, statement := range []string{`UPDATE events SET actor = 'nobody'`, `DELETE FROM events`, `UPDATE events SET id = id + 100`, `DELETE FROM events WHERE id = 1`, `UPDATE event_targets SET name = ''`, `DELETE FROM event_targets`} {
+	for _, statement := range []string{
+		`UPDATE events SET actor = 'nobody'`, `DELETE FROM events`, `UPDATE events SET id = id + 100`,
+		`DELETE FROM events WHERE id = 1`, `UPDATE event_targets SET name = ''`, `DELETE FROM event_targets`,
+	} {
 		if _, err := db.Exec(statement); err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Errorf("%s: %v", statement, err)
 		}

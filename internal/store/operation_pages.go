@@ -55,8 +55,10 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 // that came back do not count. The count stops at maxNew. If there are more, the result "exact" is
 // false.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
-		AND l.state IN ('received', 'scheduled', 'dead', 'held', 'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
+	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l
+		INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
+		AND l.state IN ('received', 'scheduled', 'dead', 'held',
+		'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
 		AND l.id < coalesce(o.finished_at + 1, 1 << 50) << 12 LIMIT $2))
 		FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.operation = $1`, int64(id), maxNew+1)
 	if err != nil {
@@ -75,7 +77,9 @@ const maxNew = 10_000
 
 // Operations returns at most "limit" operations, newest first. It returns operations that are older
 // than the operation "before". If "before" is 0, it starts at the newest operation.
-func (s *Store) Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error) {
+func (s *Store) Operations(
+	ctx context.Context, before deadletter.OperationID, limit int,
+) ([]deadletter.Operation, error) {
 	if before > 0 {
 		return s.operations(ctx, `WHERE id < $1 ORDER BY id DESC LIMIT $2`, int64(before), limit)
 	}
@@ -100,7 +104,8 @@ func operationColumns(op *deadletter.Operation) columns {
 		{`created_at`, instant{&op.CreatedAt}},
 		{`sent_at`, instant{&op.SentAt}},
 		{`finished_at`, instant{&op.FinishedAt}},
-		{`(SELECT max(e.at) FROM events e WHERE e.operation = operations.id AND e.kind IN ('paused', 'stopped'))`, instant{&op.HaltedAt}},
+		{`(SELECT max(e.at) FROM events e WHERE e.operation = operations.id
+			AND e.kind IN ('paused', 'stopped'))`, instant{&op.HaltedAt}},
 		{`total`, &op.Total},
 		{`first`, &op.First},
 		{`target`, &op.To},
@@ -146,7 +151,8 @@ func (s *Store) operations(ctx context.Context, where string, args ...any) ([]de
 }
 
 func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) error {
-	rows, err := s.read.QueryContext(ctx, `SELECT origin, result, n FROM operation_counts WHERE operation = $1 AND n > 0`, int64(op.ID))
+	rows, err := s.read.QueryContext(ctx, `SELECT origin, result, n FROM operation_counts WHERE operation = $1
+		AND n > 0`, int64(op.ID))
 	if err != nil {
 		return err
 	}
@@ -162,7 +168,12 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 		q := queues[origin]
 		if q == nil {
 			p := s.names.placeOf(origin, 0)
-			q = &deadletter.OperationQueue{Broker: p.Broker, VHost: p.VHost, Queue: p.Queue, Counts: map[deadletter.Result]int{}}
+			q = &deadletter.OperationQueue{
+				Broker: p.Broker,
+				VHost:  p.VHost,
+				Queue:  p.Queue,
+				Counts: map[deadletter.Result]int{},
+			}
 			if unknownOrigin(origin) {
 				q.Inbox, q.Queue = p.Queue, ""
 			}
@@ -189,7 +200,9 @@ func (s *Store) operationCounts(ctx context.Context, op *deadletter.Operation) e
 // OperationLetters returns at most "limit" letters of an operation that have one of the given
 // results, oldest received first. It also returns the cursor of the next page, which is "" on the
 // last page.
-func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+func (s *Store) OperationLetters(
+	ctx context.Context, op deadletter.OperationID, results []deadletter.Result, after string, limit int,
+) ([]deadletter.OperationLetter, string, error) {
 	args := make([]any, len(results))
 	for i, r := range results {
 		args[i] = string(r)
@@ -199,25 +212,36 @@ func (s *Store) OperationLetters(ctx context.Context, op deadletter.OperationID,
 
 // TwiceLetters returns at most "limit" letters of an operation that may have been sent twice,
 // oldest received first. It also returns the cursor of the next page, which is "" on the last page.
-func (s *Store) TwiceLetters(ctx context.Context, op deadletter.OperationID, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+func (s *Store) TwiceLetters(
+	ctx context.Context, op deadletter.OperationID, after string, limit int,
+) ([]deadletter.OperationLetter, string, error) {
 	return s.operationLetters(ctx, op, "INDEXED BY operation_twice", "ol.twice = 1", nil, after, limit)
 }
 
-func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID, index, where string, args []any, after string, limit int) ([]deadletter.OperationLetter, string, error) {
+func (s *Store) operationLetters(
+	ctx context.Context, op deadletter.OperationID, index, where string, args []any, after string, limit int,
+) ([]deadletter.OperationLetter, string, error) {
 	from := int64(0)
 	if after != "" {
 		var err error
 		if from, err = strconv.ParseInt(after, 36, 64); err != nil {
-			return nil, "", fmt.Errorf("%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid)
+			return nil, "", fmt.Errorf(
+				"%w: the page cursor is not one of this list; begin at its first page", deadletter.ErrInvalid,
+			)
 		}
 	}
 	if limit <= 0 || limit > maxPage {
 		return nil, "", fmt.Errorf("%w: a page has 1 to %d letters", deadletter.ErrInvalid, maxPage)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter, l.random, ol.origin, ol.result, ol.reason, ol.twice, l.state, l.due_at, coalesce(nullif(l.error, ''), g.title, ''),
-		coalesce(g.head, g.id, 0), coalesce(b.head, b.id, 0) FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
+	rows, err := s.read.QueryContext(ctx, `SELECT ol.letter,
+		l.random, ol.origin, ol.result, ol.reason, ol.twice,
+		l.state, l.due_at, coalesce(nullif(l.error, ''), g.title, ''),
+		coalesce(g.head, g.id, 0), coalesce(b.head, b.id, 0)
+		FROM operation_letters ol `+index+` JOIN letters l ON l.id = ol.letter
 		LEFT JOIN groups g ON g.id = l.grp LEFT JOIN groups b ON b.id = ol.grp
-		WHERE ol.operation = $1 AND ol.letter > $2 AND `+where+` ORDER BY ol.letter LIMIT $3`, append([]any{int64(op), from, limit + 1}, args...)...)
+		WHERE ol.operation = $1 AND ol.letter > $2 AND `+where+` ORDER BY ol.letter LIMIT $3`, append(
+		[]any{int64(op), from, limit + 1}, args...,
+	)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("letters of %s: %w", op, err)
 	}
@@ -226,7 +250,10 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 	if err := scan(rows, func() error {
 		var l deadletter.OperationLetter
 		var serial, random, origin int64
-		err := rows.Scan(&serial, &random, &origin, &l.Result, &l.Reason, &l.Twice, &l.State, instant{&l.DueAt}, &l.Error, &l.Group, &l.Was)
+		err := rows.Scan(
+			&serial, &random, &origin, &l.Result, &l.Reason, &l.Twice, &l.State, instant{&l.DueAt}, &l.Error, &l.Group,
+			&l.Was,
+		)
 		l.Letter, l.Queue = deadletter.NewID(serial, uint64(random)), s.names.origin(origin).Queue
 		list, serials = append(list, l), append(serials, serial)
 		return err
@@ -244,10 +271,13 @@ func (s *Store) operationLetters(ctx context.Context, op deadletter.OperationID,
 // skips a letter that is not yet classified again, and a letter whose earlier group was not
 // recorded.
 func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.BackGroup, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
-		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter LIMIT $3) ol
+	rows, err := s.read.QueryContext(ctx, `SELECT coalesce(g.head, g.id) AS now, (SELECT title FROM groups
+		WHERE id = coalesce(g.head, g.id)), count(*) AS n, coalesce(g.head, g.id) = coalesce(b.head, b.id)
+		FROM (SELECT letter, grp FROM operation_letters WHERE operation = $1 AND result = $2 ORDER BY letter
+		LIMIT $3) ol
 		JOIN letters l ON l.id = ol.letter JOIN groups g ON g.id = l.grp JOIN groups b ON b.id = ol.grp
-		WHERE l.state <> 'received' GROUP BY 1, 4 ORDER BY n DESC, now LIMIT $4`, int64(op), string(deadletter.ResultCameBack), maxNew, limit)
+		WHERE l.state <> 'received' GROUP BY 1, 4 ORDER BY n DESC, now
+		LIMIT $4`, int64(op), string(deadletter.ResultCameBack), maxNew, limit)
 	if err != nil {
 		return nil, fmt.Errorf("what came back of %s: %w", op, err)
 	}
@@ -263,8 +293,11 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 
 // OperationGroups returns at most "limit" groups with letters of an operation, sorted by id. A
 // merged group is replaced by its head.
-func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, limit int) ([]deadletter.GroupID, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
+func (s *Store) OperationGroups(
+	ctx context.Context, op deadletter.OperationID, limit int,
+) ([]deadletter.GroupID, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og
+		JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
 	if err != nil {
 		return nil, fmt.Errorf("groups of %s: %w", op, err)
 	}
@@ -281,7 +314,9 @@ func (s *Store) OperationGroups(ctx context.Context, op deadletter.OperationID, 
 // WorkedOn returns, for each group, an operation that is not over and that acts on letters of the
 // group. If there are several, it returns the newest one. A merged group is replaced by its head.
 func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error) {
-	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over' GROUP BY 1`)
+	rows, err := s.ask(ctx, `SELECT coalesce(g.head, g.id), max(o.id) FROM operations o
+		JOIN operation_groups og ON og.operation = o.id JOIN groups g ON g.id = og.grp WHERE o.phase <> 'over'
+		GROUP BY 1`)
 	if err != nil {
 		return nil, fmt.Errorf("groups that are worked on: %w", err)
 	}
@@ -301,7 +336,8 @@ func (s *Store) WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter
 	}
 	out := map[deadletter.GroupID]deadletter.Operation{}
 	for group, op := range newest {
-		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 { // an operation that has ended in the meantime is left out
+		// an operation that has ended in the meantime is left out
+		if i := slices.IndexFunc(active, func(o deadletter.Operation) bool { return o.ID == op }); i >= 0 {
 			out[group] = active[i]
 		}
 	}

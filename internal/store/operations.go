@@ -15,7 +15,9 @@ import (
 // records the reason. Before a letter is released to a queue, Advance checks the queue with the
 // function "allow". If "allow" is nil, all queues are permitted. Advance returns the number of
 // letters that it took.
-func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error) (taken int, err error) {
+func (s *Store) Advance(
+	ctx context.Context, op deadletter.OperationID, n int, allow func(to deadletter.Origin) error,
+) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
 		do, newest, dueAt, err := t.actor(op, allow)
@@ -30,7 +32,8 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 			return err
 		}
 		for i, p := range list {
-			if do.due = t.now; newest { // the dispatcher takes letters by due time, and letters with equal due times by age
+			// the dispatcher takes letters by due time, and letters with equal due times by age
+			if do.due = t.now; newest {
 				do.due += int64(i - len(list))
 			}
 			if dueAt.Valid {
@@ -52,10 +55,13 @@ func (s *Store) Advance(ctx context.Context, op deadletter.OperationID, n int, a
 
 // actor reads an operation from the database. It returns an actor, which performs the operation's
 // action on letters. If the operation is not running, the result "do" is nil.
-func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) error) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
+func (t *tx) actor(
+	op deadletter.OperationID, allow func(to deadletter.Origin) error,
+) (do *actor, newest bool, dueAt sql.NullInt64, err error) {
 	var state deadletter.OperationState
 	do = &actor{op: op, allow: allow}
-	err = t.row(`SELECT action, state, by, newest, target, reason, until, due_at, restored FROM operations WHERE id = $1`, []any{int64(op)},
+	err = t.row(`SELECT action, state, by, newest, target, reason, until, due_at, restored FROM operations
+		WHERE id = $1`, []any{int64(op)},
 		&do.action, &state, &do.by, &newest, &do.target, &do.reason, &do.until, &dueAt, &do.restored)
 	if err != nil || state != deadletter.OperationRunning {
 		do = nil
@@ -68,7 +74,9 @@ func (t *tx) actor(op deadletter.OperationID, allow func(to deadletter.Origin) e
 // the letter. If it has none, or if the action is not possible, Revised skips the letter and
 // records the reason. A letter that has changed since it was read stays pending. Revised returns
 // the number of letters that it took.
-func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error) (taken int, err error) {
+func (s *Store) Revised(
+	ctx context.Context, op deadletter.OperationID, list []deadletter.Edited, allow func(to deadletter.Origin) error,
+) (taken int, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		taken = 0
 		do, newest, _, err := t.actor(op, allow)
@@ -79,7 +87,8 @@ func (s *Store) Revised(ctx context.Context, op deadletter.OperationID, list []d
 			e := &list[i]
 			serial, _, _ := e.Letter.Split()
 			p := picked{serial: serial}
-			err := t.row(`SELECT origin FROM operation_letters WHERE operation = $1 AND letter = $2 AND result = 'pending'`, []any{int64(op), serial}, &p.origin)
+			err := t.row(`SELECT origin FROM operation_letters WHERE operation = $1 AND letter = $2
+				AND result = 'pending'`, []any{int64(op), serial}, &p.origin)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}
@@ -121,7 +130,8 @@ func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]pi
 	if newest {
 		order = " DESC"
 	}
-	rows, err := t.query(`SELECT letter, origin FROM operation_letters INDEXED BY operation_results WHERE operation = $1 AND result = 'pending' ORDER BY letter`+order+` LIMIT $2`, int64(op), n)
+	rows, err := t.query(`SELECT letter, origin FROM operation_letters INDEXED BY operation_results WHERE operation = $1
+		AND result = 'pending' ORDER BY letter`+order+` LIMIT $2`, int64(op), n)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +149,16 @@ func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]pi
 func (t *tx) recordResult(op deadletter.OperationID, letter int64, to deadletter.Result, reason string) error {
 	var from deadletter.Result
 	var origin int64
-	err := t.row(`SELECT result, origin FROM operation_letters WHERE operation = $1 AND letter = $2`, []any{int64(op), letter}, &from, &origin)
+	err := t.row(`SELECT result, origin FROM operation_letters WHERE operation = $1
+		AND letter = $2`, []any{int64(op), letter}, &from, &origin)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && from == to {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE operation_letters SET result = $3, reason = $4 WHERE operation = $1 AND letter = $2`, int64(op), letter, string(to), reason); err != nil {
+	if _, err := t.exec(`UPDATE operation_letters SET result = $3, reason = $4 WHERE operation = $1
+		AND letter = $2`, int64(op), letter, string(to), reason); err != nil {
 		return err
 	}
 	t.moves.share(op, origin, from, to)
@@ -168,7 +180,8 @@ func (t *tx) cameBack(op deadletter.OperationID, letter int64, reason string, co
 	if confirmed {
 		uncounted = 0
 	}
-	_, err := t.exec(`UPDATE operations SET base_back = base_back + 1, base_sent = base_sent + $3 WHERE id = $1 AND base_at > $2`, int64(op), sent, uncounted)
+	_, err := t.exec(`UPDATE operations SET base_back = base_back + 1, base_sent = base_sent + $3 WHERE id = $1
+		AND base_at > $2`, int64(op), sent, uncounted)
 	return err
 }
 
@@ -192,19 +205,24 @@ func (t *tx) finish(op deadletter.OperationID) error {
 	}
 	if state == deadletter.OperationCancelled {
 		var laid bool
-		if err := t.row(`SELECT NOT EXISTS (SELECT 1 FROM operation_selections WHERE operation = $1)`, []any{int64(op)}, &laid); err != nil || !laid || watched {
+		if err := t.row(`SELECT NOT EXISTS (SELECT 1 FROM operation_selections
+			WHERE operation = $1)`, []any{int64(op)}, &laid); err != nil || !laid || watched {
 			return err
 		}
-		if _, err := t.exec(`UPDATE operations SET phase = 'over', phase_until = NULL, finished_at = $2 WHERE id = $1`, int64(op), t.now); err != nil {
+		if _, err := t.exec(`UPDATE operations SET phase = 'over', phase_until = NULL, finished_at = $2
+			WHERE id = $1`, int64(op), t.now); err != nil {
 			return err
 		}
 		return t.noticeFinished(op)
 	}
 	if watched {
-		_, err := t.exec(`UPDATE operations SET state = 'running', phase = 'watching', phase_until = NULL, why = '', sent_at = coalesce(sent_at, $2) WHERE id = $1 AND phase <> 'watching'`, int64(op), t.now)
+		_, err := t.exec(`UPDATE operations SET state = 'running',
+			phase = 'watching', phase_until = NULL, why = '', sent_at = coalesce(sent_at, $2) WHERE id = $1
+			AND phase <> 'watching'`, int64(op), t.now)
 		return err
 	}
-	if _, err := t.exec(`UPDATE operations SET state = 'done', phase = 'over', phase_until = NULL, why = '', sent_at = coalesce(sent_at, $2), finished_at = $2 WHERE id = $1`,
+	if _, err := t.exec(`UPDATE operations SET state = 'done',
+		phase = 'over', phase_until = NULL, why = '', sent_at = coalesce(sent_at, $2), finished_at = $2 WHERE id = $1`,
 		int64(op), t.now); err != nil {
 		return err
 	}
@@ -220,11 +238,17 @@ func (t *tx) finish(op deadletter.OperationID) error {
 
 // noticeFinished writes a notice that tells machines that an operation is over.
 func (t *tx) noticeFinished(op deadletter.OperationID) error {
-	return t.writeNotice(&deadletter.Notice{Kind: deadletter.EventOperationFinished, Key: op.String(), Op: op, Severity: deadletter.SeverityDigest}, 0)
+	return t.writeNotice(&deadletter.Notice{
+		Kind:     deadletter.EventOperationFinished,
+		Key:      op.String(),
+		Op:       op,
+		Severity: deadletter.SeverityDigest,
+	}, 0)
 }
 
 // hasResult checks whether an operation has a letter with one of the given results. It stores the
 // answer in the variable to which "found" points. The parameter "results" is an SQL list.
 func (t *tx) hasResult(op deadletter.OperationID, results string, found *bool) error {
-	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1 AND result IN (`+results+`))`, []any{int64(op)}, found)
+	return t.row(`SELECT EXISTS (SELECT 1 FROM operation_letters WHERE operation = $1
+		AND result IN (`+results+`))`, []any{int64(op)}, found)
 }

@@ -61,8 +61,9 @@ func TestWhatAnOperationCannotActOnIsSkippedWithTheReason(t *testing.T) {
 		reasons[l.Letter] = l.Reason
 	}
 	want := map[deadletter.ID]string{
-		ids[1]: "it is discarded, which cannot be requeued", ids[2]: "operation " + taken.String() + " has it", ids[3]: "it is requeued, which cannot be requeued",
-		lost: "nothing says which queue it died in", fresh: "it is received, which cannot be requeued",
+		ids[1]: "it is discarded, which cannot be requeued", ids[2]: "operation " + taken.String() + " has it",
+		ids[3]: "it is requeued, which cannot be requeued",
+		lost:   "nothing says which queue it died in", fresh: "it is received, which cannot be requeued",
 	}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -86,7 +87,8 @@ func TestDiscardAndRestore(t *testing.T) {
 		t.Error(l.State)
 	}
 	history, err := s.History(context.Background(), ids[0])
-	if err != nil || len(history) != 4 || history[2].Actor != "local" || history[2].Operation != op.ID || history[3].Kind != "restored" {
+	if err != nil || len(history) != 4 || history[2].Actor != "local" || history[2].Operation != op.ID ||
+		history[3].Kind != "restored" {
 		t.Errorf("%+v, %v", history, err)
 	}
 }
@@ -119,15 +121,21 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s, due %s, operation %s", l.State, l.DueAt, l.Operation)
 		}
 	}
-	if diff := cmp.Diff(counted{deadletter.ResultReleased: 1, deadletter.ResultCancelled: 3}, operation(t, s, op.ID).Counts); diff != "" {
+	if diff := cmp.Diff(counted{
+		deadletter.ResultReleased: 1, deadletter.ResultCancelled: 3,
+	}, operation(t, s, op.ID).Counts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	mark(t, s, c, deadletter.OutcomeNacked, sent[0]) // a letter leaves a cancelled operation if its queue rejects it
-	if l := letter(t, s, ids[0]); l.State != deadletter.StateScheduled || !l.DueAt.Equal(due) || l.Operation != 0 || l.Attempts != 0 {
+	if l := letter(
+		t, s, ids[0],
+	); l.State != deadletter.StateScheduled || !l.DueAt.Equal(due) || l.Operation != 0 || l.Attempts != 0 {
 		t.Errorf("%s, due %s, operation %s, %d attempts", l.State, l.DueAt, l.Operation, l.Attempts)
 	}
 	got := operation(t, s, op.ID)
-	if diff := cmp.Diff(counted{deadletter.ResultCancelled: 4}, got.Counts); diff != "" || got.State != deadletter.OperationCancelled {
+	if diff := cmp.Diff(
+		counted{deadletter.ResultCancelled: 4}, got.Counts,
+	); diff != "" || got.State != deadletter.OperationCancelled {
 		t.Errorf("%s (-want +got):\n%s", got.State, diff)
 	}
 	if err := s.CancelOperation(ctx, op.ID, "eve"); !errors.Is(err, deadletter.ErrConflict) {
@@ -152,12 +160,60 @@ func TestOutcomesOfARequeue(t *testing.T) {
 		running  deadletter.OperationState
 		counts   counted
 	}{
-		{deadletter.OutcomeConfirmed, deadletter.StateRequeued, "", 1, 0, deadletter.OperationRunning, counted{deadletter.ResultConfirmed: 1}},
-		{deadletter.OutcomeNacked, deadletter.StateScheduled, "", 0, 1, deadletter.OperationRunning, counted{deadletter.ResultReleased: 1}},
-		{deadletter.OutcomeReturned, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultReturned: 1}},
-		{deadletter.OutcomeRefused, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultFailed: 1}},
-		{deadletter.OutcomeInDoubt, deadletter.StateHeld, "because", 0, 0, deadletter.OperationDone, counted{deadletter.ResultInDoubt: 1}},
-		{deadletter.OutcomeUnsent, deadletter.StateScheduled, "", 0, 0, deadletter.OperationRunning, counted{deadletter.ResultReleased: 1}},
+		{
+			deadletter.OutcomeConfirmed,
+			deadletter.StateRequeued,
+			"",
+			1,
+			0,
+			deadletter.OperationRunning,
+			counted{deadletter.ResultConfirmed: 1},
+		},
+		{
+			deadletter.OutcomeNacked,
+			deadletter.StateScheduled,
+			"",
+			0,
+			1,
+			deadletter.OperationRunning,
+			counted{deadletter.ResultReleased: 1},
+		},
+		{
+			deadletter.OutcomeReturned,
+			deadletter.StateHeld,
+			"because",
+			0,
+			0,
+			deadletter.OperationDone,
+			counted{deadletter.ResultReturned: 1},
+		},
+		{
+			deadletter.OutcomeRefused,
+			deadletter.StateHeld,
+			"because",
+			0,
+			0,
+			deadletter.OperationDone,
+			counted{deadletter.ResultFailed: 1},
+		},
+		{
+			deadletter.OutcomeInDoubt,
+			deadletter.StateHeld,
+			"because",
+			0,
+			0,
+			deadletter.OperationDone,
+			counted{deadletter.ResultInDoubt: 1},
+		},
+		{
+			deadletter.OutcomeUnsent,
+			deadletter.StateScheduled,
+			"",
+			0,
+			0,
+			deadletter.OperationRunning,
+			counted{deadletter.ResultReleased: 1},
+		},
 	} {
 		t.Run(string(c.outcome), func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +254,9 @@ func TestWhatIsToBeSentAgain(t *testing.T) {
 	if again, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(again) > 0 {
 		t.Fatalf("what this process has in flight is no doubt: %+v, %v", again, err)
 	}
-	if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true}}, deadletter.Noted{}); err != nil {
+	if err := s.Mark(ctx, []deadletter.Mark{
+		{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true},
+	}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := s.ClaimDoubtful(ctx, "other", clock.now(), 10); err != nil || len(again) > 0 {
@@ -209,7 +267,8 @@ func TestWhatIsToBeSentAgain(t *testing.T) {
 		t.Fatal(again, err)
 	}
 	a := again[0].Attempt
-	if a.Token != due[0].Attempt.Token || a.Sends != 2 || a.Outcome != deadletter.OutcomeInDoubt || a.Number != 1 || string(again[0].Letter.Body) != "body 0 of window 1" {
+	if a.Token != due[0].Attempt.Token || a.Sends != 2 || a.Outcome != deadletter.OutcomeInDoubt || a.Number != 1 ||
+		string(again[0].Letter.Body) != "body 0 of window 1" {
 		t.Errorf("%+v", a)
 	}
 	if more, err := s.ClaimDoubtful(ctx, "main", clock.now(), 10); err != nil || len(more) > 0 {
@@ -241,7 +300,8 @@ func TestAutomaticRetriesAskHowManyMayLeave(t *testing.T) {
 			t.Errorf("%s, %d: %d letters, %v", c2.broker, c2.n, len(due), err)
 		}
 		for _, d := range due {
-			if d.Attempt.Queue != "sms" || d.Attempt.Number != 1 || len(d.Letter.Body) == 0 || d.Letter.Properties.MessageID == "" {
+			if d.Attempt.Queue != "sms" || d.Attempt.Number != 1 || len(d.Letter.Body) == 0 ||
+				d.Letter.Properties.MessageID == "" {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -261,9 +321,27 @@ func TestTheWatch(t *testing.T) {
 		{"nobody can see the queue", nil, deadletter.UnknownQueue, 1, true},
 		{"drained", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 0}, 1, false},
 		{"as deep as then", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 3}, 1, false},
-		{"a failure would be lost", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, DeadLetters: deadletter.DeadLettersNowhere}, 1, true},
-		{"deeper than then", &depth, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4}, 0, false},
-		{"deep, and nobody knew how deep then", nil, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4}, 1, false},
+		{
+			"a failure would be lost",
+			&depth,
+			deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, DeadLetters: deadletter.DeadLettersNowhere},
+			1,
+			true,
+		},
+		{
+			"deeper than then",
+			&depth,
+			deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4},
+			0,
+			false,
+		},
+		{
+			"deep, and nobody knew how deep then",
+			nil,
+			deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1, Ready: 4},
+			1,
+			false,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -272,7 +350,12 @@ func TestTheWatch(t *testing.T) {
 			id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 			classify(t, s, deadletter.ClassifiedDead, time.Time{})
 			_, due := requeue(t, s, clock, id)
-			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now().Add(time.Minute), Depth: c.depth}}, deadletter.Noted{}); err != nil {
+			if err := s.Mark(ctx, []deadletter.Mark{
+				{
+					Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+					DueAt: clock.now().Add(time.Minute), Depth: c.depth,
+				},
+			}, deadletter.Noted{}); err != nil {
 				t.Fatal(err)
 			}
 			o := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
@@ -294,7 +377,9 @@ func TestTheWatch(t *testing.T) {
 			if n, err := s.SettleQuiet(ctx, o, clock.now(), 10, c.facts); err != nil || n != c.settled {
 				t.Fatalf("settled %d, %v", n, err)
 			}
-			if l := letter(t, s, id); (l.State == deadletter.StateSettled) != (c.settled == 1) || l.Unverified != c.unverified {
+			if l := letter(
+				t, s, id,
+			); (l.State == deadletter.StateSettled) != (c.settled == 1) || l.Unverified != c.unverified {
 				t.Errorf("%s, unverified %v", l.State, l.Unverified)
 			}
 		})
@@ -314,10 +399,24 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 		want   deadletter.State
 	}{
 		{name: "held", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},
-		{name: "held, though it was sent elsewhere", to: "sms2", unseen: deadletter.Unseen{Why: "it is gone"}, want: deadletter.StateHeld},
+		{
+			name:   "held, though it was sent elsewhere",
+			to:     "sms2",
+			unseen: deadletter.Unseen{Why: "it is gone"},
+			want:   deadletter.StateHeld,
+		},
 		{name: "settled", unseen: deadletter.Unseen{Why: "it is gone", Settles: true}, want: deadletter.StateSettled},
-		{name: "held, as it is its own queue", unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true}, want: deadletter.StateHeld},
-		{name: "settled, as people sent it there", to: "sms2", unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true}, want: deadletter.StateSettled},
+		{
+			name:   "held, as it is its own queue",
+			unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true},
+			want:   deadletter.StateHeld,
+		},
+		{
+			name:   "settled, as people sent it there",
+			to:     "sms2",
+			unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true},
+			want:   deadletter.StateSettled,
+		},
 		{name: "sent since", unseen: deadletter.Unseen{Why: "it is gone"}, late: true, want: deadletter.StateRequeued},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -334,7 +433,9 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			due := claim(t, s, clock)
-			if err := s.Mark(ctx, []deadletter.Mark{{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now()}}, deadletter.Noted{}); err != nil {
+			if err := s.Mark(ctx, []deadletter.Mark{
+				{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: clock.now()},
+			}, deadletter.Noted{}); err != nil {
 				t.Fatal(err)
 			}
 			if c.unseen.Since = clock.now(); c.late {
@@ -344,18 +445,22 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 			if c.to != "" {
 				o.Queue = c.to
 			}
-			if _, err := s.EndWatch(ctx, o, clock.now(), 10, c.unseen, func(string) []string { return nil }); err != nil {
+			if _, err := s.EndWatch(
+				ctx, o, clock.now(), 10, c.unseen, func(string) []string { return nil },
+			); err != nil {
 				t.Fatal(err)
 			}
 			l := letter(t, s, id)
-			if l.State != c.want || l.Unverified != (c.want == deadletter.StateSettled) || strings.Contains(l.Why, "it is gone") != (c.want == deadletter.StateHeld) {
+			if l.State != c.want || l.Unverified != (c.want == deadletter.StateSettled) ||
+				strings.Contains(l.Why, "it is gone") != (c.want == deadletter.StateHeld) {
 				t.Fatalf("%s, unverified %t: %q", l.State, l.Unverified, l.Why)
 			}
 			if c.want == deadletter.StateRequeued {
 				return
 			}
 			list, _, err := s.OperationLetters(ctx, op.ID, []deadletter.Result{deadletter.ResultUnverified}, "", 10)
-			if err != nil || len(list) != 1 || strings.Contains(list[0].Reason, "it is gone") != (c.want == deadletter.StateHeld) {
+			if err != nil || len(list) != 1 ||
+				strings.Contains(list[0].Reason, "it is gone") != (c.want == deadletter.StateHeld) {
 				t.Errorf("%+v, %v", list, err)
 			}
 			if c.want == deadletter.StateHeld {
@@ -381,10 +486,14 @@ func TestOperationsAreListedNewestFirst(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].ID != 3 || list[1].ID != 2 {
 		t.Fatal(list, err)
 	}
-	if list, err = s.Operations(ctx, list[1].ID, 2); err != nil || len(list) != 1 || list[0].Counts[deadletter.ResultChanged] != 3 {
+	if list, err = s.Operations(
+		ctx, list[1].ID, 2,
+	); err != nil || len(list) != 1 || list[0].Counts[deadletter.ResultChanged] != 3 {
 		t.Fatal(list, err)
 	}
-	if diff := cmp.Diff([]deadletter.OperationQueue{{Broker: "main", VHost: "/", Queue: "sms", Counts: counted{deadletter.ResultChanged: 3}}}, list[0].Queues); diff != "" {
+	if diff := cmp.Diff([]deadletter.OperationQueue{
+		{Broker: "main", VHost: "/", Queue: "sms", Counts: counted{deadletter.ResultChanged: 3}},
+	}, list[0].Queues); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := s.Operation(ctx, 99); !errors.Is(err, deadletter.ErrNotFound) {
@@ -425,7 +534,9 @@ func TestAnUnknownLetterFreezesNothing(t *testing.T) {
 	serial, random, _ := id.Split()
 	for _, other := range []deadletter.ID{deadletter.NewID(1, 1), deadletter.NewID(serial, uint64(random)^1), ""} {
 		op := deadletter.Operation{Action: deadletter.VerbDiscard, By: "local"}
-		if err := s.Freeze(ctx, &op, query.Selection{IDs: []deadletter.ID{id, other}}, 0, anyPlace); !errors.Is(err, deadletter.ErrNotFound) {
+		if err := s.Freeze(ctx, &op, query.Selection{
+			IDs: []deadletter.ID{id, other},
+		}, 0, anyPlace); !errors.Is(err, deadletter.ErrNotFound) {
 			t.Errorf("%q: %v", other, err)
 		}
 		if _, err := s.Letter(ctx, other); !errors.Is(err, deadletter.ErrNotFound) {

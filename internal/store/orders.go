@@ -35,7 +35,9 @@ func deathMillis(r deadletter.Row) int64 {
 // pageBy returns at most "limit" letters of a plan, sorted by a value, starting at a position. If
 // the parameter "backwards" is true, it reads in the opposite direction. Only the order by due time
 // uses an index. For any other value, pageBy reads all letters of the plan.
-func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int) ([]deadletter.Row, error) {
+func (s *Store) pageBy(
+	ctx context.Context, p *plan, by ordering, from cursor, backwards bool, limit int,
+) ([]deadletter.Row, error) {
 	sources, err := s.sourcesBy(ctx, p, by)
 	if err != nil {
 		return nil, err
@@ -46,12 +48,21 @@ func (s *Store) pageBy(ctx context.Context, p *plan, by ordering, from cursor, b
 		sorted = by.value + " DESC, l.id DESC"
 	}
 	if from.serial != 0 {
-		at = clause{"(" + by.value + ", l.id) " + map[bool]string{true: ">", false: "<"}[upwards] + " (?, ?)", []any{from.value, from.serial}}
+		at = clause{
+			"(" + by.value + ", l.id) " + map[bool]string{true: ">", false: "<"}[upwards] + " (?, ?)",
+			[]any{from.value, from.serial},
+		}
 	}
 	var list []deadletter.Row
 	for _, src := range sources {
 		where := allOf(p.filter(src), at)
-		rows, err := s.read.QueryContext(ctx, numberPlaceholders(`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`), append(where.args, limit)...)
+		rows, err := s.read.QueryContext(
+			ctx,
+			numberPlaceholders(
+				`SELECT `+rowColumns+` FROM `+src.from+` WHERE `+where.text+` ORDER BY `+sorted+` LIMIT ?`,
+			),
+			append(where.args, limit)...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +103,9 @@ func (s *Store) sourcesBy(ctx context.Context, p *plan, by ordering) ([]source, 
 			src.where = allOf(src.where, *p.ids)
 		}
 		if p.op != nil {
-			src.where = allOf(src.where, clause{"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args})
+			src.where = allOf(src.where, clause{
+				"EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND " + p.op.text + ")", p.op.args,
+			})
 		}
 		list = append(list, src)
 	}

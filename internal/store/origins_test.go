@@ -17,15 +17,20 @@ func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	w := window(t, 1, "sms", 5)
 	w.Inbox, w.Origin = "orders_error", "orders"
 	delete(w.Arrivals[0].Properties.Headers, "x-death")
-	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}} // this queue is the letter's inbox, which cannot be an origin
+	// this queue is the letter's inbox, which cannot be an origin
+	w.Arrivals[1].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_error", "reason": "expired"}}
 	w.Arrivals[2].Properties.Headers["x-death"] = "nonsense"
 	w.Arrivals[4].Properties.Headers["x-death"] = []any{deadletter.Table{"queue": "orders_wait", "reason": "expired"}}
 	fillFingerprints(t, &w)
 	r := receive(t, s, w)
 	for i, want := range []string{"orders", "orders", "orders", "", "orders"} {
 		l := letter(t, s, r.New[i])
-		if l.Origin != (deadletter.Origin{Broker: "main", VHost: "/", Queue: want}) || l.Reason != "" || !l.DiedAt.IsZero() {
-			t.Errorf("letter %d: %+v, reason %q, died %s; its queue should be %q", i, l.Origin, l.Reason, l.DiedAt, want)
+		if l.Origin != (deadletter.Origin{
+			Broker: "main", VHost: "/", Queue: want,
+		}) || l.Reason != "" || !l.DiedAt.IsZero() {
+			t.Errorf(
+				"letter %d: %+v, reason %q, died %s; its queue should be %q", i, l.Origin, l.Reason, l.DiedAt, want,
+			)
 		}
 	}
 	w = window(t, 2, "sms", 1)

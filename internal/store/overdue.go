@@ -44,7 +44,8 @@ func timeUntilTold(toldBy, due time.Time) int64 {
 func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, group int64) (told, error) {
 	var sent, back sql.NullInt64
 	if r.toldBy.Valid && r.publishes > 0 {
-		err := t.row(`SELECT max(at, coalesce(wait_until, 0)), back_at FROM attempts WHERE letter = $1 AND n = $2 AND operation IS NULL`, []any{r.id, r.publishes}, &sent, &back)
+		err := t.row(`SELECT max(at, coalesce(wait_until, 0)), back_at FROM attempts WHERE letter = $1 AND n = $2
+			AND operation IS NULL`, []any{r.id, r.publishes}, &sent, &back)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return told{}, err
 		}
@@ -68,7 +69,9 @@ func (t *tx) whenTold(c *deadletter.Classified, r *record, to deadletter.State, 
 // taken. The parameter "since" is the time at which the broker began to accept messages. The
 // function "channels" returns the channels of a rule. Overdue returns the number of letters that it
 // processed.
-func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int) (int, error) {
+func (s *Store) Overdue(
+	ctx context.Context, broker string, since time.Time, channels func(rule string) []string, n int,
+) (int, error) {
 	late, err := s.lateLetters(ctx, broker, since, n)
 	if err != nil {
 		return 0, fmt.Errorf("overdue letters: %w", err)
@@ -83,20 +86,24 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 			if err != nil {
 				return err
 			}
-			if r.state != deadletter.StateScheduled || r.operation.Valid || r.overdue || r.toldBy.Int64 > t.now+toldAhead.Milliseconds() {
+			if r.state != deadletter.StateScheduled || r.operation.Valid || r.overdue ||
+				r.toldBy.Int64 > t.now+toldAhead.Milliseconds() {
 				continue
 			}
 			t.changeRecord(r, func() { r.overdue = true })
 			if _, err := t.exec(`UPDATE letters SET overdue = 1 WHERE id = $1`, id); err != nil {
 				return err
 			}
-			detail := "its retries should have been over by " + time.UnixMilli(r.toldBy.Int64).UTC().Format(time.RFC3339)
+			detail := "its retries should have been over by " +
+				time.UnixMilli(r.toldBy.Int64).UTC().Format(time.RFC3339)
 			if err := t.addEvent(id, 0, "overdue", deadletter.Service.Name, detail); err != nil {
 				return err
 			}
 			if r.group > 0 {
 				groups[r.group] = append(groups[r.group], deadletter.GroupDeath{
-					At: time.UnixMilli(r.receivedAt), Severity: deadletter.Severity(r.severity), Channels: channels(r.rule),
+					At:       time.UnixMilli(r.receivedAt),
+					Severity: deadletter.Severity(r.severity),
+					Channels: channels(r.rule),
 				})
 			}
 		}
@@ -116,11 +123,13 @@ func (s *Store) Overdue(ctx context.Context, broker string, since time.Time, cha
 // lateLetters returns the letters that must be marked as overdue.
 func (s *Store) lateLetters(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
 	now := s.now().Add(toldAhead).UnixMilli()
-	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
+	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c
+		JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
 		CROSS JOIN letters l INDEXED BY letters_told ON l.origin = c.origin
 		WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.overdue = 0 AND l.told_by <= $2 AND l.told_rest <= $3
 		AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = l.origin AND p.grp = 0) AND `+notPaused+`
-		AND NOT EXISTS (SELECT 1 FROM resumed r WHERE r.origin = l.origin AND r.grp IN (0, l.grp) AND r.at + l.told_rest > $2) LIMIT $4`,
+		AND NOT EXISTS (SELECT 1 FROM resumed r WHERE r.origin = l.origin AND r.grp IN (0, l.grp)
+		AND r.at + l.told_rest > $2) LIMIT $4`,
 		s.known.firstName(broker), now, now-since.UnixMilli(), n)
 	if err != nil {
 		return nil, err
@@ -139,27 +148,38 @@ func (s *Store) lateLetters(ctx context.Context, broker string, since time.Time,
 // back and that have been overdue for longer than the given duration. It returns their number.
 // Their groups have already counted these letters as overdue.
 func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, n int) (int, error) {
-	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l INDEXED BY letters_overdue ON l.origin = b.origin
-		WHERE o.broker = $1 AND l.state = 'scheduled' AND l.overdue = 1 AND l.operation IS NULL AND l.waits_in IS NULL AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`
+	const held = `FROM breakers b JOIN origins o ON o.id = b.origin CROSS JOIN letters l
+		INDEXED BY letters_overdue ON l.origin = b.origin
+		WHERE o.broker = $1 AND l.state = 'scheduled' AND l.overdue = 1 AND l.operation IS NULL AND l.waits_in IS NULL
+		AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`
 	before := s.now().Add(-after).UnixMilli()
 	var some bool
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 `+held+`)`, []any{s.known.firstName(broker), before}, &some); err != nil || !some {
+	if err := s.askRow(
+		ctx, `SELECT EXISTS (SELECT 1 `+held+`)`, []any{s.known.firstName(broker), before}, &some,
+	); err != nil || !some {
 		return 0, err
 	}
 	given := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		records, err := t.records(`SELECT `+recordColumns+` `+held+` GROUP BY l.id LIMIT $3`, s.known.firstName(broker), before, n)
+		records, err := t.records(
+			`SELECT `+recordColumns+` `+held+` GROUP BY l.id LIMIT $3`, s.known.firstName(broker), before, n,
+		)
 		if err != nil {
 			return err
 		}
-		why := fmt.Sprintf("given up: its retries were held back for %s longer than they should have lasted, because almost all letters came back", after)
+		why := fmt.Sprintf(
+			"given up: its retries were held back for %s longer than they should have lasted, because almost all letters came back",
+			after,
+		)
 		for _, r := range records {
 			to, ok := r.state.On(deadletter.RuleDead.OfWaiting())
 			if !ok {
 				continue
 			}
 			t.changeRecord(r, func() { r.state, r.overdue = to, false })
-			if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, why = $4, waiter = '', waits_in = NULL, told_by = NULL, told_rest = 0, overdue = 0 WHERE id = $1`,
+			if _, err := t.exec(`UPDATE letters SET state = $2,
+				due_at = NULL, changed_at = $3, why = $4, waiter = '',
+				waits_in = NULL, told_by = NULL, told_rest = 0, overdue = 0 WHERE id = $1`,
 				r.id, string(to), t.now, why); err != nil {
 				return err
 			}

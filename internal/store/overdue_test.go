@@ -13,7 +13,11 @@ import (
 // all retries of the letter should be over.
 func (g *groups) withRetry(delay, longest time.Duration) func(*deadletter.Classified) {
 	return func(c *deadletter.Classified) {
-		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(delay), g.clock.now().Add(longest)
+		c.To, c.Rule, c.DueAt, c.ToldBy = deadletter.ClassifiedRetry, "pay", g.clock.now().Add(
+			delay,
+		), g.clock.now().Add(
+			longest,
+		)
 	}
 }
 
@@ -21,7 +25,9 @@ func (g *groups) withRetry(delay, longest time.Duration) func(*deadletter.Classi
 // the broker has accepted messages.
 func (g *groups) overdue(since time.Time) int {
 	g.t.Helper()
-	n, err := g.Overdue(g.t.Context(), "main", since, func(rule string) []string { return []string{"channel of " + rule} }, 500)
+	n, err := g.Overdue(
+		g.t.Context(), "main", since, func(rule string) []string { return []string{"channel of " + rule} }, 500,
+	)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -59,7 +65,8 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 		t.Errorf("%d letters are overdue again", n)
 	}
 	list := g.list("", deadletter.GroupPage{})
-	if len(list) != 1 || list[0].Count != 0 || list[0].Overdue != 3 || list[0].Waiting != 3 || list[0].Severity != deadletter.SeverityPage {
+	if len(list) != 1 || list[0].Count != 0 || list[0].Overdue != 3 || list[0].Waiting != 3 ||
+		list[0].Severity != deadletter.SeverityPage {
 		t.Fatalf("the inbox has %+v", list)
 	}
 	if one := g.load(list[0].ID); one.Overdue != 3 || one.Letters[deadletter.StateScheduled] != 3 {
@@ -68,7 +75,9 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	if counts, err := g.GroupCounts(t.Context(), ""); err != nil || counts.Inbox != 1 || counts.Letters != 3 {
 		t.Errorf("%+v, %v", counts, err)
 	}
-	if d, err := g.Digest(t.Context(), start, g.clock.now().Add(time.Minute), 10); err != nil || d.Groups != 1 || d.Letters != 3 {
+	if d, err := g.Digest(
+		t.Context(), start, g.clock.now().Add(time.Minute), 10,
+	); err != nil || d.Groups != 1 || d.Letters != 3 {
 		t.Errorf("the digest has %+v, %v", d, err)
 	}
 	g.advance(time.Minute)
@@ -88,9 +97,15 @@ func TestALetterThatIsHeldBackIsTold(t *testing.T) {
 	}
 	var marks []deadletter.Mark
 	for _, d := range due[:2] {
-		marks = append(marks, deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now().Add(time.Hour)})
+		marks = append(marks, deadletter.Mark{
+			Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			DueAt: g.clock.now().Add(time.Hour),
+		})
 	}
-	marks = append(marks, deadletter.Mark{Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeNacked, DueAt: g.clock.now().Add(time.Second)})
+	marks = append(marks, deadletter.Mark{
+		Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeNacked,
+		DueAt: g.clock.now().Add(time.Second),
+	})
 	if err := g.Mark(t.Context(), marks, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +140,18 @@ func (g *groups) failAgain(d deadletter.Due, queue string, changes ...func(*dead
 		g.t.Fatal(len(letters), err)
 	}
 	v := deadletter.Classified{
-		Letter: letters[0].ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue}, Reason: "rejected", Type: "acme.T", Error: "e", GroupKey: [32]byte{1},
-		GroupTitle: "title of " + queue, GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"channel of pay"}, DiedAt: g.clock.now().Truncate(time.Second),
+		Letter:       letters[0].ID,
+		To:           deadletter.ClassifiedDead,
+		Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: queue},
+		Reason:       "rejected",
+		Type:         "acme.T",
+		Error:        "e",
+		GroupKey:     [32]byte{1},
+		GroupTitle:   "title of " + queue,
+		GroupVersion: 1,
+		Severity:     deadletter.SeverityPage,
+		Channels:     []string{"channel of pay"},
+		DiedAt:       g.clock.now().Truncate(time.Second),
 	}
 	for _, f := range changes {
 		f(&v)
@@ -150,7 +175,10 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 		if len(due) != 1 {
 			t.Fatal("no letter is due")
 		}
-		mark := deadletter.Mark{Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: g.clock.now().Add(time.Hour)}
+		mark := deadletter.Mark{
+			Letter: due[0].Letter.ID, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			DueAt: g.clock.now().Add(time.Hour),
+		}
 		if err := g.Mark(t.Context(), []deadletter.Mark{mark}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +199,10 @@ func TestHoldingBackAgainDoesNotPutOff(t *testing.T) {
 // it must get the full time for its retries again.
 func TestWhatPeoplePausedIsNotOverdue(t *testing.T) {
 	t.Parallel()
-	for name, guard := range map[string]deadletter.Guard{"queue": ofQueue("pay", "", "ann"), "group": {Group: 1, By: "ann"}} {
+	for name, guard := range map[string]deadletter.Guard{
+		"queue": ofQueue("pay", "", "ann"),
+		"group": {Group: 1, By: "ann"},
+	} {
 		g := withGroups(t)
 		start := g.clock.now()
 		g.die("pay", 1, 2, g.withRetry(time.Minute, 10*time.Minute))
@@ -209,7 +240,12 @@ func TestALetterIsGivenUp(t *testing.T) {
 	g.die("pay", 2, 1, g.withRetry(time.Minute, 10*time.Minute))
 	g.advance(10 * time.Minute)
 	g.overdue(start)
-	breaker := deadletter.Breaker{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "pay"}, Group: 1, State: deadletter.GuardTripped, Since: start}
+	breaker := deadletter.Breaker{
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "pay"},
+		Group:  1,
+		State:  deadletter.GuardTripped,
+		Since:  start,
+	}
 	if err := g.SetBreaker(t.Context(), breaker, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +258,13 @@ func TestALetterIsGivenUp(t *testing.T) {
 	if n, err := g.GiveUp(t.Context(), "main", 24*time.Hour, 500); n != 2 || err != nil {
 		t.Errorf("%d letters are given up, %v", n, err)
 	}
-	if one, other := g.load(1), g.load(2); one.Count != 2 || one.Overdue != 0 || other.Count != 0 || other.Overdue != 1 {
-		t.Errorf("the group that is held back has %d dead and %d overdue, the other %d and %d", one.Count, one.Overdue, other.Count, other.Overdue)
+	if one, other := g.load(
+		1,
+	), g.load(2); one.Count != 2 || one.Overdue != 0 || other.Count != 0 || other.Overdue != 1 {
+		t.Errorf(
+			"the group that is held back has %d dead and %d overdue, the other %d and %d", one.Count, one.Overdue,
+			other.Count, other.Overdue,
+		)
 	}
 	g.advance(time.Hour)
 	if got := g.deliverNotices("channel of pay"); got != nil {

@@ -12,7 +12,8 @@ import (
 
 // Overrides returns the saved redirects, sorted by queue.
 func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT r.id, o.broker, o.vhost, o.queue, r.target, r.reason, r.by, r.at FROM overrides r JOIN origins o ON o.id = r.origin ORDER BY o.queue, o.vhost, o.broker`)
+	rows, err := s.read.QueryContext(ctx, `SELECT r.id, o.broker, o.vhost, o.queue, r.target, r.reason, r.by, r.at
+		FROM overrides r JOIN origins o ON o.id = r.origin ORDER BY o.queue, o.vhost, o.broker`)
 	if err != nil {
 		return nil, fmt.Errorf("overrides: %w", err)
 	}
@@ -37,9 +38,13 @@ func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadlet
 		if err != nil {
 			return err
 		}
-		err = t.row(`INSERT INTO overrides (origin, target, reason, by, at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id`, []any{origin, o.To, o.Reason, o.By, t.now}, &o.ID)
+		err = t.row(`INSERT INTO overrides (origin, target, reason, by, at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT DO NOTHING RETURNING id`, []any{origin, o.To, o.Reason, o.By, t.now}, &o.ID)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%w: queue %s is redirected already; remove that redirect first", deadletter.ErrConflict, deadletter.Visible(o.Queue))
+			return fmt.Errorf(
+				"%w: queue %s is redirected already; remove that redirect first", deadletter.ErrConflict,
+				deadletter.Visible(o.Queue),
+			)
 		}
 		if err != nil {
 			return err

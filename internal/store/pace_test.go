@@ -36,7 +36,9 @@ func TestEachQueueHasItsTurn(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	got := map[string]int{}
 	for range 6 {
-		due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1000, false }})
+		due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{
+			Allow: func(deadletter.Origin, string) (int, bool) { return 1000, false },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,11 @@ func TestPausedRetriesStay(t *testing.T) {
 	sms := receive(t, s, window(t, 2, "sms", 1)).New[0]
 	receive(t, s, window(t, 3, "email", 3))
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
-	sends := deadletter.Guard{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, By: "ada", Why: "the vendor is down"}
+	sends := deadletter.Guard{
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+		By:     "ada",
+		Why:    "the vendor is down",
+	}
 	if _, err := s.Pause(ctx, sends); err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +99,18 @@ func TestPausedRetriesStay(t *testing.T) {
 func TestAProbeThatComesBackIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ probe, confirmed bool }{
-		"a probe": {true, true}, "a probe, faster than its confirm": {true, false}, "a retry": {false, true}, "a retry, faster than its confirm": {false, false},
+		"a probe":                          {true, true},
+		"a probe, faster than its confirm": {true, false},
+		"a retry":                          {false, true},
+		"a retry, faster than its confirm": {false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, clock := open(t)
 			id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 			classify(t, s, deadletter.ClassifiedRetry, clock.now())
-			due, err := s.ClaimDue(context.Background(), "main", clock.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, c.probe }})
+			due, err := s.ClaimDue(context.Background(), "main", clock.now(), 1, deadletter.Allowance{
+				Allow: func(deadletter.Origin, string) (int, bool) { return 1, c.probe },
+			})
 			if err != nil || len(due) != 1 || due[0].Attempt.Probe != c.probe {
 				t.Fatal(due, err)
 			}
@@ -134,8 +145,13 @@ func inTwoLanes(t *testing.T, s *store.Store, c *clock, letters, slow, groups in
 	var verdicts []deadletter.Classified
 	for i, l := range received {
 		v := deadletter.Classified{
-			Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, DueAt: c.now(), Rule: "default",
-			GroupKey: [32]byte{byte(i%groups + 1)}, GroupTitle: "g",
+			Letter:     l.ID,
+			To:         deadletter.ClassifiedRetry,
+			Origin:     deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+			DueAt:      c.now(),
+			Rule:       "default",
+			GroupKey:   [32]byte{byte(i%groups + 1)},
+			GroupTitle: "g",
 		}
 		if i < slow {
 			v.Rule = "slow"
@@ -154,10 +170,13 @@ func TestRulesWithARateAreClaimedApart(t *testing.T) {
 	s, c := open(t)
 	inTwoLanes(t, s, c, 10, 6, 1)
 	asked := map[string]int{}
-	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, deadletter.Allowance{Rules: []string{"slow"}, Allow: func(o deadletter.Origin, rule string) (int, bool) {
-		asked[o.Queue+"/"+rule]++
-		return map[string]int{"slow": 2, "": 3}[rule], false
-	}})
+	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, deadletter.Allowance{
+		Rules: []string{"slow"},
+		Allow: func(o deadletter.Origin, rule string) (int, bool) {
+			asked[o.Queue+"/"+rule]++
+			return map[string]int{"slow": 2, "": 3}[rule], false
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +198,9 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	classify(t, s, deadletter.ClassifiedRetry, c.now().Add(time.Hour))
 	operate(t, s, deadletter.VerbRetryNow, ids[0])
-	later := deadletter.Operation{Action: deadletter.VerbReschedule, By: "ada", Reason: "seven", DueAt: c.now().Add(48 * time.Hour)}
+	later := deadletter.Operation{
+		Action: deadletter.VerbReschedule, By: "ada", Reason: "seven", DueAt: c.now().Add(48 * time.Hour),
+	}
 	if err := s.Freeze(ctx, &later, query.Selection{IDs: ids[1:2]}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
@@ -187,12 +208,15 @@ func TestTheDueTimeIsChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []time.Time{c.now(), later.DueAt, c.now().Add(time.Hour)} {
-		if l := letter(t, s, ids[i]); !l.DueAt.Equal(want) || l.State != deadletter.StateScheduled || l.Operation != 0 || l.Attempts != 0 {
+		if l := letter(
+			t, s, ids[i],
+		); !l.DueAt.Equal(want) || l.State != deadletter.StateScheduled || l.Operation != 0 || l.Attempts != 0 {
 			t.Errorf("letter %d: due %s, want %s: %+v", i, l.DueAt, want, l)
 		}
 	}
 	op, err := s.Operation(ctx, later.ID)
-	if err != nil || !op.DueAt.Equal(later.DueAt) || op.State != deadletter.OperationDone || op.Counts[deadletter.ResultChanged] != 1 {
+	if err != nil || !op.DueAt.Equal(later.DueAt) || op.State != deadletter.OperationDone ||
+		op.Counts[deadletter.ResultChanged] != 1 {
 		t.Errorf("%+v, %v", op, err)
 	}
 	if due := claim(t, s, c); len(due) != 1 || due[0].Letter.ID != ids[0] {
@@ -276,10 +300,25 @@ func TestAGuardedGroupHasItsShare(t *testing.T) {
 	}{
 		{"none is guarded", 100, nil, "1 default 2, 1 slow 3, 2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},
 		{"one is held back", 100, []deadletter.GroupShare{{Group: 1}}, "2 default 2, 2 slow 3, 3 default 2, 3 slow 3"},
-		{"one is probed", 100, []deadletter.GroupShare{{Group: 2, N: 4, Probe: true}}, "1 default 2, 1 slow 3, 2 default 1 probes, 2 slow 3 probes, 3 default 2, 3 slow 3"},
-		{"one is slowed down, one held back", 100, []deadletter.GroupShare{{Group: 1}, {Group: 3, N: 1}}, "2 default 2, 2 slow 3, 3 slow 1"},
+		{
+			"one is probed",
+			100,
+			[]deadletter.GroupShare{{Group: 2, N: 4, Probe: true}},
+			"1 default 2, 1 slow 3, 2 default 1 probes, 2 slow 3 probes, 3 default 2, 3 slow 3",
+		},
+		{
+			"one is slowed down, one held back",
+			100,
+			[]deadletter.GroupShare{{Group: 1}, {Group: 3, N: 1}},
+			"2 default 2, 2 slow 3, 3 slow 1",
+		},
 		{"the queue bounds a share", 2, []deadletter.GroupShare{{Group: 2, N: 100}}, "2 default 2, 2 slow 2"},
-		{"what is left of the queue", 3, []deadletter.GroupShare{{Group: 2, N: 1}, {Group: 1}}, "2 slow 1, 3 default 2, 3 slow 2"},
+		{
+			"what is left of the queue",
+			3,
+			[]deadletter.GroupShare{{Group: 2, N: 1}, {Group: 1}},
+			"2 slow 1, 3 default 2, 3 slow 2",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

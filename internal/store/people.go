@@ -17,8 +17,10 @@ const (
 func (s *Store) People(ctx context.Context) ([]string, error) {
 	rows, err := s.ask(ctx, `SELECT name FROM (
 			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner
-			UNION ALL SELECT is_now ->> 'owner', 1 FROM (SELECT is_now FROM decision_groups ORDER BY decision DESC LIMIT $1) WHERE is_now ->> 'owner' <> ''
-			UNION ALL SELECT actor, 1 FROM (SELECT actor FROM events INDEXED BY events_audit WHERE letter IS NULL ORDER BY id DESC LIMIT $1) WHERE actor <> $2)
+			UNION ALL SELECT is_now ->> 'owner', 1 FROM (SELECT is_now FROM decision_groups ORDER BY decision DESC
+			LIMIT $1) WHERE is_now ->> 'owner' <> ''
+			UNION ALL SELECT actor, 1 FROM (SELECT actor FROM events INDEXED BY events_audit WHERE letter IS NULL
+			ORDER BY id DESC LIMIT $1) WHERE actor <> $2)
 		GROUP BY name ORDER BY sum(n) DESC, name LIMIT $3`, peopleActs, deadletter.Service.Name, people)
 	if err != nil {
 		return nil, fmt.Errorf("people: %w", err)
@@ -36,7 +38,8 @@ func (s *Store) People(ctx context.Context) ([]string, error) {
 // Targets returns at most "limit" targets of recent acts, newest first. It returns only targets
 // whose name contains the given text.
 func (s *Store) Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error) {
-	rows, err := s.ask(ctx, `SELECT kind, name FROM (SELECT event, kind, name FROM event_targets ORDER BY event DESC LIMIT $1) WHERE name <> '' AND instr(lower(name), $2) > 0
+	rows, err := s.ask(ctx, `SELECT kind, name FROM (SELECT event, kind, name FROM event_targets ORDER BY event DESC
+		LIMIT $1) WHERE name <> '' AND instr(lower(name), $2) > 0
 		GROUP BY kind, name ORDER BY max(event) DESC LIMIT $3`, peopleActs, part, limit)
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)

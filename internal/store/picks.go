@@ -13,7 +13,8 @@ import (
 // Picks returns the types that people picked. Picks for a queue come first, sorted by queue. Picks
 // for a group come next, and picks for a letter come last, both newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
-	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
+	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at
+		FROM picks p LEFT JOIN letters l ON l.id = p.letter
 		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
 	if err != nil {
 		return nil, fmt.Errorf("picks: %w", err)
@@ -25,7 +26,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 		var key []byte
 		var queue, routing sql.NullString
 		var at int64
-		if err := rows.Scan(&p.ID, &letter, &random, &group, &key, &queue, &routing, &p.Type, &p.Reason, &p.By, &at); err != nil {
+		if err := rows.Scan(
+			&p.ID, &letter, &random, &group, &key, &queue, &routing, &p.Type, &p.Reason, &p.By, &at,
+		); err != nil {
 			return err
 		}
 		if letter.Valid {
@@ -46,7 +49,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 // letter, the same group, or the same queue and routing key. The letters to which the pick applies
 // are then read again. The function "fits" reports whether a queue matches the glob of a pick for
 // queues.
-func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool) (deadletter.Pick, error) {
+func (s *Store) AddPick(
+	ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool,
+) (deadletter.Pick, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		p.At = time.UnixMilli(t.now).UTC()
 		serial, random, _ := p.Letter.Split()
@@ -56,7 +61,8 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 		switch {
 		case p.Letter != "":
 			what = "this letter is read as " + p.Type
-			if err := t.row(`SELECT id FROM letters WHERE id = $1 AND random = $2 AND state <> 'purged'`, []any{serial, random}, &serial); err != nil {
+			if err := t.row(`SELECT id FROM letters WHERE id = $1 AND random = $2
+				AND state <> 'purged'`, []any{serial, random}, &serial); err != nil {
 				return orNotFound("letter "+string(p.Letter), err)
 			}
 			_, err := t.exec(`DELETE FROM picks WHERE letter = $1`, serial)
@@ -80,8 +86,11 @@ func (s *Store) AddPick(ctx context.Context, p deadletter.Pick, fits func(glob, 
 				return err
 			}
 		}
-		if err := t.row(`INSERT INTO picks (letter, grp, queue, key, type, reason, by, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
-			[]any{positiveOrNull(serial), positiveOrNull(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now}, &p.ID); err != nil {
+		if err := t.row(`INSERT INTO picks (letter, grp, queue, key, type, reason, by, at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+			[]any{
+				positiveOrNull(serial), positiveOrNull(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now,
+			}, &p.ID); err != nil {
 			return err
 		}
 		if err := t.audit(deadletter.Once(deadletter.ActTypePicked, p.By, what+reasonSuffix(p.Reason), pickTarget(p))); err != nil {
@@ -133,7 +142,8 @@ func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(g
 		var p deadletter.Pick
 		var letter, random, group sql.NullInt64
 		var queue, key sql.NullString
-		err := t.row(`SELECT p.letter, l.random, p.grp, p.queue, p.key, p.type FROM picks p LEFT JOIN letters l ON l.id = p.letter WHERE p.id = $1`, []any{id},
+		err := t.row(`SELECT p.letter, l.random, p.grp, p.queue, p.key, p.type FROM picks p
+			LEFT JOIN letters l ON l.id = p.letter WHERE p.id = $1`, []any{id},
 			&letter, &random, &group, &queue, &key, &p.Type)
 		if err != nil {
 			return orNotFound(fmt.Sprintf("pick %d", id), err)

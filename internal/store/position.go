@@ -18,7 +18,8 @@ func (s *Store) Position(ctx context.Context) (int64, error) {
 	sum := fnv.New64a()
 	for _, query := range []string{
 		`SELECT state, severity, sum(n), 0 FROM counters GROUP BY 1, 2 ORDER BY 1, 2`,
-		`SELECT count(*), coalesce(sum(changed_at), 0), coalesce(sum(deaths), 0), coalesce(max(last_at), 0) FROM groups`,
+		`SELECT count(*), coalesce(sum(changed_at), 0), coalesce(sum(deaths), 0), coalesce(max(last_at), 0)
+			FROM groups`,
 		`SELECT result, sum(n), sum(n * operation), 0 FROM operation_counts GROUP BY 1 ORDER BY 1`,
 		`SELECT id, phase, state, rate FROM operations WHERE phase <> 'over' ORDER BY id`,
 		`SELECT count(*), coalesce(sum(at), 0), 0, 0 FROM pauses`,

@@ -29,14 +29,17 @@ type opened struct {
 // there is none yet.
 func (s *Store) loadProgress(ctx context.Context) error {
 	p := &s.course.now
-	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, office, string(deadletter.NewToken())); err != nil {
+	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2)
+		ON CONFLICT DO NOTHING`, office, string(deadletter.NewToken())); err != nil {
 		return err
 	}
 	if err := s.conn.QueryRowContext(ctx, `SELECT value FROM meta WHERE key = $1`, office).Scan(&p.Store); err != nil {
 		return err
 	}
 	var at int64
-	if err := s.conn.QueryRowContext(ctx, `SELECT claims, commits, received, at FROM progress`).Scan(&p.Claims, &p.Commits, &p.Received, &at); err != nil {
+	if err := s.conn.QueryRowContext(
+		ctx, `SELECT claims, commits, received, at FROM progress`,
+	).Scan(&p.Claims, &p.Commits, &p.Received, &at); err != nil {
 		return err
 	}
 	p.At = time.UnixMilli(at).UTC()
@@ -60,7 +63,8 @@ type step struct {
 
 // advance adds this transaction to the progress that is stored in the file.
 func (t *tx) advance() error {
-	_, err := t.exec(`UPDATE progress SET claims = claims + $1, commits = commits + 1, received = received + $2, at = $3`, t.step.claims, t.step.received, t.now)
+	_, err := t.exec(`UPDATE progress SET claims = claims + $1,
+		commits = commits + 1, received = received + $2, at = $3`, t.step.claims, t.step.received, t.now)
 	return err
 }
 
@@ -83,7 +87,10 @@ func (s *Store) advanceInMemory(t *tx) {
 	s.course.mu.Lock()
 	defer s.course.mu.Unlock()
 	p := &s.course.now
-	p.Claims, p.Commits, p.Received, p.At = p.Claims+t.step.claims, p.Commits+1, p.Received+t.step.received, time.UnixMilli(t.now).UTC()
+	p.Claims, p.Commits, p.Received, p.At = p.Claims+t.step.claims, p.Commits+1, p.Received+
+		t.step.received, time.UnixMilli(
+		t.now,
+	).UTC()
 	if t.step.newest != "" {
 		p.Newest = t.step.newest
 	}
@@ -103,7 +110,8 @@ func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadlette
 	s.course.mu.Lock()
 	m.Beside = s.course.beside
 	s.course.mu.Unlock()
-	rows, err := s.ask(ctx, `SELECT claims, unproved FROM marks WHERE broker = $1 AND vhost = $2`, s.known.firstName(broker), vhost)
+	rows, err := s.ask(ctx, `SELECT claims, unproved FROM marks WHERE broker = $1
+		AND vhost = $2`, s.known.firstName(broker), vhost)
 	if err == nil {
 		err = scan(rows, func() error { return rows.Scan(&m.Marked, &m.Unproved) })
 	}
@@ -118,7 +126,8 @@ func (t *tx) recordConfirmed(n deadletter.Noted) error {
 	if n.Claims == 0 {
 		return nil
 	}
-	_, err := t.exec(`INSERT INTO marks (broker, vhost, claims) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE SET claims = excluded.claims WHERE excluded.claims > claims`,
+	_, err := t.exec(`INSERT INTO marks (broker, vhost, claims) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE
+		SET claims = excluded.claims WHERE excluded.claims > claims`,
 		t.s.known.firstName(n.Broker), n.VHost, n.Claims)
 	return err
 }
@@ -127,7 +136,8 @@ func (t *tx) recordConfirmed(n deadletter.Noted) error {
 // this proof, the file may be an older copy.
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3) ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
+		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3)
+			ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
 		return err
 	})
 }
@@ -146,7 +156,11 @@ func (s *Store) Accept(ctx context.Context, by string) error {
 		if _, err := t.exec(`UPDATE marks SET unproved = 0`); err != nil {
 			return err
 		}
-		return t.audit(deadletter.Once(deadletter.ActStoreAccepted, by, "this store is current: what is due may be sent", deadletter.Target{Kind: deadletter.TargetStore}))
+		return t.audit(deadletter.Once(
+			deadletter.ActStoreAccepted, by, "this store is current: what is due may be sent", deadletter.Target{
+				Kind: deadletter.TargetStore,
+			},
+		))
 	})
 	if err != nil {
 		return err

@@ -35,7 +35,9 @@ func (p *plan) countersSuffice() bool {
 func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 	p := &plan{to: math.MaxInt64}
 	var match, unmatch []string // expressions for the full-text index
-	var also, alsoNot []string  // conditions in dims as search tokens; they are added to the expression if the full-text index is needed anyway
+	// conditions in dims as search tokens; they are added to the expression if the full-text index
+	// is needed anyway
+	var also, alsoNot []string
 	if c, limited, err := s.readableClause(ctx, q); err != nil {
 		return nil, err
 	} else if limited {
@@ -46,7 +48,8 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 			continue // a sort term changes the order of the list, but not which letters match
 		}
 		if t.Field == query.ID && len(t.Values[0].Raw) == shortID {
-			t.Field, t.Name = query.Header, "" // the search index contains short ids under a field name that no header can have
+			// the search index contains short ids under a field name that no header can have
+			t.Field, t.Name = query.Header, ""
 		}
 		if t.Field.Indexed() {
 			e, err := expression(t)
@@ -84,7 +87,9 @@ func (s *Store) plan(ctx context.Context, q query.Query) (*plan, error) {
 			} else if len(tokens) > 0 && len(tokens) <= maxTokens {
 				also = append(also, "("+strings.Join(tokens, " OR ")+")")
 			}
-			p.dims, p.fields, p.grouped = append(p.dims, c), append(p.fields, t.Field), p.grouped || t.Field != query.State
+			p.dims, p.fields, p.grouped = append(p.dims, c), append(
+				p.fields, t.Field,
+			), p.grouped || t.Field != query.State
 		} else {
 			p.rest = append(p.rest, c)
 		}
@@ -153,7 +158,13 @@ func (s *Store) sources(ctx context.Context, db reader, p *plan) ([]source, erro
 	}
 	few, err := s.fewMatch(ctx, db, p)
 	if err != nil || !few {
-		return []source{{"words CROSS JOIN letters l ON l.id = words.rowid", "words.rowid", clause{"words MATCH ?", []any{p.match}}}}, err
+		return []source{
+			{
+				"words CROSS JOIN letters l ON l.id = words.rowid",
+				"words.rowid",
+				clause{"words MATCH ?", []any{p.match}},
+			},
+		}, err
 	}
 	p.probe()
 	return branches(ctx, db, p, fewBranches)
@@ -169,7 +180,14 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 		if byGroup {
 			column = "l.grp"
 		}
-		rows, err := db.QueryContext(ctx, numberPlaceholders(`SELECT DISTINCT l.state, `+column+` FROM counters l WHERE l.n > 0 AND `+dims.text+fmt.Sprintf(` LIMIT %d`, most+1)), dims.args...)
+		rows, err := db.QueryContext(
+			ctx,
+			numberPlaceholders(
+				`SELECT DISTINCT l.state, `+column+` FROM counters l WHERE l.n > 0 AND `+dims.text+
+					fmt.Sprintf(` LIMIT %d`, most+1),
+			),
+			dims.args...,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
@@ -180,11 +198,23 @@ func branches(ctx context.Context, db reader, p *plan, most int) ([]source, erro
 			err := rows.Scan(&state, &group)
 			switch {
 			case !byGroup:
-				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ?", []any{state}}})
+				list = append(list, source{
+					"letters l INDEXED BY letters_state",
+					"l.id",
+					clause{"l.state = ?", []any{state}},
+				})
 			case group == 0: // only letters that are received or undecided have no group, so these are few
-				list = append(list, source{"letters l INDEXED BY letters_state", "l.id", clause{"l.state = ? AND l.grp = 0", []any{state}}})
+				list = append(list, source{
+					"letters l INDEXED BY letters_state",
+					"l.id",
+					clause{"l.state = ? AND l.grp = 0", []any{state}},
+				})
 			default:
-				list = append(list, source{"letters l INDEXED BY letters_group", "l.id", clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}}})
+				list = append(list, source{
+					"letters l INDEXED BY letters_group",
+					"l.id",
+					clause{"l.grp = ? AND l.grp > 0 AND l.state = ?", []any{group, state}},
+				})
 			}
 			return err
 		}); err != nil {
@@ -205,7 +235,9 @@ func (s *Store) fewMatch(ctx context.Context, db reader, p *plan) (bool, error) 
 	}
 	dims := allOf(p.dims...)
 	var n, parts int
-	err := db.QueryRowContext(ctx, numberPlaceholders(`SELECT coalesce(sum(l.n), 0), count(DISTINCT l.grp * 10 + length(l.state)) FROM counters l WHERE `+dims.text), dims.args...).Scan(&n, &parts)
+	err := db.QueryRowContext(ctx, numberPlaceholders(`SELECT coalesce(sum(l.n),
+		0), count(DISTINCT l.grp * 10 + length(l.state)) FROM counters l
+		WHERE `+dims.text), dims.args...).Scan(&n, &parts)
 	return n <= fewLetters && parts <= fewBranches, err
 }
 

@@ -31,7 +31,9 @@ func fillVaried(t testing.TB, s *store.Store, c *clock, n int) {
 	}
 	fillFingerprints(t, &w)
 	receive(t, s, w)
-	triggers := []deadletter.Trigger{deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard}
+	triggers := []deadletter.Trigger{
+		deadletter.ClassifiedDead, deadletter.ClassifiedRetry, deadletter.ClassifiedHold, deadletter.ClassifiedDiscard,
+	}
 	letters, err := s.NextReceived(ctx, n)
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +41,14 @@ func fillVaried(t testing.TB, s *store.Store, c *clock, n int) {
 	var verdicts []deadletter.Classified
 	for i, l := range letters[:n-n/10] { // the other letters remain received
 		v := deadletter.Classified{
-			Letter: l.ID, To: triggers[i%len(triggers)], Reason: []string{"rejected", "expired", ""}[i%3], Type: []string{"acme.A", "acme.B", ""}[i/2%3],
-			GroupKey: [32]byte{byte(i % 11)}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityDigest,
+			Letter:       l.ID,
+			To:           triggers[i%len(triggers)],
+			Reason:       []string{"rejected", "expired", ""}[i%3],
+			Type:         []string{"acme.A", "acme.B", ""}[i/2%3],
+			GroupKey:     [32]byte{byte(i % 11)},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+			Severity:     deadletter.SeverityDigest,
 		}
 		if i%3 > 0 {
 			v.DiedAt = c.now().Add(-time.Duration(i%4) * time.Hour).Truncate(time.Second)
@@ -59,9 +67,12 @@ func fillVaried(t testing.TB, s *store.Store, c *clock, n int) {
 }
 
 var queries = []string{
-	"", "state:dead", "state:scheduled", "state:dead,held", "state:received", "state:purged", "queue:sms", "queue:sms,email", `queue:"a b"`, `queue:""`, "queue:nowhere", "type:acme.A", "type:none",
-	"type:acme.A,none", "type:nothing", "reason:rejected", `reason:""`, "reason:unheard", "group:G-1", "group:G-1,G-2,G-3", "group:G-999", "state:dead queue:sms", "queue:sms type:acme.A reason:rejected",
-	"state:scheduled queue:email", "state:dead state:held", "queue:sms queue:email", "group:G-2 state:dead,scheduled type:acme.B",
+	"", "state:dead", "state:scheduled", "state:dead,held", "state:received", "state:purged", "queue:sms",
+	"queue:sms,email", `queue:"a b"`, `queue:""`, "queue:nowhere", "type:acme.A", "type:none",
+	"type:acme.A,none", "type:nothing", "reason:rejected", `reason:""`, "reason:unheard", "group:G-1",
+	"group:G-1,G-2,G-3", "group:G-999", "state:dead queue:sms", "queue:sms type:acme.A reason:rejected",
+	"state:scheduled queue:email", "state:dead state:held", "queue:sms queue:email",
+	"group:G-2 state:dead,scheduled type:acme.B",
 }
 
 func parse(t testing.TB, text string) query.Query {
@@ -75,7 +86,9 @@ func parse(t testing.TB, text string) query.Query {
 
 // walk reads a list page by page, from the first page to the last and back. It returns the ids that
 // it read in each direction.
-func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, limit int) (there, back []deadletter.ID) {
+func walk(
+	t testing.TB, s *store.Store, q query.Query, order deadletter.Order, limit int,
+) (there, back []deadletter.ID) {
 	t.Helper()
 	page := deadletter.Page{Limit: limit, Order: order}
 	for {
@@ -86,7 +99,8 @@ func walk(t testing.TB, s *store.Store, q query.Query, order deadletter.Order, l
 		for _, r := range rows {
 			there = append(there, r.ID)
 		}
-		if (newer != "") != (page.After != "" && len(rows) > 0) || len(rows) > limit || older != "" && len(rows) < limit {
+		if (newer != "") != (page.After != "" && len(rows) > 0) || len(rows) > limit ||
+			older != "" && len(rows) < limit {
 			t.Fatalf("a page of %d rows after %q has the neighbours %q and %q", len(rows), page.After, newer, older)
 		}
 		if older == "" {
@@ -126,7 +140,10 @@ func matchingIDs(t testing.TB, s *store.Store, q query.Query, order deadletter.O
 	}
 	all = slices.DeleteFunc(all, func(r deadletter.Row) bool {
 		for _, term := range q.Terms {
-			has := map[query.Field]string{query.State: string(r.State), query.Queue: r.Queue, query.Type: r.Type, query.Reason: r.Reason, query.Group: r.Group.String()}[term.Field]
+			has := map[query.Field]string{
+				query.State: string(r.State), query.Queue: r.Queue, query.Type: r.Type, query.Reason: r.Reason,
+				query.Group: r.Group.String(),
+			}[term.Field]
 			if term.Field == query.Type && has == "" {
 				has = query.NoType
 			}
@@ -196,10 +213,16 @@ func TestListsAndCounts(t *testing.T) {
 			for _, limit := range []int{3, 500} {
 				there, back := walk(t, s, q, order, limit)
 				if !slices.Equal(there, want) {
-					t.Errorf("%q by %s, %d a page: %d letters, want %d in this order", text, order, limit, len(there), len(want))
+					t.Errorf(
+						"%q by %s, %d a page: %d letters, want %d in this order", text, order, limit, len(there),
+						len(want),
+					)
 				}
 				if !slices.Equal(back, want) {
-					t.Errorf("%q by %s, %d a page, backwards: %d letters, want %d in this order", text, order, limit, len(back), len(want))
+					t.Errorf(
+						"%q by %s, %d a page, backwards: %d letters, want %d in this order", text, order, limit,
+						len(back), len(want),
+					)
 				}
 			}
 			if n := count(t, s, text); order == deadletter.OrderReceived && n != len(want) {
@@ -227,7 +250,9 @@ func TestFacetsCountWhatTheyWouldSelect(t *testing.T) {
 				if i > 0 && values[i-1].Count < v.Count {
 					t.Errorf("%q: %s is not sorted", text, field)
 				}
-				if n, _, err := s.Count(context.Background(), q.With(query.Field(facet.Field), v.Value), 0); err != nil || n != v.Count {
+				if n, _, err := s.Count(
+					context.Background(), q.With(query.Field(facet.Field), v.Value), 0,
+				); err != nil || n != v.Count {
 					t.Errorf("%q: %s %q says %d and selects %d (%v)", text, field, v.Value, v.Count, n, err)
 				}
 			}
@@ -257,13 +282,17 @@ func TestNeighbours(t *testing.T) {
 			if before != want[0] || after != want[1] {
 				t.Errorf("%d by %s: %q and %q, want %q", i, order, before, after, want)
 			}
-			if ahead, listed, err := s.Ahead(context.Background(), q, id, order, 500); ahead != i || !listed || err != nil {
+			if ahead, listed, err := s.Ahead(
+				context.Background(), q, id, order, 500,
+			); ahead != i || !listed || err != nil {
 				t.Errorf("%d by %s: %d letters ahead, %v, %v", i, order, ahead, listed, err)
 			}
 			if ahead, _, err := s.Ahead(context.Background(), q, id, order, 3); ahead != min(i, 3) || err != nil {
 				t.Errorf("%d by %s: %d letters ahead, counted to 3: %v", i, order, ahead, err)
 			}
-			if _, listed, err := s.Ahead(context.Background(), parse(t, "state:discarded"), id, order, 3); listed || err != nil {
+			if _, listed, err := s.Ahead(
+				context.Background(), parse(t, "state:discarded"), id, order, 3,
+			); listed || err != nil {
 				t.Errorf("%d by %s is in a list of other letters: %v", i, order, err)
 			}
 		}
@@ -296,7 +325,9 @@ func TestPagesThatAreRefused(t *testing.T) {
 			t.Errorf("%+v: %d rows, %v", p, len(rows), err)
 		}
 	}
-	if rows, newer, older, err := s.Letters(ctx, parse(t, "queue:nowhere"), deadletter.Page{Limit: 5}); err != nil || len(rows) != 0 || newer+older != "" {
+	if rows, newer, older, err := s.Letters(
+		ctx, parse(t, "queue:nowhere"), deadletter.Page{Limit: 5},
+	); err != nil || len(rows) != 0 || newer+older != "" {
 		t.Error(rows, newer, older, err)
 	}
 }
@@ -373,7 +404,10 @@ func TestQuestionsUseAnIndex(t *testing.T) {
 				continue // a minus can negate only one term
 			}
 			q := parse(t, text)
-			for _, order := range []deadletter.Order{deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue} { // in every other order, a list sorts its letters in memory
+			// in every other order, a list sorts its letters in memory
+			for _, order := range []deadletter.Order{
+				deadletter.OrderReceived, deadletter.OrderOldest, deadletter.OrderDue,
+			} {
 				_, _, older, err := s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order})
 				if err == nil && older != "" {
 					_, _, _, err = s.Letters(ctx, q, deadletter.Page{Limit: 10, Order: order, After: older})

@@ -45,12 +45,22 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	entries := make([]entry, len(w.Arrivals))
 	for i := range w.Arrivals {
 		a := &w.Arrivals[i]
-		e := entry{fingerprint: a.Fingerprint, tag: a.Tag, deliveryCount: a.DeliveryCount(), redelivered: a.Redelivered, verdict: verdictNew}
+		e := entry{
+			fingerprint:   a.Fingerprint,
+			tag:           a.Tag,
+			deliveryCount: a.DeliveryCount(),
+			redelivered:   a.Redelivered,
+			verdict:       verdictNew,
+		}
 		row := arrival{inbox: inbox, random: random[i]}
 		if w.Origin != "" {
 			deaths, o := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
 			if _, mayDelay := deadletter.Newest(a.Properties.Headers, deaths, w.Ours); o.Queue == "" || mayDelay {
-				if row.origin, err = t.originID(deadletter.Origin{Broker: w.Broker, VHost: w.VHost, Queue: w.Origin}); err != nil {
+				if row.origin, err = t.originID(deadletter.Origin{
+					Broker: w.Broker,
+					VHost:  w.VHost,
+					Queue:  w.Origin,
+				}); err != nil {
 					return receipt, err
 				}
 			}
@@ -114,14 +124,16 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			return receipt, err
 		}
 	}
-	if _, err := t.exec(`UPDATE inboxes SET prefetch = $2, at_stake = 0 WHERE id = $1 AND (prefetch <> $2 OR at_stake > 0)`, inbox, w.Prefetch); err != nil {
+	if _, err := t.exec(`UPDATE inboxes SET prefetch = $2, at_stake = 0 WHERE id = $1 AND (prefetch <> $2
+		OR at_stake > 0)`, inbox, w.Prefetch); err != nil {
 		return receipt, err
 	}
 	looks := 0
 	if w.GivesBack {
 		looks = 1
 	}
-	err = t.row(`INSERT INTO windows (inbox, session, number, committed_at, letters, entries, looks) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+	err = t.row(`INSERT INTO windows (inbox, session, number, committed_at, letters, entries, looks)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
 		[]any{inbox, w.Session, w.Number, t.now, len(entries), encodeEntries(entries), looks}, &receipt.Window)
 	return receipt, err
 }
@@ -129,7 +141,10 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 // sameLetter merges a delivery into the letter of which it is a copy.
 func (t *tx) sameLetter(e *entry, letter int64) error {
 	e.letter, e.verdict = letter, verdictMerged
-	return t.addEvent(letter, 0, "merged", deadletter.Service.Name, "the broker delivered it again after its restart: same bytes, same message id")
+	return t.addEvent(
+		letter, 0, "merged", deadletter.Service.Name,
+		"the broker delivered it again after its restart: same bytes, same message id",
+	)
 }
 
 // arrival contains the values of a new letter's row that are not in the delivery.
@@ -154,12 +169,15 @@ func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
 	t.s.serial = max(t.s.serial+1, t.now<<12)
 	id := t.s.serial
 	suspect := slices.Index(deadletter.Doubts, row.doubt) + 1
-	if _, err := t.exec(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, twin, suspect, why, checksum)
+	if _, err := t.exec(`INSERT INTO letters (id, random, state,
+		inbox, origin, received_at, changed_at, size, twin, suspect, why, checksum)
 		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9, $10)`,
-		id, row.random, row.inbox, row.origin, t.now, len(a.Body), positiveOrNull(row.twin), suspect, row.why, checksum(properties, a.Body)); err != nil {
+		id, row.random, row.inbox, row.origin, t.now, len(a.Body), positiveOrNull(row.twin), suspect, row.why,
+		checksum(properties, a.Body)); err != nil {
 		return 0, err
 	}
-	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, $2, $3, $4, $5)`,
+	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
+		VALUES ($1, $2, $3, $4, $5)`,
 		id, a.Exchange, a.RoutingKey, properties, nonNil(a.Body)); err != nil {
 		return 0, err
 	}
@@ -201,8 +219,12 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 	var backQueue sql.NullString
 	deaths, origin := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
 	find := func() error {
-		return t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue, a.at, a.closed_at, a.probe FROM attempts a JOIN letters l ON l.id = a.letter
-			WHERE a.letter = $1 AND a.token = $2 AND l.random = $3 ORDER BY a.outcome IN ('returned', 'nacked', 'refused', 'unsent'), a.n DESC LIMIT 1`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
+		return t.row(`SELECT a.n, a.outcome, a.queue, a.operation, a.back_queue, a.at, a.closed_at, a.probe
+			FROM attempts a JOIN letters l ON l.id = a.letter
+			WHERE a.letter = $1 AND a.token = $2 AND l.random = $3
+			ORDER BY a.outcome IN ('returned', 'nacked', 'refused', 'unsent'), a.n DESC
+			LIMIT 1`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed,
+			&probe)
 	}
 	err := find()
 	if errors.Is(err, sql.ErrNoRows) {
@@ -214,7 +236,8 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		}
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, verdictNew, nil // this store did not issue the token, so the dlo- headers are shown but have no effect
+		// this store did not issue the token, so the dlo- headers are shown but have no effect
+		return 0, verdictNew, nil
 	}
 	if err != nil {
 		return 0, verdictNew, err
@@ -223,12 +246,16 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 	if err != nil {
 		return 0, verdictNew, err
 	}
-	if home := t.s.names.origin(r.origin); !unknownOrigin(r.origin) && (home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
-		row.twin = letter // the letter was moved to another broker or vhost, where the queue of its origin means nothing
+	if home := t.s.names.origin(r.origin); !unknownOrigin(r.origin) &&
+		(home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
+		// the letter was moved to another broker or vhost, where the queue of its origin means
+		// nothing
+		row.twin = letter
 		return 0, verdictNew, nil
 	}
 	var body []byte
-	if err := t.row(`SELECT coalesce(v.body, b.body) FROM bodies b JOIN attempts a ON a.letter = b.letter AND a.n = $2 LEFT JOIN revisions v ON v.letter = b.letter AND v.n = a.revision
+	if err := t.row(`SELECT coalesce(v.body, b.body) FROM bodies b JOIN attempts a ON a.letter = b.letter AND a.n = $2
+		LEFT JOIN revisions v ON v.letter = b.letter AND v.n = a.revision
 		WHERE b.letter = $1`, []any{letter, attempt}, &body); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, verdictNew, err
 	}
@@ -248,10 +275,14 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 			row.twin = letter
 			return 0, verdictNew, nil
 		}
-		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE letter = $1 AND n = $2`, letter, attempt); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE letter = $1
+			AND n = $2`, letter, attempt); err != nil {
 			return 0, verdictNew, err
 		}
-		return letter, verdictCopy, t.addEvent(letter, 0, "copy", deadletter.Service.Name, "another copy of an attempt that was already closed came out of "+w.Inbox)
+		return letter, verdictCopy, t.addEvent(
+			letter, 0, "copy", deadletter.Service.Name,
+			"another copy of an attempt that was already closed came out of "+w.Inbox,
+		)
 	}
 	properties, err := a.Properties.Encode()
 	if err != nil {
@@ -261,7 +292,8 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 	if sent != a {
 		wrapped = a.Body
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, back_at = $4, back_queue = $5, back_reason = $6, returned = $7, returned_body = $8 WHERE letter = $1 AND n = $2`,
+	if _, err := t.exec(`UPDATE attempts SET outcome = $3, back_at = $4,
+		back_queue = $5, back_reason = $6, returned = $7, returned_body = $8 WHERE letter = $1 AND n = $2`,
 		letter, attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties, wrapped); err != nil {
 		return 0, verdictNew, err
 	}
@@ -269,7 +301,9 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		if closed.Valid {
 			at = closed.Int64
 		}
-		if err := t.cameBack(deadletter.OperationID(operation.Int64), letter, reason, outcome == deadletter.OutcomeConfirmed, at); err != nil {
+		if err := t.cameBack(
+			deadletter.OperationID(operation.Int64), letter, reason, outcome == deadletter.OutcomeConfirmed, at,
+		); err != nil {
 			return 0, verdictNew, err
 		}
 	}
@@ -283,15 +317,20 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		detail += "; it was a probe of its queue, so the attempt is not counted"
 	}
 	if used != 0 {
-		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts + $2) WHERE id = $1`, letter, used); err != nil {
+		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts + $2)
+			WHERE id = $1`, letter, used); err != nil {
 			return 0, verdictNew, err
 		}
 	}
 	row.returned = id
 	newer := r.outsideStore() && r.publishes != attempt // only the return of the newest copy counts
 	if to, ok := r.state.On(deadletter.CameBack); ok && !newer {
-		if r.operation.Valid && r.operation != operation { // an operation released the letter while it was in doubt whether an older attempt was sent
-			if err := t.recordResult(deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped, "an earlier attempt came back first"); err != nil {
+		// an operation released the letter while it was in doubt whether an older attempt was sent
+		if r.operation.Valid && r.operation != operation {
+			if err := t.recordResult(
+				deadletter.OperationID(r.operation.Int64), letter, deadletter.ResultSkipped,
+				"an earlier attempt came back first",
+			); err != nil {
 				return 0, verdictNew, err
 			}
 		}
@@ -299,7 +338,10 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		if err := t.removeExplanation(letter); err != nil { // the annotation describes the previous death
 			return 0, verdictNew, err
 		}
-		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, changed_at = $3, operation = NULL, target = NULL, why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`,
+		if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL,
+			changed_at = $3, operation = NULL, target = NULL,
+			why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL
+			WHERE id = $1`,
 			letter, string(to), t.now); err != nil {
 			return 0, verdictNew, err
 		}

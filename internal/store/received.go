@@ -12,7 +12,8 @@ import (
 // counters that have one value per quarter of an hour. Letters that are not yet classified do not
 // count.
 func (s *Store) ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error) {
-	rows, err := s.ask(ctx, `SELECT g.origin, sum(r.n) FROM rollups r JOIN groups g ON g.id = r.grp WHERE r.bucket >= $1 GROUP BY g.origin`, since.UnixMilli()/rollupMillis)
+	rows, err := s.ask(ctx, `SELECT g.origin, sum(r.n) FROM rollups r JOIN groups g ON g.id = r.grp WHERE r.bucket >= $1
+		GROUP BY g.origin`, since.UnixMilli()/rollupMillis)
 	if err != nil {
 		return nil, fmt.Errorf("letters received from each queue: %w", err)
 	}

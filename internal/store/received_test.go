@@ -20,7 +20,9 @@ func TestLettersReceivedFromEachQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sms, mail := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, deadletter.Origin{Broker: "main", VHost: "/", Queue: "mail"}
+	sms, mail := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "mail",
+	}
 	if len(got) != 2 || got[sms] != 2 || got[mail] != 1 {
 		t.Errorf("%v", got)
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const grouping = "grouping" // key in the table meta for the newest grouping version for which all letters were to be read again
+// key in the table meta for the newest grouping version for which all letters were to be read again
+const grouping = "grouping"
 
 // Regroup compares the version of each group with the given grouping version. If any group has an
 // older version, Regroup requests that the letters of all groups be read again in the background.
@@ -17,7 +18,8 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 	left := false
 	err := s.tx(ctx, bulk, func(t *tx) error {
 		var asked, older bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM meta WHERE key = $1 AND CAST(value AS INTEGER) >= $2), EXISTS (SELECT 1 FROM groups WHERE version < $2)`, []any{grouping, version}, &asked, &older); err != nil {
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM meta WHERE key = $1 AND CAST(value AS INTEGER) >= $2), EXISTS
+			(SELECT 1 FROM groups WHERE version < $2)`, []any{grouping, version}, &asked, &older); err != nil {
 			return err
 		}
 		if asked {
@@ -28,7 +30,8 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 				return err
 			}
 		}
-		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, grouping, fmt.Sprint(version))
+		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
+			SET value = excluded.value`, grouping, fmt.Sprint(version))
 		return err
 	})
 	if err != nil {
@@ -41,6 +44,7 @@ func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
 // letter's old group, repick copies the type that people picked for the old group to the new one.
 // The old group keeps the pick, because its letters may move to several groups.
 func (t *tx) repick(from, to int64, version int) error {
-	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)
+	_, err := t.exec(`INSERT INTO picks (grp, type, reason, by, at) SELECT $2, p.type, p.reason, p.by, p.at FROM picks p
+		JOIN groups g ON g.id = p.grp WHERE p.grp = $1 AND g.version < $3 ON CONFLICT DO NOTHING`, from, to, version)
 	return err
 }

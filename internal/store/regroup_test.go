@@ -30,7 +30,9 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	if was.GroupVersion != 1 {
 		t.Fatalf("%+v", was)
 	}
-	if _, err := p.AddPick(ctx, deadletter.Pick{Group: was.Group, Type: "acme.G", By: "local", Reason: "seen"}, nil); err != nil {
+	if _, err := p.AddPick(ctx, deadletter.Pick{
+		Group: was.Group, Type: "acme.G", By: "local", Reason: "seen",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	recordRead(t, p.Store, "acme.G", deadletter.ReadByPick, 1, nextUnread(t, p.Store, 10)...)
@@ -48,7 +50,15 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	var list []deadletter.Read
 	for i, l := range got {
 		list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-			Letter: l.ID, Type: "acme.G", Reading: deadletter.ReadByPick, Summary: l.Summary, Error: "X: boom", GroupKey: [32]byte{9, byte(i / 2)}, GroupTitle: "X: boom", GroupVersion: 2, Reason: l.Reason,
+			Letter:       l.ID,
+			Type:         "acme.G",
+			Reading:      deadletter.ReadByPick,
+			Summary:      l.Summary,
+			Error:        "X: boom",
+			GroupKey:     [32]byte{9, byte(i / 2)},
+			GroupTitle:   "X: boom",
+			GroupVersion: 2,
+			Reason:       l.Reason,
 		}})
 	}
 	if err := p.Read(ctx, list); err != nil {
@@ -57,7 +67,8 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	groups := map[deadletter.GroupID]bool{}
 	for _, id := range ids {
 		l := letter(t, p.Store, id)
-		if groups[l.Group] = true; l.Group == was.Group || l.GroupVersion != 2 || l.Error != "X: boom" || l.GroupPick != "acme.G" || l.State != deadletter.StateDead {
+		if groups[l.Group] = true; l.Group == was.Group || l.GroupVersion != 2 || l.Error != "X: boom" ||
+			l.GroupPick != "acme.G" || l.State != deadletter.StateDead {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -81,8 +92,14 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 	ctx := context.Background()
 	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
 	verdict := deadletter.Classified{
-		Letter: id, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Reason: "rejected",
-		Reading: deadletter.ReadAsJSON, GroupKey: [32]byte{1}, GroupTitle: "letters rejected", GroupVersion: 2,
+		Letter:       id,
+		To:           deadletter.ClassifiedDead,
+		Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+		Reason:       "rejected",
+		Reading:      deadletter.ReadAsJSON,
+		GroupKey:     [32]byte{1},
+		GroupTitle:   "letters rejected",
+		GroupVersion: 2,
 	}
 	if _, err := s.NextReceived(ctx, 10); err != nil {
 		t.Fatal(err)
@@ -100,7 +117,9 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 		t.Fatal(err)
 	}
 	title, err := s.GroupTitle(ctx, was.Group)
-	if is := letter(t, s, id); err != nil || is.Type != "shop.charge" || is.Group != was.Group || title != "shop.charge rejected" {
+	if is := letter(
+		t, s, id,
+	); err != nil || is.Type != "shop.charge" || is.Group != was.Group || title != "shop.charge rejected" {
 		t.Errorf("%q in %s, %q; %v", is.Type, is.Group, title, err)
 	}
 	if n := count(t, s, "type:shop.charge"); n != 1 {

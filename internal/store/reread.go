@@ -28,7 +28,8 @@ func (t *tx) reread(r deadletter.Reread) error {
 		origins = jsonList(t.s.names.originsWhere(func(p place) bool { return r.Queues(p.Queue) }))
 	}
 	serial, _, _ := r.Letter.Split()
-	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at) VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positiveOrNull(serial), positiveOrNull(int64(r.Group)), t.now)
+	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at)
+		VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positiveOrNull(serial), positiveOrNull(int64(r.Group)), t.now)
 	return err
 }
 
@@ -55,29 +56,35 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		where, args := `id = $1`, []any{letter}
 		switch {
 		case letter.Valid:
-		case group.Valid: // the ids of a group's letters are far apart, so one transaction reads all of them through the index
+		case group.Valid:
+			// the ids of a group's letters are far apart, so one transaction reads all of them
+			// through the index
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
-			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT $2)`, []any{from, maxListed}, &upper); err != nil {
+			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id
+				LIMIT $2)`, []any{from, maxListed}, &upper); err != nil {
 				return err
 			}
 			last = upper == 0
 			where, args = `id > $1 AND id <= $2`, []any{from, upper}
 			if types.Valid {
 				args = append(args, types.String)
-				where += ` AND (NOT ` + bySchema + ` OR type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($3))))`
+				where += ` AND (NOT ` + bySchema + ` OR type IN (SELECT id FROM types WHERE name IN (SELECT value
+					FROM json_each($3))))`
 			}
 			if origins.Valid {
 				args = append(args, origins.String)
 				where += fmt.Sprintf(` AND origin IN (SELECT value FROM json_each($%d))`, len(args))
 			}
 		}
-		done, err := t.exec(`INSERT INTO unread (letter) SELECT id FROM letters WHERE `+where+` AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, args...)
+		done, err := t.exec(`INSERT INTO unread (letter) SELECT id FROM letters WHERE `+where+`
+			AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, args...)
 		if err != nil {
 			return err
 		}
 		n, _ := done.RowsAffected()
-		if _, err = t.exec(`UPDATE rereads SET listed_to = max(listed_to, $2), listed = $3, total = total + $4 WHERE id = $1`, id, upper, last, n); err != nil || !last {
+		if _, err = t.exec(`UPDATE rereads SET listed_to = max(listed_to, $2), listed = $3, total = total + $4
+			WHERE id = $1`, id, upper, last, n); err != nil || !last {
 			return err
 		}
 		return t.allRead()
@@ -117,7 +124,8 @@ func (s *Store) Read(ctx context.Context, list []deadletter.Read) error {
 				return err
 			}
 		}
-		if _, err := t.exec(`UPDATE rereads SET changed = changed + $1 WHERE id = (SELECT min(id) FROM rereads)`, changed); err != nil {
+		if _, err := t.exec(`UPDATE rereads SET changed = changed + $1 WHERE id = (SELECT min(id)
+			FROM rereads)`, changed); err != nil {
 			return err
 		}
 		return t.allRead()
@@ -168,7 +176,8 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 	}
 	same := typ == r.typ
 	if same && origin == r.origin && c.Reading == r.reading && g.id == r.group {
-		done, err := t.exec(`UPDATE letters SET summary = $2, error = $4, crashes = CASE WHEN crashes >= $3 THEN crashes ELSE 0 END WHERE id = $1 AND (summary <> $2 OR error <> $4 OR crashes > 0)`,
+		done, err := t.exec(`UPDATE letters SET summary = $2, error = $4, crashes = CASE WHEN crashes >= $3 THEN crashes
+			ELSE 0 END WHERE id = $1 AND (summary <> $2 OR error <> $4 OR crashes > 0)`,
 			serial, c.Summary, deadletter.MaxCrashes, c.Error)
 		if err != nil {
 			return false, err
@@ -179,7 +188,8 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		return false, t.markUnindexed(serial)
 	}
 	if g.id != r.group { // the old group was paused so that these letters would not be sent
-		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
+		if _, err := t.exec(`INSERT INTO pauses (origin, grp, reason, by, at) SELECT origin, $3, reason, by, at
+			FROM pauses WHERE origin = $1 AND grp = $2 AND grp > 0 ON CONFLICT DO NOTHING`,
 			r.origin, r.group, g.id); err != nil {
 			return false, err
 		}
@@ -197,7 +207,9 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 		}
 	}
 	t.changeRecord(r, func() { r.origin, r.typ, r.reading, r.group = origin, typ, c.Reading, g.id })
-	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3, grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes ELSE 0 END, error = $8, origin = $9 WHERE id = $1`,
+	if _, err := t.exec(`UPDATE letters SET type = $2, reading = $3,
+		grp = $4, summary = $5, changed_at = $6, crashes = CASE WHEN crashes >= $7 THEN crashes
+		ELSE 0 END, error = $8, origin = $9 WHERE id = $1`,
 		serial, typ, string(c.Reading), g.id, c.Summary, t.now, deadletter.MaxCrashes, c.Error, origin); err != nil {
 		return false, err
 	}
@@ -233,7 +245,8 @@ func (t *tx) moveToGroup(c *deadletter.Read, r *record, g *grouped) error {
 			return err
 		}
 	}
-	if (c.Late || g.own && g.from == r.group) && (r.state == deadletter.StateDead || r.state == deadletter.StateHeld || r.overdue) {
+	if (c.Late || g.own && g.from == r.group) &&
+		(r.state == deadletter.StateDead || r.state == deadletter.StateHeld || r.overdue) {
 		g.deaths = append(g.deaths, t.deathOf(&c.Classified))
 	}
 	return nil
@@ -263,18 +276,22 @@ const secondLook = "what their queues have by now"
 // has a single type now, allRead requests that they be read once more.
 func (t *tx) allRead() error {
 	var left, changed bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS (SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS
+		(SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
 		return err
 	}
 	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
 		return err
 	}
-	if err := t.moves.flush(t); err != nil { // the next query must also count the letters that this transaction has read
+	// the next query must also count the letters that this transaction has read
+	if err := t.moves.flush(t); err != nil {
 		return err
 	}
 	t.moves = newMoves()
-	_, err := t.exec(`INSERT INTO rereads (why, types, origins, at) SELECT $1, '[]', json_group_array(DISTINCT origin), $2 FROM readings WHERE n > 0 AND reading IN ($3, $4)
-		AND origin IN (SELECT origin FROM readings WHERE n > 0 AND `+bySchema+` GROUP BY origin HAVING count(DISTINCT type) = 1 AND sum(n) >= $5) HAVING count(*) > 0`,
+	_, err := t.exec(`INSERT INTO rereads (why, types, origins, at)
+		SELECT $1, '[]', json_group_array(DISTINCT origin), $2 FROM readings WHERE n > 0 AND reading IN ($3, $4)
+		AND origin IN (SELECT origin FROM readings WHERE n > 0
+		AND `+bySchema+` GROUP BY origin HAVING count(DISTINCT type) = 1 AND sum(n) >= $5) HAVING count(*) > 0`,
 		secondLook, t.now, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), enoughRun)
 	return err
 }
@@ -283,8 +300,10 @@ func (t *tx) allRead() error {
 func (s *Store) RereadProgress(ctx context.Context) (deadletter.RereadProgress, error) {
 	var r deadletter.RereadProgress
 	var why sql.NullString
-	err := s.askRow(ctx, `SELECT (SELECT group_concat(why, ', ') FROM (SELECT DISTINCT why FROM rereads ORDER BY id DESC LIMIT 5)), (SELECT coalesce(sum(total), 0) FROM rereads),
-		(SELECT count(*) FROM unread), (SELECT coalesce(sum(changed), 0) FROM rereads)`, nil, &why, &r.Total, &r.Left, &r.Changed)
+	err := s.askRow(ctx, `SELECT (SELECT group_concat(why, ', ') FROM (SELECT DISTINCT why FROM rereads ORDER BY id DESC
+		LIMIT 5)), (SELECT coalesce(sum(total), 0) FROM rereads),
+		(SELECT count(*) FROM unread), (SELECT coalesce(sum(changed), 0)
+		FROM rereads)`, nil, &why, &r.Total, &r.Left, &r.Changed)
 	if r.Why = why.String; err != nil {
 		return r, fmt.Errorf("reading again: %w", err)
 	}

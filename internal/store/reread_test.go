@@ -35,12 +35,23 @@ func nextUnread(t *testing.T, s *store.Store, n int) []deadletter.Letter {
 }
 
 // recordRead records that letters were read as the given type.
-func recordRead(t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter) {
+func recordRead(
+	t *testing.T, s *store.Store, typ string, by deadletter.Reading, group byte, letters ...deadletter.Letter,
+) {
 	t.Helper()
 	var list []deadletter.Read
 	for _, l := range letters {
 		list = append(list, deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-			Letter: l.ID, Type: typ, Reading: by, Summary: "again", GroupKey: [32]byte{group}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
+			Letter:       l.ID,
+			Type:         typ,
+			Reading:      by,
+			Summary:      "again",
+			GroupKey:     [32]byte{group},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+			Reason:       l.Reason,
+			Error:        l.Error,
+			Severity:     l.Severity,
 		}})
 	}
 	if err := s.Read(context.Background(), list); err != nil {
@@ -73,12 +84,23 @@ func TestLettersAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range letters {
-		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedRetry, DueAt: c.now().Add(time.Hour), Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}, Reading: deadletter.ReadUnknown, GroupKey: [32]byte{2}, GroupTitle: "g", GroupVersion: 1})
+		verdicts = append(verdicts, deadletter.Classified{
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedRetry,
+			DueAt:        c.now().Add(time.Hour),
+			Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"},
+			Reading:      deadletter.ReadUnknown,
+			GroupKey:     [32]byte{2},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+		})
 	}
 	if err := s.Classify(ctx, verdicts); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Pause(ctx, deadletter.Guard{Group: letter(t, s, letters[0].ID).Group, By: "local", Why: "wait"}); err != nil {
+	if _, err := s.Pause(ctx, deadletter.Guard{
+		Group: letter(t, s, letters[0].ID).Group, By: "local", Why: "wait",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	c.at = c.at.Add(time.Second)
@@ -99,10 +121,15 @@ func TestLettersAreReadAgain(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	l := letter(t, s, got[0].ID)
-	if l.Type != "acme.Other" || l.Reading != deadletter.ReadByMatch || l.State != deadletter.StateScheduled || l.Summary != "again" || l.Group == got[0].Group || !l.DueAt.Equal(got[0].DueAt) {
+	if l.Type != "acme.Other" || l.Reading != deadletter.ReadByMatch || l.State != deadletter.StateScheduled ||
+		l.Summary != "again" || l.Group == got[0].Group || !l.DueAt.Equal(
+		got[0].DueAt,
+	) {
 		t.Errorf("%+v", l)
 	}
-	if due, err := s.ClaimDue(ctx, "main", c.now().Add(2*time.Hour), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }}); err != nil || len(due) != 0 {
+	if due, err := s.ClaimDue(ctx, "main", c.now().Add(2*time.Hour), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+	}); err != nil || len(due) != 0 {
 		t.Errorf("a letter of a paused group left, as its group has another name now: %+v %v", due, err)
 	}
 	if n := count(t, s, "type:acme.Other"); n != 1 {
@@ -127,7 +154,9 @@ func TestLettersAreReadAgain(t *testing.T) {
 	if l := letter(t, s, l.ID); l.Picked != "" || l.GroupPick != "acme.G" {
 		t.Errorf("picked %q, for the group %q", l.Picked, l.GroupPick)
 	}
-	if priors, err := s.Priors(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "email"}); err != nil || priors["acme.Other"] != 1 {
+	if priors, err := s.Priors(ctx, deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "email",
+	}); err != nil || priors["acme.Other"] != 1 {
 		t.Errorf("%v %v", priors, err)
 	}
 }
@@ -210,7 +239,14 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 	var verdicts []deadletter.Classified
 	for i, l := range letters {
-		v := deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Reading: deadletter.ReadByMatch, Type: "acme.A", Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", RoutingKey: "a"}, GroupVersion: 1}
+		v := deadletter.Classified{
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedDead,
+			Reading:      deadletter.ReadByMatch,
+			Type:         "acme.A",
+			Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", RoutingKey: "a"},
+			GroupVersion: 1,
+		}
 		switch {
 		case i < 30:
 			v.Type, v.Origin.RoutingKey = "acme.B", "b"
@@ -234,7 +270,9 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 	named := func(typ string, want bool) {
 		t.Helper()
-		if got, err := s.NamesType(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, typ); got != want || err != nil {
+		if got, err := s.NamesType(ctx, deadletter.Origin{
+			Broker: "main", VHost: "/", Queue: "sms",
+		}, typ); got != want || err != nil {
 			t.Errorf("letters are of %s by more than their shape: %v, %v", typ, got, err)
 		}
 	}
@@ -293,7 +331,9 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 	ctx := context.Background()
 	stored := receive(t, s, window(t, 1, "sms", 4)).New
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
-	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
+	due, err := s.ClaimDue(ctx, "main", c.now(), 1, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 1, false },
+	})
 	if err != nil || len(due) != 1 {
 		t.Fatal(due, err)
 	}
@@ -304,8 +344,19 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 	var list []deadletter.Read
 	for i, l := range nextUnread(t, s, 10) {
 		r := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
-			Letter: l.ID, Type: "acme.T", Reading: deadletter.ReadByMatch, GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1, Reason: l.Reason, Error: l.Error, Severity: l.Severity,
-			Unwrapped: &deadletter.Revision{Letter: l.ID, Number: 1, Properties: l.Properties, Body: []byte("the message"), By: "dlo", Changes: "unwrapped"},
+			Letter:       l.ID,
+			Type:         "acme.T",
+			Reading:      deadletter.ReadByMatch,
+			GroupKey:     [32]byte{1},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+			Reason:       l.Reason,
+			Error:        l.Error,
+			Severity:     l.Severity,
+			Unwrapped: &deadletter.Revision{
+				Letter: l.ID, Number: 1, Properties: l.Properties, Body: []byte("the message"), By: "dlo",
+				Changes: "unwrapped",
+			},
 		}}
 		switch i {
 		case 2:
@@ -326,15 +377,21 @@ func TestOlderLettersAreUnwrapped(t *testing.T) {
 		_, body := l.Current()
 		serial, _, _ := l.ID.Split()
 		var unpublishable string
-		if err := s.Reader().QueryRow(`SELECT unpublishable FROM letters WHERE id = $1`, serial).Scan(&unpublishable); err != nil {
+		if err := s.Reader().QueryRow(
+			`SELECT unpublishable FROM letters WHERE id = $1`, serial,
+		).Scan(&unpublishable); err != nil {
 			t.Fatal(err)
 		}
 		unwrapped, why := i != 2 && i != 3 && l.ID != due[0].Letter.ID, ""
 		if i == 2 {
 			why = "it is wrapped too often"
 		}
-		if (l.Revision == 1 && string(body) == "the message") != unwrapped || l.Revision > 0 && !unwrapped || unpublishable != why {
-			t.Errorf("letter %d, %s: revision %d, it is sent as %q, or not as %q", i, l.State, l.Revision, body, unpublishable)
+		if (l.Revision == 1 && string(body) == "the message") != unwrapped || l.Revision > 0 && !unwrapped ||
+			unpublishable != why {
+			t.Errorf(
+				"letter %d, %s: revision %d, it is sent as %q, or not as %q", i, l.State, l.Revision, body,
+				unpublishable,
+			)
 		}
 	}
 	if len(stored) != len(list) || list[0].Letter != due[0].Letter.ID && list[1].Letter != due[0].Letter.ID {

@@ -68,12 +68,15 @@ func (s *Store) hold(ctx context.Context, seen deadletter.Progress, copied opene
 // After a restore is complete, dlo may read the store's progress on another broker. If that
 // progress is from before the restore, beginRestore only adds it to the completed restore and
 // returns nil.
-func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, copied opened, missing int64, by string) (*restoring, error) {
+func (s *Store) beginRestore(
+	ctx context.Context, seen deadletter.Progress, copied opened, missing int64, by string,
+) (*restoring, error) {
 	r := &restoring{}
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var at int64
 		var done bool
-		err := t.row(`SELECT id, at, newest, done FROM restores ORDER BY id DESC LIMIT 1`, nil, &r.id, &at, &r.newest, &done)
+		err := t.row(`SELECT id, at, newest, done FROM restores ORDER BY id DESC
+			LIMIT 1`, nil, &r.id, &at, &r.newest, &done)
 		switch {
 		case errors.Is(err, sql.ErrNoRows) || err == nil && done && seen.At.UnixMilli() > at:
 			r.newest = min(copied.serial, t.s.serial)
@@ -84,7 +87,8 @@ func (s *Store) beginRestore(ctx context.Context, seen deadletter.Progress, copi
 		if done {
 			r = nil
 		}
-		_, err = t.exec(`UPDATE restores SET until = max(until, $1), missing = max(missing, $2) WHERE id = (SELECT max(id) FROM restores)`,
+		_, err = t.exec(`UPDATE restores SET until = max(until, $1), missing = max(missing, $2) WHERE id =
+			(SELECT max(id) FROM restores)`,
 			seen.At.UnixMilli(), missing)
 		return err
 	})
@@ -96,7 +100,11 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 		[]any{t.now, lost.Since.UnixMilli(), lost.Until.UnixMilli(), lost.Missing, r.newest}, &r.id); err != nil {
 		return err
 	}
-	if err := t.audit(deadletter.Once(deadletter.ActStoreRestored, by, "this store is a copy from an earlier time. "+lost.Lost(), deadletter.Target{Kind: deadletter.TargetStore})); err != nil {
+	if err := t.audit(deadletter.Once(
+		deadletter.ActStoreRestored, by, "this store is a copy from an earlier time. "+lost.Lost(), deadletter.Target{
+			Kind: deadletter.TargetStore,
+		},
+	)); err != nil {
 		return err
 	}
 	if err := t.endOldAccess(); err != nil {
@@ -112,7 +120,9 @@ func (t *tx) newRestore(r *restoring, lost deadletter.Restore, by string) error 
 func (t *tx) endOldAccess() error {
 	_, err := t.exec(`DELETE FROM sessions`)
 	if err == nil {
-		_, err = t.exec(`DELETE FROM invitations WHERE expires_at <= $1`, t.s.opened.At.Add(deadletter.InvitationLasts).UnixMilli())
+		_, err = t.exec(
+			`DELETE FROM invitations WHERE expires_at <= $1`, t.s.opened.At.Add(deadletter.InvitationLasts).UnixMilli(),
+		)
 	}
 	return err
 }
@@ -120,7 +130,8 @@ func (t *tx) endOldAccess() error {
 // stopSending stops every operation that sends letters.
 func (t *tx) stopSending(why string) error {
 	rows, err := t.query(`UPDATE operations SET state = 'stopped', why = $1, phase_until = NULL
-		WHERE action IN ('requeue', 'edit') AND state IN ('running', 'paused') AND phase NOT IN ('watching', 'over') RETURNING id`, why)
+		WHERE action IN ('requeue', 'edit') AND state IN ('running', 'paused') AND phase NOT IN ('watching', 'over')
+		RETURNING id`, why)
 	if err != nil {
 		return err
 	}
@@ -134,7 +145,9 @@ func (t *tx) stopSending(why string) error {
 		return err
 	}
 	for _, id := range stopped {
-		if err := t.recordSteering(deadletter.OperationID(id), deadletter.ActStopped, deadletter.Service.Name, why); err != nil {
+		if err := t.recordSteering(
+			deadletter.OperationID(id), deadletter.ActStopped, deadletter.Service.Name, why,
+		); err != nil {
 			return err
 		}
 	}
@@ -147,7 +160,8 @@ func (t *tx) stopSending(why string) error {
 func (s *Store) holdRestored(ctx context.Context, r *restoring) error {
 	for more := true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
-			letters, err := t.records(`SELECT `+recordColumns+` FROM letters l WHERE l.state IN ('scheduled', 'publishing', 'requeued') AND l.id <= $1
+			letters, err := t.records(`SELECT `+recordColumns+` FROM letters l
+				WHERE l.state IN ('scheduled', 'publishing', 'requeued') AND l.id <= $1
 				AND (l.state <> 'publishing' OR l.epoch IS NOT $2) LIMIT $3`, r.newest, s.epoch, restoredAtATime)
 			more = len(letters) == restoredAtATime
 			for _, l := range letters {
@@ -175,18 +189,24 @@ func (t *tx) holdRestored(r *record) error {
 			return err
 		}
 	case r.operation.Valid:
-		if err := t.recordResult(deadletter.OperationID(r.operation.Int64), r.id, deadletter.ResultSkipped, whyRestored); err != nil {
+		if err := t.recordResult(
+			deadletter.OperationID(r.operation.Int64), r.id, deadletter.ResultSkipped, whyRestored,
+		); err != nil {
 			return err
 		}
 	}
 	if r.state == deadletter.StatePublishing {
-		if _, err := t.exec(`UPDATE attempts SET outcome = 'in doubt', detail = $3 WHERE letter = $1 AND n = $2`, r.id, r.publishes, whyRestored); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET outcome = 'in doubt', detail = $3 WHERE letter = $1
+			AND n = $2`, r.id, r.publishes, whyRestored); err != nil {
 			return err
 		}
 	}
 	t.changeRecord(r, func() { r.state, r.overdue = to, false })
-	if _, err := t.exec(`UPDATE letters SET state = $2, changed_at = $3, why = $4, held_from = 'scheduled', suspect = $5, due_at = NULL, operation = NULL, fixed = 0, unverified = 0, overdue = 0,
-		waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, changed_at = $3,
+		why = $4, held_from = 'scheduled', suspect = $5, due_at = NULL,
+		operation = NULL, fixed = 0, unverified = 0, overdue = 0,
+		waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL
+		WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
 		return err
 	}
 	return t.addEvent(r.id, 0, string(to), deadletter.Service.Name, whyRestored)
@@ -199,7 +219,9 @@ func (s *Store) markRestored(ctx context.Context, r *restoring) error {
 	for last, more := int64(0), true; more; {
 		err := s.tx(ctx, classify, func(t *tx) error {
 			rows, err := t.query(`UPDATE letters SET suspect = $1, why = CASE state WHEN 'received' THEN $2 ELSE why END
-				WHERE id IN (SELECT id FROM letters WHERE id > $3 AND id <= $4 AND state IN ('received', 'dead', 'held', 'discarded') AND suspect = 0 ORDER BY id LIMIT $5) RETURNING id`,
+				WHERE id IN (SELECT id FROM letters WHERE id > $3 AND id <= $4
+				AND state IN ('received', 'dead', 'held', 'discarded') AND suspect = 0 ORDER BY id LIMIT $5)
+				RETURNING id`,
 				suspectRestored, whyRestored, last, r.newest, restoredAtATime)
 			if err != nil {
 				return err
@@ -243,7 +265,10 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 	s.course.now.Commits = max(s.course.now.Commits, seen.Commits+1)
 	s.course.beside = true
 	s.course.mu.Unlock()
-	s.log.Warn("the store was restored from a copy: letters that may have been sent since then are held", "copy", s.opened.At, "noted", seen.At)
+	s.log.Warn(
+		"the store was restored from a copy: letters that may have been sent since then are held", "copy", s.opened.At,
+		"noted", seen.At,
+	)
 	return nil
 }
 
@@ -253,7 +278,8 @@ func (s *Store) endRestore(ctx context.Context, seen deadletter.Progress, r *res
 func (s *Store) Restore(ctx context.Context) (*deadletter.Restore, error) {
 	var at, since, until int64
 	r := &deadletter.Restore{}
-	err := s.askRow(ctx, `SELECT at, since, until, missing, (SELECT count(*) FROM letters INDEXED BY letters_restored WHERE suspect = 3 AND state = 'held') FROM restores WHERE done = 1 ORDER BY id DESC LIMIT 1`,
+	err := s.askRow(ctx, `SELECT at, since, until, missing, (SELECT count(*) FROM letters INDEXED BY letters_restored
+		WHERE suspect = 3 AND state = 'held') FROM restores WHERE done = 1 ORDER BY id DESC LIMIT 1`,
 		nil, &at, &since, &until, &r.Missing, &r.Held)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -92,13 +92,21 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	}
 	doubted := deadletter.DoubtRestored
 	got, want := map[string]is{}, map[string]is{
-		"scheduled": {deadletter.StateHeld, doubted}, "publishing": {deadletter.StateHeld, doubted}, "requeued": {deadletter.StateHeld, doubted}, "released": {deadletter.StateHeld, doubted},
-		"dead": {deadletter.StateDead, doubted}, "held": {deadletter.StateHeld, doubted}, "discarded": {deadletter.StateDiscarded, doubted}, "received": {deadletter.StateReceived, doubted},
-		"pending": {deadletter.StateDead, doubted}, "received since": {deadletter.StateReceived, ""},
+		"scheduled":      {deadletter.StateHeld, doubted},
+		"publishing":     {deadletter.StateHeld, doubted},
+		"requeued":       {deadletter.StateHeld, doubted},
+		"released":       {deadletter.StateHeld, doubted},
+		"dead":           {deadletter.StateDead, doubted},
+		"held":           {deadletter.StateHeld, doubted},
+		"discarded":      {deadletter.StateDiscarded, doubted},
+		"received":       {deadletter.StateReceived, doubted},
+		"pending":        {deadletter.StateDead, doubted},
+		"received since": {deadletter.StateReceived, ""},
 	}
 	for name, id := range map[string]deadletter.ID{
 		"scheduled": scheduled, "publishing": publishing.Letter.ID, "requeued": requeued.Letter.ID, "released": ids[4],
-		"dead": ids[6], "held": ids[3], "discarded": ids[2], "received": received, "pending": ids[5], "received since": later,
+		"dead": ids[6], "held": ids[3], "discarded": ids[2], "received": received, "pending": ids[5],
+		"received since": later,
 	} {
 		l := letter(t, s, id)
 		got[name] = is{l.State, l.Doubt}
@@ -106,7 +114,8 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if r, err := s.Restore(ctx); err != nil || r.Missing != 7+1 || r.Held != 5 || !r.Until.Equal(seen.At) || !r.Since.Equal(c.now().Add(-time.Hour)) {
+	if r, err := s.Restore(ctx); err != nil || r.Missing != 7+1 || r.Held != 5 || !r.Until.Equal(seen.At) ||
+		!r.Since.Equal(c.now().Add(-time.Hour)) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if p := s.Progress(); p.Claims <= seen.Claims {
@@ -115,7 +124,8 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	if o := operation(t, s, op); o.State != deadletter.OperationDone || o.Counts[deadletter.ResultSkipped] != 1 {
 		t.Errorf("the operation whose letter was released: %s, %v", o.State, o.Counts)
 	}
-	if o := operation(t, s, waiting.ID); o.State != deadletter.OperationStopped || !strings.Contains(o.Why, "restored") {
+	if o := operation(t, s, waiting.ID); o.State != deadletter.OperationStopped ||
+		!strings.Contains(o.Why, "restored") {
 		t.Errorf("the operation that had not begun: %s, %q", o.State, o.Why)
 	}
 
@@ -132,7 +142,9 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 		t.Errorf("held by a person: %s, doubt %q", l.State, l.Doubt)
 	}
 	including := deadletter.Operation{Action: deadletter.VerbRequeue, By: "ann", Restored: true}
-	if err := s.Freeze(ctx, &including, query.Selection{IDs: []deadletter.ID{ids[6], publishing.Letter.ID}}, 0, anyPlace); err != nil {
+	if err := s.Freeze(ctx, &including, query.Selection{
+		IDs: []deadletter.ID{ids[6], publishing.Letter.ID},
+	}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Advance(ctx, including.ID, 10, nil); err != nil {
@@ -140,7 +152,10 @@ func TestARestoredStoreHoldsWhatMayHaveBeenSent(t *testing.T) {
 	}
 	for _, d := range claim(t, s, c) {
 		if d.Letter.ID == publishing.Letter.ID && d.Attempt.Token != publishing.Attempt.Token {
-			t.Errorf("what was on its way when the copy was made goes under %s; its first copy has %s", d.Attempt.Token, publishing.Attempt.Token)
+			t.Errorf(
+				"what was on its way when the copy was made goes under %s; its first copy has %s", d.Attempt.Token,
+				publishing.Attempt.Token,
+			)
 		}
 		mark(t, s, c, deadletter.OutcomeConfirmed, d)
 	}
@@ -322,7 +337,9 @@ func TestAReturnThatACopyDoesNotKnowWhileANewCopyIsOnItsWay(t *testing.T) {
 		}
 		classify(t, s, deadletter.ClassifiedRetry, c.now())
 		if next := claim(t, s, c); len(next) != 1 || next[0].Attempt.Token != sent[3].Attempt.Token {
-			t.Errorf("%s: the next attempt is %+v; the store that was lost gave it %s", state, next, sent[3].Attempt.Token)
+			t.Errorf(
+				"%s: the next attempt is %+v; the store that was lost gave it %s", state, next, sent[3].Attempt.Token,
+			)
 		}
 	}
 }
@@ -378,7 +395,9 @@ func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	if err := copied.AddUser(ctx, u, old, made.Add(deadletter.InvitationLasts)); err != nil {
 		t.Fatal(err)
 	}
-	if err := copied.StartSession(ctx, deadletter.Session{User: "lena", Hash: session}, "", made.Add(-time.Hour), made.Add(-time.Hour)); err != nil {
+	if err := copied.StartSession(ctx, deadletter.Session{
+		User: "lena", Hash: session,
+	}, "", made.Add(-time.Hour), made.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	u.Name = "ben"
@@ -388,7 +407,9 @@ func TestPeopleSayThatAStoreIsACopy(t *testing.T) {
 	if err := copied.HoldCopy(ctx, "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := copied.SessionBy(ctx, session, made.Add(-time.Hour), made.Add(-time.Hour)); !errors.Is(err, deadletter.ErrNotFound) {
+	if _, err := copied.SessionBy(
+		ctx, session, made.Add(-time.Hour), made.Add(-time.Hour),
+	); !errors.Is(err, deadletter.ErrNotFound) {
 		t.Errorf("a session of the copy is alive: %v", err)
 	}
 	if _, err := copied.Invited(ctx, old); !errors.Is(err, deadletter.ErrNotFound) {

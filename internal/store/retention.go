@@ -16,7 +16,10 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	// The letters are found by a reading connection, and not in the transaction. The search may
 	// have to pass many old letters that changed recently, and ingest waits while a transaction
 	// runs.
-	rows, err := s.ask(ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`, string(state), deadletter.SerialAt(before), before.UnixMilli(), n)
+	rows, err := s.ask(
+		ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`,
+		string(state), deadletter.SerialAt(before), before.UnixMilli(), n,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -33,7 +36,10 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		done = 0
 		for _, serial := range serials {
-			records, err := t.records(`SELECT `+recordColumns+` FROM letters l WHERE l.id = $4 AND `+expiredLetters, string(state), deadletter.SerialAt(before), before.UnixMilli(), serial)
+			records, err := t.records(
+				`SELECT `+recordColumns+` FROM letters l WHERE l.id = $4 AND `+expiredLetters, string(state),
+				deadletter.SerialAt(before), before.UnixMilli(), serial,
+			)
 			if err != nil {
 				return err
 			}
@@ -54,8 +60,14 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 			return nil
 		}
 		return t.audit(deadletter.Act{
-			Kind: deadletter.ActRetention, Actor: deadletter.Service.Name, Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: string(state)}}, Asked: done, Done: done,
-			Detail: fmt.Sprintf("%d letters purged that were %s since before %s", done, state, before.UTC().Format(time.RFC3339)),
+			Kind:    deadletter.ActRetention,
+			Actor:   deadletter.Service.Name,
+			Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: string(state)}},
+			Asked:   done,
+			Done:    done,
+			Detail: fmt.Sprintf(
+				"%d letters purged that were %s since before %s", done, state, before.UTC().Format(time.RFC3339),
+			),
 		})
 	})
 	return done, err
@@ -69,7 +81,8 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 		return err
 	}
 	t.changeRecord(r, func() { r.state = to })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3 WHERE id = $1`, r.id, string(to), t.now); err != nil {
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3
+		WHERE id = $1`, r.id, string(to), t.now); err != nil {
 		return err
 	}
 	return t.addEvent(r.id, 0, "purged", deadletter.Service.Name, reason+"; "+detail)
@@ -82,13 +95,15 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 // The condition on the serial is not strictly necessary, because a letter that changed before the
 // time was also received before it. However, this condition limits how much of the index SQLite
 // reads.
-const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
+const expiredLetters = `l.state = $1 AND l.id < $2 AND l.changed_at < $3 AND NOT EXISTS (SELECT 1
+	FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`
 
 // Expiring counts the letters that are in the given state and have not changed since the given
 // time. When the count reaches the given limit, Expiring stops counting.
 func (s *Store) Expiring(ctx context.Context, state deadletter.State, before time.Time, limit int) (int, error) {
 	var n int
-	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` LIMIT $4)`,
+	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state
+		WHERE `+expiredLetters+` LIMIT $4)`,
 		[]any{string(state), deadletter.SerialAt(before), before.UnixMilli(), limit}, &n)
 	return n, err
 }

@@ -34,7 +34,9 @@ func operate(t testing.TB, s *store.Store, verb deadletter.Verb, ids ...deadlett
 // claim claims due letters, without a limit on automatic retries.
 func claim(t testing.TB, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
-	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
+	due, err := s.ClaimDue(context.Background(), "main", c.now(), 100, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 100, false },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +113,16 @@ func TestALetterThatReturns(t *testing.T) {
 		Copies  int
 		Linked  bool // the new row names the letter as its twin
 	}
-	came := result{Receipt: deadletter.Receipt{CameBack: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1}
+	came := result{
+		Receipt: deadletter.Receipt{CameBack: 1},
+		State:   deadletter.StateReceived,
+		Outcome: deadletter.OutcomeCameBack,
+		Used:    1,
+	}
 	for _, c := range []struct {
-		name   string
-		before func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) // called after the claim and before the letter comes back
+		name string
+		// called after the claim and before the letter comes back
+		before func(t *testing.T, s *store.Store, c *clock, d deadletter.Due)
 		queue  string
 		change func(w *deadletter.Window)
 		want   result
@@ -126,7 +134,9 @@ func TestALetterThatReturns(t *testing.T) {
 		{name: "after it was quiet", before: func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) {
 			mark(t, s, c, deadletter.OutcomeConfirmed, d)
 			c.at = c.at.Add(time.Hour)
-			if n, err := s.SettleQuiet(context.Background(), d.Letter.Origin, c.now(), 10, deadletter.UnknownQueue); n != 1 || err != nil {
+			if n, err := s.SettleQuiet(
+				context.Background(), d.Letter.Origin, c.now(), 10, deadletter.UnknownQueue,
+			); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
 		}, want: came},
@@ -137,80 +147,155 @@ func TestALetterThatReturns(t *testing.T) {
 			mark(t, s, c, deadletter.OutcomeInDoubt, d)
 			operate(t, s, deadletter.VerbDiscard, d.Letter.ID)
 		}, want: came},
-		{name: "sent again with the same token", before: func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) {
-			if err := s.Mark(context.Background(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: c.now()}}, deadletter.Noted{}); err != nil {
-				t.Fatal(err)
-			}
-			again, err := s.ClaimDoubtful(context.Background(), "main", c.now().Add(time.Hour), 10)
-			if err != nil || len(again) != 1 || again[0].Attempt.Token != d.Attempt.Token || again[0].Attempt.Sends != 2 {
-				t.Fatal(again, err)
-			}
-		}, want: came},
+		{
+			name: "sent again with the same token",
+			before: func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) {
+				if err := s.Mark(context.Background(), []deadletter.Mark{
+					{
+						Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true,
+						DueAt: c.now(),
+					},
+				}, deadletter.Noted{}); err != nil {
+					t.Fatal(err)
+				}
+				again, err := s.ClaimDoubtful(context.Background(), "main", c.now().Add(time.Hour), 10)
+				if err != nil || len(again) != 1 || again[0].Attempt.Token != d.Attempt.Token ||
+					again[0].Attempt.Sends != 2 {
+					t.Fatal(again, err)
+				}
+			}, want: came,
+		},
 		{name: "died in another queue on its way", queue: "email", want: came},
-		{name: "without a word of where it died", change: func(w *deadletter.Window) { delete(w.Arrivals[0].Properties.Headers, "x-death") }, want: came},
+		{
+			name:   "without a word of where it died",
+			change: func(w *deadletter.Window) { delete(w.Arrivals[0].Properties.Headers, "x-death") }, want: came,
+		},
 		{name: "through the inbox of another entry for the same vhost", change: func(w *deadletter.Window) {
 			w.Broker, w.Inbox, w.Same = "second user", "errors", []string{"main", "second user"}
 		}, want: came},
 		{
-			name: "carried to another vhost: a letter of its own", change: func(w *deadletter.Window) { w.VHost, w.Same = "other", []string{"main"} },
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen, Linked: true},
+			name:   "carried to another vhost: a letter of its own",
+			change: func(w *deadletter.Window) { w.VHost, w.Same = "other", []string{"main"} },
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+				Linked:  true,
+			},
 		},
 		{
-			name: "carried to another broker: a letter of its own", change: func(w *deadletter.Window) { w.Broker, w.Same = "second", []string{"second"} },
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen, Linked: true},
+			name:   "carried to another broker: a letter of its own",
+			change: func(w *deadletter.Window) { w.Broker, w.Same = "second", []string{"second"} },
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+				Linked:  true,
+			},
 		},
 		{
-			name: "closed by a return of another queue, equal body: one more copy", before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
+			name: "closed by a return of another queue, equal body: one more copy",
+			before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
 				receive(t, s, returnWindow(t, 8, d, "email", d.Letter.Body))
-			}, queue: "email",
-			want: result{Receipt: deadletter.Receipt{Copies: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1, Copies: 1},
+			},
+			queue: "email",
+			want: result{
+				Receipt: deadletter.Receipt{Copies: 1},
+				State:   deadletter.StateReceived,
+				Outcome: deadletter.OutcomeCameBack,
+				Used:    1,
+				Copies:  1,
+			},
 		},
 		{
-			name: "closed by a return, equal body and queue: one more copy", before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
+			name: "closed by a return, equal body and queue: one more copy",
+			before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
 				receive(t, s, returnWindow(t, 8, d, "sms", d.Letter.Body))
 			},
-			want: result{Receipt: deadletter.Receipt{Copies: 1}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1, Copies: 1},
+			want: result{
+				Receipt: deadletter.Receipt{Copies: 1},
+				State:   deadletter.StateReceived,
+				Outcome: deadletter.OutcomeCameBack,
+				Used:    1,
+				Copies:  1,
+			},
 		},
 		{
-			name: "closed by a return, another queue: a letter of its own", before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
+			name: "closed by a return, another queue: a letter of its own",
+			before: func(t *testing.T, s *store.Store, _ *clock, d deadletter.Due) {
 				receive(t, s, returnWindow(t, 8, d, "sms", d.Letter.Body))
-			}, queue: "email",
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StateReceived, Outcome: deadletter.OutcomeCameBack, Used: 1, Linked: true},
+			},
+			queue: "email",
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StateReceived,
+				Outcome: deadletter.OutcomeCameBack,
+				Used:    1,
+				Linked:  true,
+			},
 		},
 		{
-			name: "nacked by reject-publish-dlx, which dead-letters it too", before: func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) {
+			name: "nacked by reject-publish-dlx, which dead-letters it too",
+			before: func(t *testing.T, s *store.Store, c *clock, d deadletter.Due) {
 				mark(t, s, c, deadletter.OutcomeNacked, d)
 			},
-			want: result{Receipt: deadletter.Receipt{Copies: 1}, State: deadletter.StateScheduled, Outcome: deadletter.OutcomeNacked, Copies: 1},
+			want: result{
+				Receipt: deadletter.Receipt{Copies: 1},
+				State:   deadletter.StateScheduled,
+				Outcome: deadletter.OutcomeNacked,
+				Copies:  1,
+			},
 		},
 		{
-			name: "another body: a letter of its own", change: func(w *deadletter.Window) { w.Arrivals[0].Body = []byte("other") },
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen, Linked: true},
+			name:   "another body: a letter of its own",
+			change: func(w *deadletter.Window) { w.Arrivals[0].Body = []byte("other") },
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+				Linked:  true,
+			},
 		},
 		{
 			name: "a token that was never issued: a stranger",
 			change: func(w *deadletter.Window) {
 				w.Arrivals[0].Properties.Headers["dlo-token"] = string(deadletter.NewToken())
 			},
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen},
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+			},
 		},
 		{
 			name: "the token of a letter with the id of another: a stranger", change: func(w *deadletter.Window) {
 				w.Arrivals[0].Properties.Headers["dlo-id"] = string(deadletter.NewID(42, 7))
 			},
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen},
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+			},
 		},
 		{
 			name: "the right serial with wrong random bits: a stranger", change: func(w *deadletter.Window) {
 				serial, random, _ := deadletter.ID(w.Arrivals[0].Properties.Headers["dlo-id"].(string)).Split()
 				w.Arrivals[0].Properties.Headers["dlo-id"] = string(deadletter.NewID(serial, uint64(random)^1))
 			},
-			want: result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen},
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+			},
 		},
 		{
 			name:   "no token: a new letter",
 			change: func(w *deadletter.Window) { delete(w.Arrivals[0].Properties.Headers, "dlo-token") },
-			want:   result{Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)}, State: deadletter.StatePublishing, Outcome: deadletter.OutcomeOpen},
+			want: result{
+				Receipt: deadletter.Receipt{New: make([]deadletter.ID, 1)},
+				State:   deadletter.StatePublishing,
+				Outcome: deadletter.OutcomeOpen,
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,7 +339,10 @@ func TestALetterThatReturns(t *testing.T) {
 			if len(r.New) == 1 {
 				got.Linked = letter(t, s, r.New[0]).Twin == first
 			}
-			got.Receipt = deadletter.Receipt{New: make([]deadletter.ID, len(r.New)), CameBack: r.CameBack, Copies: r.Copies, Merged: r.Merged, Suspects: r.Suspects}
+			got.Receipt = deadletter.Receipt{
+				New: make([]deadletter.ID, len(r.New)), CameBack: r.CameBack, Copies: r.Copies, Merged: r.Merged,
+				Suspects: r.Suspects,
+			}
 			if len(r.New) == 0 {
 				got.Receipt.New = nil
 			}
@@ -285,7 +373,9 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	op, due := requeue(t, s, c, id)
 	receive(t, s, returnWindow(t, 2, due[0], "sms", due[0].Letter.Body))
-	for _, outcome := range []deadletter.OutcomeKind{deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt} {
+	for _, outcome := range []deadletter.OutcomeKind{
+		deadletter.OutcomeConfirmed, deadletter.OutcomeNacked, deadletter.OutcomeInDoubt,
+	} {
 		mark(t, s, c, outcome, due[0])
 	}
 	l := letter(t, s, id)
@@ -308,7 +398,9 @@ func TestALateConfirmIsOnlyNoted(t *testing.T) {
 	if notes != 1 {
 		t.Errorf("%d notes of a late confirm in %+v", notes, history)
 	}
-	if got, err := s.Operation(context.Background(), op); err != nil || got.State != deadletter.OperationDone || got.Counts[deadletter.ResultCameBack] != 1 {
+	if got, err := s.Operation(
+		context.Background(), op,
+	); err != nil || got.State != deadletter.OperationDone || got.Counts[deadletter.ResultCameBack] != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -337,7 +429,9 @@ func TestAnOlderAttemptComesBackWhileANewerIsOnItsWay(t *testing.T) {
 	if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.Attempts != 2 {
 		t.Errorf("%s after %d attempts", l.State, l.Attempts)
 	}
-	if got, err := s.Operation(context.Background(), second); err != nil || got.Counts[deadletter.ResultConfirmed] != 1 {
+	if got, err := s.Operation(
+		context.Background(), second,
+	); err != nil || got.Counts[deadletter.ResultConfirmed] != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -360,7 +454,9 @@ func TestAnOlderAttemptComesBackBeforeANewerIsSent(t *testing.T) {
 	if due := claim(t, s, c); len(due) > 0 {
 		t.Errorf("claimed all the same: %+v", due)
 	}
-	if got, err := s.Operation(context.Background(), op); err != nil || got.State != deadletter.OperationDone || got.Counts[deadletter.ResultSkipped] != 1 {
+	if got, err := s.Operation(
+		context.Background(), op,
+	); err != nil || got.State != deadletter.OperationDone || got.Counts[deadletter.ResultSkipped] != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -391,7 +487,8 @@ func TestAnOutcomeOfAnEarlierProcessIsOnlyNoted(t *testing.T) {
 		t.Errorf("%s after %d attempts", l.State, l.Attempts)
 	}
 	again, err := s.ClaimDoubtful(context.Background(), "main", c.now(), 10)
-	if err != nil || len(again) != 1 || again[0].Attempt.Token != due[0].Attempt.Token || again[0].Attempt.Outcome != deadletter.OutcomeInDoubt || again[0].Attempt.Sends != 2 {
+	if err != nil || len(again) != 1 || again[0].Attempt.Token != due[0].Attempt.Token ||
+		again[0].Attempt.Outcome != deadletter.OutcomeInDoubt || again[0].Attempt.Sends != 2 {
 		t.Fatal(again, err)
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, again[0])

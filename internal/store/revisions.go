@@ -12,7 +12,8 @@ import (
 )
 
 // sentSize is an SQL expression for the size in bytes of the body that a requeue of a letter sends.
-const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v WHERE v.letter = l.id AND v.n = l.revision) END`
+const sentSize = `CASE WHEN l.revision = 0 THEN l.size ELSE (SELECT length(v.body) FROM revisions v
+	WHERE v.letter = l.id AND v.n = l.revision) END`
 
 // heldSize is an SQL expression for the number of bytes that a letter's bodies take in memory.
 // These are the received body and the body of the newest revision.
@@ -31,7 +32,9 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 			known, err := revisionOf(t.row, `letter = $1 AND key = $2 AND by = $3`, serial, r.Key, r.By)
 			if err == nil {
 				if same, err := sameContent(&known, &r); !same {
-					return errors.Join(err, fmt.Errorf("%w: the key was used for another edit of this letter", deadletter.ErrConflict))
+					return errors.Join(
+						err, fmt.Errorf("%w: the key was used for another edit of this letter", deadletter.ErrConflict),
+					)
 				}
 				known.Letter = r.Letter
 				r = known
@@ -49,7 +52,8 @@ func (s *Store) Revise(ctx context.Context, r deadletter.Revision) (deadletter.R
 			return fmt.Errorf("%w: it is %s, which cannot be edited", deadletter.ErrConflict, l.state)
 		}
 		var owner int64
-		err = t.row(`SELECT operation FROM operation_letters INDEXED BY operation_owner WHERE letter = $1 AND result IN ('pending', 'released')`, []any{serial}, &owner)
+		err = t.row(`SELECT operation FROM operation_letters INDEXED BY operation_owner WHERE letter = $1
+			AND result IN ('pending', 'released')`, []any{serial}, &owner)
 		if err == nil {
 			return fmt.Errorf("%w: operation %s has it", deadletter.ErrConflict, deadletter.OperationID(owner))
 		}
@@ -86,7 +90,9 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 	if err := t.addRevision(l, r); err != nil {
 		return err
 	}
-	if err := t.markUnindexed(l.id); err != nil { // only letters with a type are indexed after they are read again, so every edited letter is added here
+	// only letters with a type are indexed after they are read again, so every edited letter is
+	// added here
+	if err := t.markUnindexed(l.id); err != nil {
 		return err
 	}
 	if r.Operation != 0 {
@@ -98,7 +104,9 @@ func (t *tx) revise(l *record, r *deadletter.Revision) error {
 
 func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Number != l.revision+1 {
-		return fmt.Errorf("%w: someone else has edited it meanwhile; look at revision %d first", deadletter.ErrConflict, l.revision)
+		return fmt.Errorf(
+			"%w: someone else has edited it meanwhile; look at revision %d first", deadletter.ErrConflict, l.revision,
+		)
 	}
 	properties, err := r.Properties.Encode()
 	if err != nil {
@@ -109,12 +117,15 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 		key = r.Key
 	}
 	r.At = time.UnixMilli(t.now).UTC()
-	if _, err := t.exec(`INSERT INTO revisions (letter, n, properties, body, changes, reason, by, at, operation, key, checksum) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now, positiveOrNull(int64(r.Operation)), key, checksum(properties, r.Body)); err != nil {
+	if _, err := t.exec(`INSERT INTO revisions (letter, n, properties,
+		body, changes, reason, by, at, operation, key, checksum) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		l.id, r.Number, properties, nonNil(r.Body), r.Changes, r.Reason, r.By, t.now,
+		positiveOrNull(int64(r.Operation)), key, checksum(properties, r.Body)); err != nil {
 		return err
 	}
 	l.revision = r.Number
-	if _, err := t.exec(`UPDATE letters SET revision = $2, changed_at = $3, unpublishable = '' WHERE id = $1`, l.id, r.Number, t.now); err != nil {
+	if _, err := t.exec(`UPDATE letters SET revision = $2, changed_at = $3, unpublishable = ''
+		WHERE id = $1`, l.id, r.Number, t.now); err != nil {
 		return err
 	}
 	detail := fmt.Sprintf("revision %d", r.Number)
@@ -127,19 +138,27 @@ func (t *tx) addRevision(l *record, r *deadletter.Revision) error {
 	if r.Operation != 0 { // in the audit, the edits of an operation are one act with its own row
 		return t.addEvent(l.id, r.Operation, deadletter.ActEdited, r.By, detail)
 	}
-	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{Kind: deadletter.TargetLetter, Name: string(r.Letter)}))
+	return t.audit(deadletter.Once(deadletter.ActEdited, r.By, detail, deadletter.Target{
+		Kind: deadletter.TargetLetter,
+		Name: string(r.Letter),
+	}))
 }
 
 const revisionColumns = `n, properties, body, changes, reason, by, at, operation, coalesce(key, ''), checksum`
 
 // revisionOf reads one revision. It leaves out the id of the letter. It returns sql.ErrNoRows if
 // the revision does not exist.
-func revisionOf(row func(text string, args []any, dest ...any) error, where string, args ...any) (deadletter.Revision, error) {
+func revisionOf(
+	row func(text string, args []any, dest ...any) error, where string, args ...any,
+) (deadletter.Revision, error) {
 	var r deadletter.Revision
 	var properties []byte
 	var at int64
 	var operation, sum sql.NullInt64
-	err := row(`SELECT `+revisionColumns+` FROM revisions WHERE `+where, args, &r.Number, &properties, &r.Body, &r.Changes, &r.Reason, &r.By, &at, &operation, &r.Key, &sum)
+	err := row(
+		`SELECT `+revisionColumns+` FROM revisions WHERE `+where, args, &r.Number, &properties, &r.Body, &r.Changes,
+		&r.Reason, &r.By, &at, &operation, &r.Key, &sum,
+	)
 	if err != nil {
 		return r, err
 	}
@@ -154,7 +173,10 @@ func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.R
 	var list []deadletter.Revision
 	serial, _, _ := id.Split()
 	for n := 1; ; n++ {
-		r, err := revisionOf(func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }, `letter = $1 AND n = $2`, serial, n)
+		r, err := revisionOf(
+			func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) },
+			`letter = $1 AND n = $2`, serial, n,
+		)
 		if errors.Is(err, sql.ErrNoRows) {
 			return list, nil
 		}
@@ -174,7 +196,10 @@ func (s *Store) addRevisions(ctx context.Context, list []deadletter.Letter) erro
 			continue
 		}
 		serial, _, _ := l.ID.Split()
-		r, err := revisionOf(func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) }, `letter = $1 AND n = $2`, serial, l.Revision)
+		r, err := revisionOf(
+			func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) },
+			`letter = $1 AND n = $2`, serial, l.Revision,
+		)
 		if err != nil {
 			return fmt.Errorf("revision %d of letter %s: %w", l.Revision, l.ID, err)
 		}
@@ -199,7 +224,8 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if newest {
 		order = " DESC"
 	}
-	serials, err := s.serials(ctx, `SELECT ol.letter, `+heldSize+` FROM operation_letters ol INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
+	serials, err := s.serials(ctx, `SELECT ol.letter, `+heldSize+` FROM operation_letters ol
+		INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
 		WHERE ol.operation = $1 AND ol.result = 'pending' ORDER BY ol.letter`+order+` LIMIT $2`, int64(op), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err

@@ -24,7 +24,10 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	edit := func(n int, body, key string) (deadletter.Revision, error) {
 		p := l.Properties
 		p.Headers = deadletter.Table{"x-edited": body}
-		return s.Revise(ctx, deadletter.Revision{Letter: id, Number: n, Properties: p, Body: []byte(body), Changes: "text", By: "ann", Reason: "too long", Key: key})
+		return s.Revise(ctx, deadletter.Revision{
+			Letter: id, Number: n, Properties: p, Body: []byte(body), Changes: "text", By: "ann", Reason: "too long",
+			Key: key,
+		})
 	}
 	first, err := edit(1, "shorter", "k1")
 	if err != nil || first.Number != 1 || !first.At.Equal(c.now()) {
@@ -33,13 +36,16 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	if again, err := edit(1, "shorter", "k1"); err != nil || again.Number != 1 || string(again.Body) != "shorter" {
 		t.Fatal("the same request is the same revision", again, err)
 	}
-	if _, err := edit(1, "other", "k1"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "another edit") {
+	if _, err := edit(1, "other", "k1"); !errors.Is(err, deadletter.ErrConflict) ||
+		!strings.Contains(err.Error(), "another edit") {
 		t.Fatal(err)
 	}
-	if _, err := edit(1, "mine", "k2"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "revision 1") {
+	if _, err := edit(1, "mine", "k2"); !errors.Is(err, deadletter.ErrConflict) ||
+		!strings.Contains(err.Error(), "revision 1") {
 		t.Fatal(err)
 	}
-	if _, err := edit(1, "another", "k1"); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "another edit") {
+	if _, err := edit(1, "another", "k1"); !errors.Is(err, deadletter.ErrConflict) ||
+		!strings.Contains(err.Error(), "another edit") {
 		t.Fatal("the key stands for two edits", err)
 	}
 	c.at = c.at.Add(time.Second)
@@ -47,11 +53,13 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = letter(t, s, id)
-	if p, body := l.Current(); string(body) != "shortest" || p.Headers["x-edited"] != "shortest" || string(l.Body) != string(w.Arrivals[0].Body) || l.Properties.Headers["x-edited"] != nil || l.Revision != 2 {
+	if p, body := l.Current(); string(body) != "shortest" || p.Headers["x-edited"] != "shortest" ||
+		string(l.Body) != string(w.Arrivals[0].Body) || l.Properties.Headers["x-edited"] != nil || l.Revision != 2 {
 		t.Fatalf("%+v", l)
 	}
 	op, due := requeue(t, s, c, id)
-	if len(due) != 1 || string(due[0].Letter.Body) != "shortest" || due[0].Letter.Properties.Headers["x-edited"] != "shortest" || due[0].Attempt.Revision != 2 {
+	if len(due) != 1 || string(due[0].Letter.Body) != "shortest" ||
+		due[0].Letter.Properties.Headers["x-edited"] != "shortest" || due[0].Attempt.Revision != 2 {
 		t.Fatalf("%+v", due)
 	}
 	if _, err := edit(3, "while it is on its way", ""); !errors.Is(err, deadletter.ErrConflict) {
@@ -63,7 +71,9 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	for i, body := range []string{"shortest", string(w.Arrivals[0].Body)} {
 		a := &back.Arrivals[i]
 		a.Body = []byte(body)
-		a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(id), string(due[0].Attempt.Token)
+		a.Properties.Headers[deadletter.HeaderID], a.Properties.Headers[deadletter.HeaderToken] = string(id), string(
+			due[0].Attempt.Token,
+		)
 	}
 	if r := receive(t, s, back); r.CameBack != 1 || len(r.New) != 1 {
 		t.Fatalf("what was sent came back, and the original was not sent: %+v", r)
@@ -80,12 +90,16 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 		lines = append(lines, e.Kind+" "+e.Detail)
 	}
 	text := strings.Join(lines, "\n")
-	for _, want := range []string{"edited revision 1 changes text; reason: too long", "edited revision 2 changes text; reason: too long", "attempt 1, to the tail of sms, as revision 2", "came back"} {
+	for _, want := range []string{
+		"edited revision 1 changes text; reason: too long", "edited revision 2 changes text; reason: too long",
+		"attempt 1, to the tail of sms, as revision 2", "came back",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if list, err := s.Revisions(ctx, id); err != nil || len(list) != 2 || string(list[0].Body) != "shorter" || list[1].By != "ann" {
+	if list, err := s.Revisions(ctx, id); err != nil || len(list) != 2 || string(list[0].Body) != "shorter" ||
+		list[1].By != "ann" {
 		t.Errorf("%+v %v", list, err)
 	}
 	if a := attempts(t, s, id); len(a) != 1 || a[0].Revision != 2 {
@@ -93,7 +107,8 @@ func TestARevisionIsSentInsteadOfTheLetter(t *testing.T) {
 	}
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	operate(t, s, deadletter.VerbPurge, id)
-	if list, err := s.Revisions(ctx, id); err != nil || len(list) != 2 || len(list[0].Body)+len(list[1].Body) != 0 || list[0].Reason != "too long" {
+	if list, err := s.Revisions(ctx, id); err != nil || len(list) != 2 || len(list[0].Body)+len(list[1].Body) != 0 ||
+		list[0].Reason != "too long" {
 		t.Errorf("a purge leaves %+v %v", list, err)
 	}
 }
@@ -111,10 +126,14 @@ func TestARevisionIsIndexed(t *testing.T) {
 		t.Fatal(err)
 	}
 	readAgain()
-	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, AsOf: letter(t, s, id).ChangedAt, Text: "before"}}); err != nil {
+	if err := s.Index(ctx, []deadletter.Indexed{
+		{Letter: id, AsOf: letter(t, s, id).ChangedAt, Text: "before"},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte("after"), By: "ann", Reason: "r"}); err != nil {
+	if _, err := s.Revise(ctx, deadletter.Revision{
+		Letter: id, Number: 1, Body: []byte("after"), By: "ann", Reason: "r",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	readAgain()
@@ -132,13 +151,16 @@ func TestADoubtfulRevisionIsSentAgain(t *testing.T) {
 	ctx := t.Context()
 	id := receive(t, p.Store, window(t, 1, "sms", 1)).New[0]
 	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
-	if _, err := p.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte("edited"), By: "ann", Reason: "r"}); err != nil {
+	if _, err := p.Revise(ctx, deadletter.Revision{
+		Letter: id, Number: 1, Body: []byte("edited"), By: "ann", Reason: "r",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	_, due := requeue(t, p.Store, p.c, id)
 	p.restart(t)
 	again, err := p.ClaimDoubtful(ctx, "main", p.c.now(), 10)
-	if err != nil || len(again) != 1 || string(again[0].Letter.Body) != "edited" || again[0].Attempt.Revision != 1 || again[0].Attempt.Token != due[0].Attempt.Token {
+	if err != nil || len(again) != 1 || string(again[0].Letter.Body) != "edited" || again[0].Attempt.Revision != 1 ||
+		again[0].Attempt.Token != due[0].Attempt.Token {
 		t.Fatalf("%+v %v", again, err)
 	}
 }
@@ -150,11 +172,19 @@ func TestLettersWithLargeRevisionsAreReadAFewAtATime(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 5)).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	for _, id := range ids {
-		if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: make([]byte, 10<<20), By: "ann", Reason: "r"}); err != nil {
+		if _, err := s.Revise(ctx, deadletter.Revision{
+			Letter: id, Number: 1, Body: make([]byte, 10<<20), By: "ann", Reason: "r",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "r", Patch: []byte(`[]`), Pace: deadletter.Pace{Rate: 10}}
+	op := deadletter.Operation{
+		Action: deadletter.VerbEdit,
+		By:     "ann",
+		Reason: "r",
+		Patch:  []byte(`[]`),
+		Pace:   deadletter.Pace{Rate: 10},
+	}
 	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +212,13 @@ func TestAnEditAsAnOperation(t *testing.T) {
 	ctx := t.Context()
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	op := deadletter.Operation{Action: deadletter.VerbEdit, By: "ann", Reason: "template is gone", Patch: []byte(`[{"op":"remove","path":"/a"}]`), Pace: deadletter.Pace{Rate: 10}}
+	op := deadletter.Operation{
+		Action: deadletter.VerbEdit,
+		By:     "ann",
+		Reason: "template is gone",
+		Patch:  []byte(`[{"op":"remove","path":"/a"}]`),
+		Pace:   deadletter.Pace{Rate: 10},
+	}
 	if err := s.Freeze(ctx, &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +234,12 @@ func TestAnEditAsAnOperation(t *testing.T) {
 	}
 	edits := func(letters []deadletter.Letter) (list []deadletter.Edited) {
 		for _, l := range letters {
-			e := deadletter.Edited{AsOf: l.ChangedAt, Revision: deadletter.Revision{Letter: l.ID, Number: l.Revision + 1, Body: append([]byte("edited "), l.Body...), Changes: "a"}}
+			e := deadletter.Edited{
+				AsOf: l.ChangedAt,
+				Revision: deadletter.Revision{
+					Letter: l.ID, Number: l.Revision + 1, Body: append([]byte("edited "), l.Body...), Changes: "a",
+				},
+			}
 			if l.ID == ids[1] {
 				e.Refusal = "there is nothing at /a"
 			}
@@ -206,7 +247,9 @@ func TestAnEditAsAnOperation(t *testing.T) {
 		}
 		return list
 	}
-	if _, err := s.Revise(ctx, deadletter.Revision{Letter: ids[2], Number: 1, Body: []byte("by bob"), By: "bob", Reason: "r"}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "O-1 has it") {
+	if _, err := s.Revise(ctx, deadletter.Revision{
+		Letter: ids[2], Number: 1, Body: []byte("by bob"), By: "bob", Reason: "r",
+	}); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), "O-1 has it") {
 		t.Fatal(err)
 	}
 	c.at = c.at.Add(time.Second)
@@ -217,21 +260,29 @@ func TestAnEditAsAnOperation(t *testing.T) {
 	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
-	if letters, err = s.PendingLetters(ctx, op.ID, 10); err != nil || len(letters) != 1 || letters[0].ID != ids[2] || letters[0].Type != "acme.New" {
+	if letters, err = s.PendingLetters(
+		ctx, op.ID, 10,
+	); err != nil || len(letters) != 1 || letters[0].ID != ids[2] || letters[0].Type != "acme.New" {
 		t.Fatal(letters, err)
 	}
 	if n, err := s.Revised(ctx, op.ID, edits(letters), nil); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
-	due, err := s.ClaimDue(ctx, "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
-	if err != nil || len(due) != 2 || string(due[0].Letter.Body) != "edited body 0 of window 1" || due[1].Attempt.Revision != 1 {
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 0, false },
+	})
+	if err != nil || len(due) != 2 || string(due[0].Letter.Body) != "edited body 0 of window 1" ||
+		due[1].Attempt.Revision != 1 {
 		t.Fatalf("%+v %v", due, err)
 	}
 	got, err := s.Operation(ctx, op.ID)
 	if err != nil || got.Counts[deadletter.ResultSkipped] != 1 || string(got.Patch) != string(op.Patch) {
 		t.Errorf("%+v %v", got, err)
 	}
-	if list, err := s.Revisions(ctx, ids[0]); err != nil || len(list) != 1 || list[0].By != "ann" || list[0].Reason != "template is gone" || list[0].Operation != op.ID {
+	if list, err := s.Revisions(
+		ctx, ids[0],
+	); err != nil || len(list) != 1 || list[0].By != "ann" || list[0].Reason != "template is gone" ||
+		list[0].Operation != op.ID {
 		t.Errorf("%+v %v", list, err)
 	}
 }

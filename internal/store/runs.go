@@ -32,7 +32,8 @@ func (r run) afterLetter(typ int64) run {
 func (m *moves) writeRuns(t *tx) error {
 	for origin, r := range m.runs {
 		if _, err := t.exec(`INSERT INTO runs (origin, type, n) VALUES ($1, $2, min($3, $4))
-			ON CONFLICT DO UPDATE SET n = CASE WHEN type = excluded.type AND NOT $5 THEN min(n + excluded.n, $4) ELSE excluded.n END, type = excluded.type`,
+			ON CONFLICT DO UPDATE SET n = CASE WHEN type = excluded.type AND NOT $5 THEN min(n + excluded.n, $4)
+			ELSE excluded.n END, type = excluded.type`,
 			origin, r.typ, r.n, longestRun, r.broken); err != nil {
 			return err
 		}
@@ -49,9 +50,11 @@ func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, erro
 	if !ok {
 		return "", nil
 	}
-	rows, err := s.ask(ctx, `WITH read AS (SELECT type, sum(n) AS n FROM readings WHERE origin = $1 AND n > 0 AND `+bySchema+` GROUP BY type)
+	rows, err := s.ask(ctx, `WITH read AS (SELECT type, sum(n) AS n FROM readings WHERE origin = $1 AND n > 0
+		AND `+bySchema+` GROUP BY type)
 		SELECT type FROM read WHERE (SELECT count(*) FROM read) = 1 AND n >= $2
-		UNION SELECT type FROM runs WHERE origin = $1 AND n >= $3 AND type IN (SELECT type FROM read)`, id, enoughRun, longestRun)
+		UNION SELECT type FROM runs WHERE origin = $1 AND n >= $3 AND type IN (SELECT type
+		FROM read)`, id, enoughRun, longestRun)
 	if err != nil {
 		return "", fmt.Errorf("the only type of %s: %w", o.Queue, err)
 	}

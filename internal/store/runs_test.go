@@ -17,7 +17,9 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 	s, _ := open(t)
 	ctx := context.Background()
 	sms := deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}
-	classify := func(typ string, reading deadletter.Reading, n int, fields ...deadletter.AddedField) []deadletter.Letter {
+	classify := func(
+		typ string, reading deadletter.Reading, n int, fields ...deadletter.AddedField,
+	) []deadletter.Letter {
 		t.Helper()
 		receive(t, s, window(t, 1, "sms", n))
 		letters, err := s.NextReceived(ctx, n)
@@ -26,7 +28,10 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 		}
 		var list []deadletter.Classified
 		for _, l := range letters {
-			list = append(list, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Reading: reading, Type: typ, Origin: sms, GroupVersion: 1, Added: fields})
+			list = append(list, deadletter.Classified{
+				Letter: l.ID, To: deadletter.ClassifiedDead, Reading: reading, Type: typ, Origin: sms, GroupVersion: 1,
+				Added: fields,
+			})
 		}
 		if err := s.Classify(ctx, list); err != nil {
 			t.Fatal(err)
@@ -60,14 +65,22 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", when, got, err)
 		}
 		for i, c := range got {
-			if c.Letters != want[i] || c.Queue != "sms" || c.Type != "acme.A" || c.Number != int32(17+i) || c.Since.IsZero() {
+			if c.Letters != want[i] || c.Queue != "sms" || c.Type != "acme.A" || c.Number != int32(17+i) ||
+				c.Since.IsZero() {
 				t.Errorf("%s: %+v, want %d letters", when, c, want[i])
 			}
 		}
 	}
 	added("two letters", 2, 2)
 	l := letter(t, s, newer[0].ID)
-	again := deadletter.Classified{Letter: l.ID, Reading: deadletter.ReadByMatch, Type: "acme.A", Origin: sms, GroupVersion: 1, Added: []deadletter.AddedField{field}}
+	again := deadletter.Classified{
+		Letter:       l.ID,
+		Reading:      deadletter.ReadByMatch,
+		Type:         "acme.A",
+		Origin:       sms,
+		GroupVersion: 1,
+		Added:        []deadletter.AddedField{field},
+	}
 	if err := s.Read(ctx, []deadletter.Read{{AsOf: l.ChangedAt, Classified: again}}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +101,9 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 		t.Helper()
 		var list []deadletter.Read
 		for _, l := range nextUnread(t, s, 30) {
-			now := deadletter.Classified{Letter: l.ID, Reading: deadletter.ReadUnknown, Origin: l.Origin, GroupVersion: 1}
+			now := deadletter.Classified{
+				Letter: l.ID, Reading: deadletter.ReadUnknown, Origin: l.Origin, GroupVersion: 1,
+			}
 			if l.Origin == sms {
 				if newest = cmp.Or(newest, l.ID); l.ID != newest {
 					now.Type, now.Reading = "acme.C", deadletter.ReadByMatch

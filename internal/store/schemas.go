@@ -15,8 +15,10 @@ import (
 // maxVersions of them. The versions come in the order in which they became current. If "visit"
 // returns an error, SchemaVersions stops and returns the error.
 func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(deadletter.SchemaVersion) error) error {
-	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions WHERE id IN (
-			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
+	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, content FROM schema_versions
+		WHERE id IN (
+			SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY name ORDER BY current_at DESC) AS place
+			FROM schema_versions WHERE removed_at IS NULL) WHERE place <= $1)
 		ORDER BY current_at, id`, maxVersions)
 	if err != nil {
 		return fmt.Errorf("schemas: %w", err)
@@ -34,7 +36,9 @@ func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(
 			return err
 		}
 		v.At, v.CurrentAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC()
-		v.Content, _ = r.DecodeAll(content, nil) // damaged content is incomplete and therefore not a valid set, so dlo starts without the set
+		// damaged content is incomplete and therefore not a valid set, so dlo starts without the
+		// set
+		v.Content, _ = r.DecodeAll(content, nil)
 		return visit(v)
 	})
 }
@@ -43,7 +47,9 @@ func (s *Store) SchemaVersions(ctx context.Context, maxVersions int, visit func(
 // the set already has becomes the newest, and is not stored twice. Some letters may be decoded
 // differently with the new version. In the same transaction, AddSchemaVersion requests that these
 // letters be read again. The parameter "detail" is for the audit.
-func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread) (deadletter.SchemaVersion, error) {
+func (s *Store) AddSchemaVersion(
+	ctx context.Context, v deadletter.SchemaVersion, detail string, r deadletter.Reread,
+) (deadletter.SchemaVersion, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return v, err
@@ -53,10 +59,14 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var at, currentAt int64
 		if err := t.row(`INSERT INTO schema_versions (name, version, source, detail, by, at, current_at, content)
-			VALUES ($1, $2, $3, $4, $5, $6, max($6, (SELECT coalesce(max(current_at), 0) + 1 FROM schema_versions WHERE name = $1)), $7)
-			ON CONFLICT (name, version) DO UPDATE SET source = excluded.source, detail = excluded.detail, by = excluded.by, current_at = excluded.current_at, removed_at = NULL,
+			VALUES ($1, $2, $3, $4, $5, $6, max($6, (SELECT coalesce(max(current_at), 0) + 1 FROM schema_versions
+			WHERE name = $1)), $7)
+			ON CONFLICT (name, version) DO UPDATE SET source = excluded.source,
+			detail = excluded.detail, by = excluded.by, current_at = excluded.current_at, removed_at = NULL,
 				content = excluded.content
-			RETURNING at, current_at`, []any{v.Name, v.Version, string(v.Source), v.Detail, v.By, t.now, content}, &at, &currentAt); err != nil {
+			RETURNING at, current_at`, []any{
+			v.Name, v.Version, string(v.Source), v.Detail, v.By, t.now, content,
+		}, &at, &currentAt); err != nil {
 			return err
 		}
 		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC(), time.Time{}
@@ -64,7 +74,10 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 		if v.Source == deadletter.SchemaUpload {
 			kind = deadletter.ActSchemaUploaded
 		}
-		if err := t.audit(deadletter.Once(kind, v.By, detail, deadletter.Target{Kind: deadletter.TargetSchema, Name: v.Name})); err != nil {
+		if err := t.audit(deadletter.Once(kind, v.By, detail, deadletter.Target{
+			Kind: deadletter.TargetSchema,
+			Name: v.Name,
+		})); err != nil {
 			return err
 		}
 		return t.reread(r)
@@ -80,14 +93,18 @@ func (s *Store) AddSchemaVersion(ctx context.Context, v deadletter.SchemaVersion
 // letters which the set decoded be read again.
 func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r deadletter.Reread) error {
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1 AND removed_at IS NULL`, name, t.now)
+		done, err := t.exec(`UPDATE schema_versions SET removed_at = $2 WHERE name = $1
+			AND removed_at IS NULL`, name, t.now)
 		if err != nil {
 			return err
 		}
 		if n, _ := done.RowsAffected(); n == 0 {
 			return deadletter.NoSuch("set of types %s", deadletter.Visible(name))
 		}
-		if err := t.audit(deadletter.Once(deadletter.ActSchemaRemoved, by, detail, deadletter.Target{Kind: deadletter.TargetSchema, Name: name})); err != nil {
+		if err := t.audit(deadletter.Once(deadletter.ActSchemaRemoved, by, detail, deadletter.Target{
+			Kind: deadletter.TargetSchema,
+			Name: name,
+		})); err != nil {
 			return err
 		}
 		return t.reread(r)
@@ -101,7 +118,8 @@ func (s *Store) RemoveSchema(ctx context.Context, name, by, detail string, r dea
 // RemovedSchemas returns up to 100 versions of disabled sets, without their content. The set that
 // was disabled last comes first.
 func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) {
-	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
+	rows, err := s.ask(ctx, `SELECT name, version, source, detail, by, at, current_at, removed_at FROM schema_versions
+		WHERE removed_at IS NOT NULL ORDER BY removed_at DESC, current_at DESC, id DESC LIMIT 100`)
 	if err != nil {
 		return nil, fmt.Errorf("removed schemas: %w", err)
 	}
@@ -110,7 +128,9 @@ func (s *Store) RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion,
 		var v deadletter.SchemaVersion
 		var at, currentAt, removedAt int64
 		err := rows.Scan(&v.Name, &v.Version, &v.Source, &v.Detail, &v.By, &at, &currentAt, &removedAt)
-		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(currentAt).UTC(), time.UnixMilli(removedAt).UTC()
+		v.At, v.CurrentAt, v.RemovedAt = time.UnixMilli(at).UTC(), time.UnixMilli(
+			currentAt,
+		).UTC(), time.UnixMilli(removedAt).UTC()
 		list = append(list, v)
 		return err
 	})
@@ -123,7 +143,8 @@ func (s *Store) TypeCounts(ctx context.Context, types []string) (map[string]int,
 	query, args := `SELECT type, sum(n) FROM readings WHERE `+bySchema+` GROUP BY type`, []any(nil)
 	if types != nil {
 		list, _ := json.Marshal(types) // json.Marshal cannot fail, because the list contains only texts
-		query, args = `SELECT type, sum(n) FROM readings WHERE `+bySchema+` AND type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each($1))) GROUP BY type`, []any{string(list)}
+		query, args = `SELECT type, sum(n) FROM readings WHERE `+bySchema+` AND type IN (SELECT id FROM types
+			WHERE name IN (SELECT value FROM json_each($1))) GROUP BY type`, []any{string(list)}
 	}
 	rows, err := s.ask(ctx, query, args...)
 	if err != nil {
@@ -145,8 +166,10 @@ const lookedThrough = 5_000 // number of newest letters among which Untyped look
 // Untyped returns up to n letters that no schema matches, with their bodies, oldest first. The
 // bodies have at most 32 MiB in total. Untyped looks only at the newest 5,000 letters.
 func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state FROM letters ORDER BY id DESC LIMIT $1) l
-		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged') LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)
+	serials, err := s.serials(ctx, `SELECT l.id, `+heldSize+` FROM (SELECT id, size, revision, reading, state
+		FROM letters ORDER BY id DESC LIMIT $1) l
+		WHERE reading IN ($2, $3) AND state NOT IN ('received', 'purged')
+		LIMIT $4`, lookedThrough, string(deadletter.ReadUnknown), string(deadletter.ReadAmbiguous), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ func versions(t *testing.T, s *store.Store, newest int) []string {
 	var list []string
 	err := s.SchemaVersions(context.Background(), newest, func(v deadletter.SchemaVersion) error {
 		list = append(list, v.Name+" "+v.Version+" "+string(v.Content))
-		if v.At.IsZero() || v.CurrentAt.IsZero() || v.Source != deadletter.SchemaUpload || v.By != "dana" || v.Detail != "f.binpb" {
+		if v.At.IsZero() || v.CurrentAt.IsZero() || v.Source != deadletter.SchemaUpload || v.By != "dana" ||
+			v.Detail != "f.binpb" {
 			t.Errorf("%+v", v)
 		}
 		return nil
@@ -31,9 +32,14 @@ func versions(t *testing.T, s *store.Store, newest int) []string {
 	return list
 }
 
-func addVersion(t *testing.T, s *store.Store, name, version, content string, r deadletter.Reread) deadletter.SchemaVersion {
+func addVersion(
+	t *testing.T, s *store.Store, name, version, content string, r deadletter.Reread,
+) deadletter.SchemaVersion {
 	t.Helper()
-	v, err := s.AddSchemaVersion(context.Background(), deadletter.SchemaVersion{Name: name, Version: version, Source: deadletter.SchemaUpload, Detail: "f.binpb", By: "dana", Content: []byte(content)}, "set "+name, r)
+	v, err := s.AddSchemaVersion(context.Background(), deadletter.SchemaVersion{
+		Name: name, Version: version, Source: deadletter.SchemaUpload, Detail: "f.binpb", By: "dana",
+		Content: []byte(content),
+	}, "set "+name, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +58,10 @@ func TestSchemaVersions(t *testing.T) {
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"a 1 " + large, "b 1 x", "a 2 y"}) {
 		t.Errorf("%.80q", got)
 	}
-	if again := addVersion(t, s, "a", "1", large, deadletter.Reread{}); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) { // becomes current in the same millisecond as version 2 of set a
+	// becomes current in the same millisecond as version 2 of set a
+	if again := addVersion(
+		t, s, "a", "1", large, deadletter.Reread{},
+	); !again.At.Equal(first.At) || !again.CurrentAt.After(first.CurrentAt) {
 		t.Errorf("%v, %v", again.At, again.CurrentAt)
 	}
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x", "a 2 y", "a 1 " + large}) {
@@ -70,7 +79,9 @@ func TestSchemaVersions(t *testing.T) {
 	if got := versions(t, s, 10); !slices.Equal(got, []string{"b 1 x"}) {
 		t.Errorf("%.80q", got)
 	}
-	if got, err := s.RemovedSchemas(ctx); err != nil || len(got) != 2 || got[0].Name != "a" || got[0].Version != "1" || got[0].RemovedAt.IsZero() {
+	if got, err := s.RemovedSchemas(
+		ctx,
+	); err != nil || len(got) != 2 || got[0].Name != "a" || got[0].Version != "1" || got[0].RemovedAt.IsZero() {
 		t.Errorf("%+v, %v", got, err)
 	}
 	addVersion(t, s, "a", "2", "y", deadletter.Reread{})
@@ -93,7 +104,10 @@ func TestAChangeOfSchemasListsLettersAndIsAudited(t *testing.T) {
 	if got := nextUnread(t, s, 10); len(got) != 3 {
 		t.Errorf("%d letters are read again", len(got))
 	}
-	if err := s.RemoveSchema(ctx, "a", "dana", "set a: 1 type", deadletter.Reread{Why: "without set a", Types: []string{"acme.T"}}); err != nil {
+	if err := s.RemoveSchema(ctx, "a", "dana", "set a: 1 type", deadletter.Reread{
+		Why:   "without set a",
+		Types: []string{"acme.T"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if r := rereading(t, s); !strings.Contains(r.Why, "without set a") {
@@ -125,7 +139,14 @@ func TestLettersByTypeAndWithout(t *testing.T) {
 	}
 	var verdicts []deadletter.Classified
 	for i, l := range letters {
-		verdicts = append(verdicts, deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Reading: []deadletter.Reading{deadletter.ReadUnknown, deadletter.ReadAsText}[i], GroupKey: [32]byte{2}, GroupTitle: "g", GroupVersion: 1})
+		verdicts = append(verdicts, deadletter.Classified{
+			Letter:       l.ID,
+			To:           deadletter.ClassifiedDead,
+			Reading:      []deadletter.Reading{deadletter.ReadUnknown, deadletter.ReadAsText}[i],
+			GroupKey:     [32]byte{2},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+		})
 	}
 	if err := s.Classify(ctx, verdicts); err != nil {
 		t.Fatal(err)
@@ -138,7 +159,8 @@ func TestLettersByTypeAndWithout(t *testing.T) {
 	if got, err := s.TypeCounts(ctx, []string{}); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := s.Untyped(ctx, 10); err != nil || len(got) != 1 || got[0].ID != letters[0].ID || len(got[0].Body) == 0 {
+	if got, err := s.Untyped(ctx, 10); err != nil || len(got) != 1 || got[0].ID != letters[0].ID ||
+		len(got[0].Body) == 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -38,7 +38,8 @@ func places(p deadletter.Places) deadletter.Grant { return deadletter.Grant{Plac
 func TestEachTableHasAScope(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
-	rows, err := s.Reader().Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%' AND name NOT LIKE 'words_%' ORDER BY name`)
+	rows, err := s.Reader().Query(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+		AND name NOT LIKE 'goose_%' AND name NOT LIKE 'words_%' ORDER BY name`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +83,20 @@ func TestARollbackWidensNoScope(t *testing.T) {
 		return n
 	}
 	new := receive(t, s, window(t, 1, "b.one", 1)).New
-	if err := s.RollBack(t.Context(), deadletter.Origin{Broker: "main", VHost: "/", Queue: "a.one"}, func() { count() }); err != nil {
+	if err := s.RollBack(t.Context(), deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "a.one",
+	}, func() { count() }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Classify(t.Context(), []deadletter.Classified{{Letter: new[0], To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "b.one"}, GroupKey: [32]byte{1}, Severity: deadletter.SeverityNotify}}); err != nil {
+	if err := s.Classify(t.Context(), []deadletter.Classified{
+		{
+			Letter:   new[0],
+			To:       deadletter.ClassifiedDead,
+			Origin:   deadletter.Origin{Broker: "main", VHost: "/", Queue: "b.one"},
+			GroupKey: [32]byte{1},
+			Severity: deadletter.SeverityNotify,
+		},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(); n != 0 {
@@ -101,9 +112,19 @@ func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 	for name, write := range map[string]func(s *store.Store, compile func()) error{
 		"a rollback gives the id of a queue to another queue": func(s *store.Store, compile func()) error {
 			new := receive(t, s, window(t, 1, "b.one", 1)).New
-			a, b := deadletter.Origin{Broker: "main", VHost: "/", Queue: "a.one"}, deadletter.Origin{Broker: "main", VHost: "/", Queue: "b.one"}
+			a, b := deadletter.Origin{
+				Broker: "main", VHost: "/", Queue: "a.one",
+			}, deadletter.Origin{Broker: "main", VHost: "/", Queue: "b.one"}
 			return errors.Join(s.RollBack(t.Context(), a, compile),
-				s.Classify(t.Context(), []deadletter.Classified{{Letter: new[0], To: deadletter.ClassifiedDead, Origin: b, GroupKey: [32]byte{1}, Severity: deadletter.SeverityNotify}}))
+				s.Classify(t.Context(), []deadletter.Classified{
+					{
+						Letter:   new[0],
+						To:       deadletter.ClassifiedDead,
+						Origin:   b,
+						GroupKey: [32]byte{1},
+						Severity: deadletter.SeverityNotify,
+					},
+				}))
 		},
 		"a letter arrives in a new inbox": func(s *store.Store, compile func()) error {
 			w := window(t, 1, "b.one", 1)
@@ -125,7 +146,9 @@ func TestAWriteBeforeAQueryRunsWidensNoScope(t *testing.T) {
 			}
 			defer conn.Close()
 			var query *sql.Stmt
-			if err := write(s, func() { query, err = conn.PrepareContext(ctx, `SELECT count(*) FROM letters`) }); err != nil {
+			if err := write(
+				s, func() { query, err = conn.PrepareContext(ctx, `SELECT count(*) FROM letters`) },
+			); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil {
@@ -196,7 +219,9 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 		}
 		seen := 0
 		for _, text := range texts {
-			q, err := query.Parse(text, query.Options{Now: c.now(), Body: func(path string) bool { return path == "tier" }})
+			q, err := query.Parse(text, query.Options{
+				Now: c.now(), Body: func(path string) bool { return path == "tier" },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,14 +265,16 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 			}
 			for _, f := range facets.Fields {
 				for _, v := range f.Values {
-					if f.Field == "queue" && !slices.ContainsFunc(visible, func(x found) bool { return x.letter.Origin.Queue == v.Value }) {
+					if f.Field == "queue" &&
+						!slices.ContainsFunc(visible, func(x found) bool { return x.letter.Origin.Queue == v.Value }) {
 						t.Errorf("%s: %q has a facet for queue %s", scope.Key(), text, v.Value)
 					}
 				}
 			}
 			if h, err := s.Histogram(ctx, q, c.now().Add(-24*60*60*1e9), c.now(), 48); err != nil {
 				t.Fatal(err)
-			} else if bars := total(h); bars > len(want) && !strings.Contains(text, "age:") { // a bar covers a whole quarter of an hour
+			} else if bars := total(h); bars > len(want) && !strings.Contains(text, "age:") {
+				// a bar covers a whole quarter of an hour
 				t.Errorf("%s: the histogram of %q has %d letters, want at most %d", scope.Key(), text, bars, len(want))
 			}
 		}
@@ -259,16 +286,28 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 			if _, err := s.Letter(ctx, f.letter.ID); !errors.Is(err, deadletter.ErrNotFound) {
 				t.Errorf("%s: letter %s of %s can be read: %v", scope.Key(), f.letter.ID, f.letter.Origin.Queue, err)
 			}
-			if _, _, err := s.Survey(ctx, query.Selection{IDs: []deadletter.ID{f.letter.ID}}, 1<<20); !errors.Is(err, deadletter.ErrNotFound) {
+			if _, _, err := s.Survey(ctx, query.Selection{
+				IDs: []deadletter.ID{f.letter.ID},
+			}, 1<<20); !errors.Is(err, deadletter.ErrNotFound) {
 				t.Errorf("%s: letter %s of %s can be planned: %v", scope.Key(), f.letter.ID, f.letter.Origin.Queue, err)
 			}
 			for what, read := range map[string]func() (int, error){
 				"history":   func() (int, error) { list, err := s.History(ctx, f.letter.ID); return len(list), err },
 				"attempts":  func() (int, error) { list, err := s.Attempts(ctx, f.letter.ID); return len(list), err },
 				"revisions": func() (int, error) { list, err := s.Revisions(ctx, f.letter.ID); return len(list), err },
-				"rows":      func() (int, error) { list, err := s.Rows(ctx, []deadletter.ID{f.letter.ID}); return len(list), err },
-				"whole":     func() (int, error) { list, err := s.Whole(ctx, []deadletter.ID{f.letter.ID}); return len(list), err },
-				"siblings":  func() (int, error) { list, err := s.Siblings(ctx, &f.letter); return len(list), err },
+				"rows": func() (int, error) {
+					list, err := s.Rows(
+						ctx, []deadletter.ID{f.letter.ID},
+					)
+					return len(list), err
+				},
+				"whole": func() (int, error) {
+					list, err := s.Whole(
+						ctx, []deadletter.ID{f.letter.ID},
+					)
+					return len(list), err
+				},
+				"siblings": func() (int, error) { list, err := s.Siblings(ctx, &f.letter); return len(list), err },
 			} {
 				if n, err := read(); n > 0 || err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 					t.Fatalf("%s: %s of a letter of %s: %d, %v", scope.Key(), what, f.letter.Origin.Queue, n, err)
@@ -322,7 +361,8 @@ func TestGroupsKeepToTheScope(t *testing.T) {
 		t.Errorf("the group alone is %+v, %v", one, err)
 	}
 	for _, id := range []deadletter.GroupID{1, 4, 5, 99} {
-		if _, err := g.Group(ctx, id); !errors.Is(err, deadletter.ErrNotFound) || err.Error() != fmt.Sprintf("group %s: not found: there is no group %s", id, id) {
+		if _, err := g.Group(ctx, id); !errors.Is(err, deadletter.ErrNotFound) ||
+			err.Error() != fmt.Sprintf("group %s: not found: there is no group %s", id, id) {
 			t.Errorf("%s: %v", id, err)
 		}
 		if _, err := g.GroupTitle(ctx, id); !errors.Is(err, deadletter.ErrNotFound) {
@@ -369,7 +409,9 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	g := withGroups(t)
 	b, a := g.die("b.one", 1, 3), g.die("a.one", 2, 4)
 	operate := func(ids ...deadletter.ID) deadletter.OperationID {
-		op := deadletter.Operation{Action: deadletter.VerbDiscard, By: "admin", Through: deadletter.WayAPI, Reason: "why"}
+		op := deadletter.Operation{
+			Action: deadletter.VerbDiscard, By: "admin", Through: deadletter.WayAPI, Reason: "why",
+		}
 		if err := g.Freeze(t.Context(), &op, query.Selection{IDs: ids}, 0, anyPlace); err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +428,8 @@ func TestOperationsKeepToTheScope(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].ID != own || list[1].ID != both {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if op := list[1]; op.Total != 3 || op.Reason != "why" || len(op.Queues) != 1 || op.Queues[0].Queue != "a.one" || op.Counts[deadletter.ResultChanged] != 3 {
+	if op := list[1]; op.Total != 3 || op.Reason != "why" || len(op.Queues) != 1 || op.Queues[0].Queue != "a.one" ||
+		op.Counts[deadletter.ResultChanged] != 3 {
 		t.Errorf("the operation on both is %+v", op)
 	}
 	if list[0].Reason == "" {
@@ -429,10 +472,18 @@ func TestChannelsKeepToTheScope(t *testing.T) {
 	if err != nil || digest.Letters != 7 {
 		t.Fatal(digest, err)
 	}
-	if sent, err := g.SendDigest(t.Context(), "2026-11-20", "dlo", digest, []string{"team", "all"}); err != nil || !sent {
+	if sent, err := g.SendDigest(
+		t.Context(), "2026-11-20", "dlo", digest, []string{"team", "all"},
+	); err != nil || !sent {
 		t.Fatal(sent, err)
 	}
-	if err := g.Tell(t.Context(), deadletter.Notice{Kind: deadletter.NoticeProblem, Key: "disk", Severity: deadletter.SeverityPage, Text: "the disk is full", Channels: []string{"team", "all"}}); err != nil {
+	if err := g.Tell(t.Context(), deadletter.Notice{
+		Kind:     deadletter.NoticeProblem,
+		Key:      "disk",
+		Severity: deadletter.SeverityPage,
+		Text:     "the disk is full",
+		Channels: []string{"team", "all"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g.advance(time.Hour)

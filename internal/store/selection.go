@@ -35,7 +35,9 @@ type chosen struct {
 	plan    *plan
 	sources []source
 	except  map[int64]bool
-	stale   int64 // letters that changed at this time or later are left out, in Unix milliseconds; 0 = none are left out
+	// letters that changed at this time or later are left out, in Unix milliseconds; 0 = none are
+	// left out
+	stale int64
 }
 
 // choose prepares a selection for SQL. It returns ErrNotFound if a letter that the selection names
@@ -72,7 +74,9 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 			}
 			serials[i], named[serial] = serial, random
 		}
-		rows, err := db.QueryContext(ctx, `SELECT id, random FROM letters WHERE id IN (`+placeholders(1, len(serials))+`)`, serials...)
+		rows, err := db.QueryContext(
+			ctx, `SELECT id, random FROM letters WHERE id IN (`+placeholders(1, len(serials))+`)`, serials...,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -98,10 +102,14 @@ func (s *Store) choose(ctx context.Context, db reader, sel query.Selection) ([]c
 
 // each selects columns of the chosen letters and calls fn for every row. The parameter "tail" is
 // SQL that follows the WHERE clause.
-func (c *chosen) each(ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error) error {
+func (c *chosen) each(
+	ctx context.Context, db reader, columns, joins, tail string, and clause, fn func(rows *sql.Rows) error,
+) error {
 	for _, src := range c.sources {
 		where := allOf(c.plan.filter(src), and)
-		rows, err := db.QueryContext(ctx, numberPlaceholders(`SELECT `+columns+` FROM `+src.from+joins+` WHERE `+where.text+tail), where.args...)
+		rows, err := db.QueryContext(
+			ctx, numberPlaceholders(`SELECT `+columns+` FROM `+src.from+joins+` WHERE `+where.text+tail), where.args...,
+		)
 		if err != nil {
 			return err
 		}
@@ -118,7 +126,9 @@ const maxExamples = 5
 // in the same way. The result "changed" is the number of letters that are in no share, because they
 // changed after sel.Until. Letters with a body of more than maxBody bytes have shares of their own,
 // because they cannot be published.
-func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (shares []deadletter.Share, changed int, err error) {
+func (s *Store) Survey(
+	ctx context.Context, sel query.Selection, maxBody int,
+) (shares []deadletter.Share, changed int, err error) {
 	type kind struct {
 		origin, inbox int64
 		state         deadletter.State
@@ -141,12 +151,15 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 			fresh := clause{}
 			if c.stale > 0 {
 				fresh = clause{"l.changed_at < ?", []any{c.stale}}
-				if err := c.each(ctx, db, `count(*)`, ``, ``, clause{"l.changed_at >= ?", []any{c.stale}}, func(rows *sql.Rows) error {
-					var n int
-					err := rows.Scan(&n)
-					changed += n
-					return err
-				}); err != nil {
+				if err := c.each(
+					ctx, db, `count(*)`, ``, ``, clause{"l.changed_at >= ?", []any{c.stale}},
+					func(rows *sql.Rows) error {
+						var n int
+						err := rows.Scan(&n)
+						changed += n
+						return err
+					},
+				); err != nil {
 					return err
 				}
 			}
@@ -158,15 +171,22 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 				fresh = allOf(fresh, negated(inList("l.id", out)))
 			}
 			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d,
-				CASE WHEN l.tries > 0 THEN coalesce((SELECT max(a.operation) FROM attempts a WHERE a.letter = l.id AND a.outcome = 'came back'), 0) ELSE 0 END,
-				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d,
-				CASE WHEN l.state = 'held' THEN l.held_from ELSE '' END, l.suspect = 3, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
-			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
+				CASE WHEN l.tries > 0 THEN coalesce((SELECT max(a.operation) FROM attempts a WHERE a.letter = l.id
+				AND a.outcome = 'came back'), 0) ELSE 0 END,
+				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries
+				AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d,
+				CASE WHEN l.state = 'held' THEN l.held_from ELSE '' END,
+				l.suspect = 3, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
+			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own
+				INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
 				` GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`, fresh, func(rows *sql.Rows) error {
 					var k kind
 					var n int
 					var first, last int64
-					if err := rows.Scan(&k.origin, &k.inbox, &k.state, &k.owner, &k.unpublishable, &k.oversize, &k.back, &k.doubt, &k.waits, &k.heldFrom, &k.restored, &n, &first, &last); err != nil {
+					if err := rows.Scan(
+						&k.origin, &k.inbox, &k.state, &k.owner, &k.unpublishable, &k.oversize, &k.back, &k.doubt,
+						&k.waits, &k.heldFrom, &k.restored, &n, &first, &last,
+					); err != nil {
 						return err
 					}
 					share := byKind[k]
@@ -176,8 +196,17 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 							inbox, p.Queue = p.Queue, ""
 						}
 						share = &deadletter.Share{
-							Origin: p.origin(), Inbox: inbox, State: k.state, Owner: deadletter.OperationID(k.owner),
-							Unpublishable: k.unpublishable, Oversize: k.oversize, CameBack: deadletter.OperationID(k.back), InDoubt: k.doubt, InBroker: k.waits, HeldFrom: k.heldFrom, Restored: k.restored,
+							Origin:        p.origin(),
+							Inbox:         inbox,
+							State:         k.state,
+							Owner:         deadletter.OperationID(k.owner),
+							Unpublishable: k.unpublishable,
+							Oversize:      k.oversize,
+							CameBack:      deadletter.OperationID(k.back),
+							InDoubt:       k.doubt,
+							InBroker:      k.waits,
+							HeldFrom:      k.heldFrom,
+							Restored:      k.restored,
 						}
 						byKind[k] = share
 					}
@@ -193,7 +222,9 @@ func (s *Store) Survey(ctx context.Context, sel query.Selection, maxBody int) (s
 		for share, serials := range examples {
 			for _, serial := range serials[:min(len(serials), maxExamples)] {
 				var random int64
-				if err := db.QueryRowContext(ctx, `SELECT random FROM letters WHERE id = $1`, serial).Scan(&random); err != nil {
+				if err := db.QueryRowContext(
+					ctx, `SELECT random FROM letters WHERE id = $1`, serial,
+				).Scan(&random); err != nil {
 					return err
 				}
 				share.Examples = append(share.Examples, deadletter.NewID(serial, uint64(random)))
@@ -220,30 +251,38 @@ type picked struct{ serial, origin, group, inbox int64 }
 
 // pick returns the letters of a selection, sorted by serial. It reads all of them from the same
 // state of the database.
-func (s *Store) pick(ctx context.Context, sel query.Selection, first int, newest bool) (list []picked, changed int, err error) {
+func (s *Store) pick(
+	ctx context.Context, sel query.Selection, first int, newest bool,
+) (list []picked, changed int, err error) {
 	err = s.snapshot(ctx, func(db *sql.Conn) error {
 		parts, err := s.choose(ctx, db, sel)
 		if err != nil {
 			return err
 		}
 		for _, c := range parts {
-			if err := c.each(ctx, db, `l.id, l.origin, l.grp, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.changed_at`, ``, ``, clause{}, func(rows *sql.Rows) error {
-				var p picked
-				var at int64
-				if err := rows.Scan(&p.serial, &p.origin, &p.group, &p.inbox, &at); err != nil {
-					return err
-				}
-				switch {
-				case c.except[p.serial]:
-				case c.stale > 0 && at >= c.stale:
-					changed++
-				case len(list) == MaxSelection:
-					return fmt.Errorf("%w: an operation has at most %d letters; narrow the query with since: and before:, for example", deadletter.ErrInvalid, MaxSelection)
-				default:
-					list = append(list, p)
-				}
-				return nil
-			}); err != nil {
+			if err := c.each(
+				ctx, db, `l.id, l.origin, l.grp, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.changed_at`, ``, ``,
+				clause{}, func(rows *sql.Rows) error {
+					var p picked
+					var at int64
+					if err := rows.Scan(&p.serial, &p.origin, &p.group, &p.inbox, &at); err != nil {
+						return err
+					}
+					switch {
+					case c.except[p.serial]:
+					case c.stale > 0 && at >= c.stale:
+						changed++
+					case len(list) == MaxSelection:
+						return fmt.Errorf(
+							"%w: an operation has at most %d letters; narrow the query with since: and before:, for example",
+							deadletter.ErrInvalid, MaxSelection,
+						)
+					default:
+						list = append(list, p)
+					}
+					return nil
+				},
+			); err != nil {
 				return err
 			}
 		}

@@ -24,7 +24,8 @@ const sessionStep = time.Minute
 // back, and nobody knows how long ago this was.
 func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 	latest := s.now().Add(sessionStep)
-	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.UsedAt.After(latest) || n.ConfirmedAt.After(latest)
+	return n.UsedAt.Before(idle) || n.CreatedAt.Before(oldest) || n.CreatedAt.After(latest) || n.UsedAt.After(latest) ||
+		n.ConfirmedAt.After(latest)
 }
 
 // StartSession records the session of a user who has just entered the password. The field Hash of
@@ -34,18 +35,23 @@ func (s *Store) hasEnded(n deadletter.Session, idle, oldest time.Time) bool {
 func (s *Store) StartSession(ctx context.Context, n deadletter.Session, verified string, idle, oldest time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		latest := t.now + sessionStep.Milliseconds()
-		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2 OR created_at > $3 OR used_at > $3 OR confirmed_at > $3`, idle.UnixMilli(), oldest.UnixMilli(), latest); err != nil {
+		if _, err := t.exec(`DELETE FROM sessions WHERE used_at < $1 OR created_at < $2 OR created_at > $3
+			OR used_at > $3 OR confirmed_at > $3`, idle.UnixMilli(), oldest.UnixMilli(), latest); err != nil {
 			return err
 		}
 		var id int64
-		err := t.row(`UPDATE users SET signed_in_at = $3 WHERE key = $1 AND hash = $2 RETURNING id`, []any{userKey(n.User), verified, t.now}, &id)
+		err := t.row(`UPDATE users SET signed_in_at = $3 WHERE key = $1 AND hash = $2
+			RETURNING id`, []any{userKey(n.User), verified, t.now}, &id)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%w: the password of %s is no longer valid", deadletter.ErrSignIn, deadletter.Visible(n.User))
+			return fmt.Errorf(
+				"%w: the password of %s is no longer valid", deadletter.ErrSignIn, deadletter.Visible(n.User),
+			)
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO sessions (hash, user, created_at, used_at, confirmed_at, address, agent) VALUES ($1, $2, $3, $3, $3, $4, $5)`, n.Hash[:], id, t.now, n.Address, n.Agent); err != nil {
+		if _, err := t.exec(`INSERT INTO sessions (hash, user, created_at, used_at, confirmed_at, address, agent)
+			VALUES ($1, $2, $3, $3, $3, $4, $5)`, n.Hash[:], id, t.now, n.Address, n.Agent); err != nil {
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActSignedIn, n.User, "", userTarget(n.User)))
@@ -131,7 +137,8 @@ func (s *Store) sessions(ctx context.Context, where string, args ...any) (list [
 func (s *Store) RenewSession(ctx context.Context, hash, renewed [32]byte, verified string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var user int64
-		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 AND user = (SELECT id FROM users WHERE hash = $4) RETURNING user`, []any{hash[:], renewed[:], t.now, verified}, &user)
+		err := t.row(`UPDATE sessions SET hash = $2, confirmed_at = $3, used_at = $3 WHERE hash = $1 AND user =
+			(SELECT id FROM users WHERE hash = $4) RETURNING user`, []any{hash[:], renewed[:], t.now, verified}, &user)
 		return orNotFound("session", err)
 	})
 }

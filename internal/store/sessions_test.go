@@ -21,13 +21,30 @@ func TestASessionFromTheFuture(t *testing.T) {
 		used  time.Duration // the clock is ahead by this much when the session is used
 		do    func(start, read func(hash [32]byte) error, end func(hash [32]byte) error) error
 	}{
-		"its user reads a page": {2 * time.Hour, 2 * time.Hour, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
-		"its user signs in":     {2 * time.Hour, 2 * time.Hour, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) }},
-		"its user signs out":    {2 * time.Hour, 2 * time.Hour, 2 * time.Hour, func(_, _, end func([32]byte) error) error { return end(renewed) }},
-		"its user reads a page; the password was entered again": {0, 2 * time.Hour, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
-		"its user signs in; the password was entered again":     {0, 2 * time.Hour, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) }},
-		"its user reads a page; the session was used":           {0, 0, 20 * time.Minute, func(_, read, _ func([32]byte) error) error { return read(renewed) }},
-		"its user signs in; the session was used":               {0, 0, 20 * time.Minute, func(start, _, _ func([32]byte) error) error { return start(other) }},
+		"its user reads a page": {
+			2 * time.Hour, 2 * time.Hour, 2 * time.Hour,
+			func(_, read, _ func([32]byte) error) error { return read(renewed) },
+		},
+		"its user signs in": {
+			2 * time.Hour, 2 * time.Hour, 2 * time.Hour,
+			func(start, _, _ func([32]byte) error) error { return start(other) },
+		},
+		"its user signs out": {
+			2 * time.Hour, 2 * time.Hour, 2 * time.Hour,
+			func(_, _, end func([32]byte) error) error { return end(renewed) },
+		},
+		"its user reads a page; the password was entered again": {
+			0, 2 * time.Hour, 2 * time.Hour, func(_, read, _ func([32]byte) error) error { return read(renewed) },
+		},
+		"its user signs in; the password was entered again": {
+			0, 2 * time.Hour, 2 * time.Hour, func(start, _, _ func([32]byte) error) error { return start(other) },
+		},
+		"its user reads a page; the session was used": {
+			0, 0, 20 * time.Minute, func(_, read, _ func([32]byte) error) error { return read(renewed) },
+		},
+		"its user signs in; the session was used": {
+			0, 0, 20 * time.Minute, func(start, _, _ func([32]byte) error) error { return start(other) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +57,11 @@ func TestASessionFromTheFuture(t *testing.T) {
 			if err := s.AddUser(t.Context(), u, [32]byte{}, right.Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
-			limits := func() (idle, oldest time.Time) { return clock.at.Add(-30 * time.Minute), clock.at.Add(-12 * time.Hour) }
+			limits := func() (idle, oldest time.Time) {
+				return clock.at.Add(
+					-30 * time.Minute,
+				), clock.at.Add(-12 * time.Hour)
+			}
 			start := func(hash [32]byte) error {
 				idle, oldest := limits()
 				return s.StartSession(t.Context(), deadletter.Session{User: "lena", Hash: hash}, "", idle, oldest)
@@ -67,7 +88,9 @@ func TestASessionFromTheFuture(t *testing.T) {
 			if list, err := s.Sessions(t.Context(), "lena", idle, oldest); err != nil || len(list) > 0 {
 				t.Errorf("%+v %v", list, err)
 			}
-			if err := c.do(start, read, func(hash [32]byte) error { return s.EndSession(t.Context(), hash) }); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
+			if err := c.do(
+				start, read, func(hash [32]byte) error { return s.EndSession(t.Context(), hash) },
+			); err != nil && !errors.Is(err, deadletter.ErrNotFound) {
 				t.Fatal(err)
 			}
 			for _, later := range []time.Duration{-30 * time.Second, 0, time.Minute} {
@@ -94,11 +117,16 @@ func TestTheClockIsSetBackALittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		if err := s.StartSession(t.Context(), deadletter.Session{User: "lena", Hash: [32]byte{byte(i)}}, "", clock.at.Add(-time.Hour), clock.at.Add(-time.Hour)); err != nil {
+		if err := s.StartSession(t.Context(), deadletter.Session{
+			User: "lena",
+			Hash: [32]byte{byte(i)},
+		}, "", clock.at.Add(-time.Hour), clock.at.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		clock.at = clock.at.Add(-50 * time.Second)
-		if _, err := s.SessionBy(t.Context(), [32]byte{byte(i)}, clock.at.Add(-time.Hour), clock.at.Add(-time.Hour)); err != nil {
+		if _, err := s.SessionBy(
+			t.Context(), [32]byte{byte(i)}, clock.at.Add(-time.Hour), clock.at.Add(-time.Hour),
+		); err != nil {
 			t.Error(err)
 		}
 	}

@@ -18,8 +18,10 @@ func (s *Store) Siblings(ctx context.Context, l *deadletter.Letter) ([]deadlette
 		return nil, nil
 	}
 	serial, _, _ := l.ID.Split()
-	rows, err := s.ask(ctx, `SELECT `+rowColumns+` FROM words CROSS JOIN letters l ON l.id = words.rowid WHERE words MATCH $1 AND l.id <> $2
-		AND l.origin <> (SELECT own.origin FROM letters own WHERE own.id = $2) ORDER BY words.rowid DESC LIMIT $3`, fieldToken(deadletter.IndexSibling, key), serial, maxSiblings)
+	rows, err := s.ask(ctx, `SELECT `+rowColumns+` FROM words CROSS JOIN letters l ON l.id = words.rowid
+		WHERE words MATCH $1 AND l.id <> $2
+		AND l.origin <> (SELECT own.origin FROM letters own WHERE own.id = $2) ORDER BY words.rowid DESC
+		LIMIT $3`, fieldToken(deadletter.IndexSibling, key), serial, maxSiblings)
 	if err != nil {
 		return nil, fmt.Errorf("siblings of letter %s: %w", l.ID, err)
 	}

@@ -62,7 +62,8 @@ func TestTooLittleRoom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	for _, s := range []*store.Space{store.NewSpace(path, 1<<60, 0, 1<<20, 0), store.NewSpace(path, 0, 100, 1<<20, 0)} {
-		if err := s.Room(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
+		if err := s.Room(); !errors.Is(err, store.ErrNoRoom) ||
+			!strings.Contains(err.Error(), "MiB are free on "+filepath.Dir(path)) {
 			t.Error(err)
 		}
 		if n := reserve(path); n != -1 {
@@ -120,7 +121,9 @@ func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "dlo.db")
 	space := store.NewSpace(path, 0, 0, 1<<20, 0)
-	s, err := store.Open(context.Background(), path, store.Options{Space: space, Broken: func(err error) { t.Errorf("no reason to end the process: %v", err) }})
+	s, err := store.Open(context.Background(), path, store.Options{
+		Space: space, Broken: func(err error) { t.Errorf("no reason to end the process: %v", err) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

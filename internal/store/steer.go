@@ -14,9 +14,12 @@ import (
 // the new phase. If dlo makes the operation wait, the parameter "reason" says why. If the operation
 // is no longer running in the phase "from", EnterPhase changes nothing. From the start of a canary,
 // the letters that are sent and the letters that come back are counted again from 0.
-func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, end time.Time, reason string) error {
+func (s *Store) EnterPhase(
+	ctx context.Context, op deadletter.OperationID, from, to deadletter.OperationPhase, end time.Time, reason string,
+) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2 AND state = 'running'`,
+		done, err := t.exec(`UPDATE operations SET phase = $3, phase_until = $4, why = $5 WHERE id = $1 AND phase = $2
+			AND state = 'running'`,
 			int64(op), string(from), string(to), millis(end), reason)
 		if err != nil {
 			return err
@@ -34,9 +37,12 @@ func (s *Store) EnterPhase(ctx context.Context, op deadletter.OperationID, from,
 // the new ones, so that the canary is judged only by its own letters.
 func (t *tx) recordBase(op deadletter.OperationID) error {
 	_, err := t.exec(`UPDATE operations SET base_at = $2,
-		base_taken = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result NOT IN ('pending', 'skipped', 'cancelled')),
-		base_sent = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result IN ('confirmed', 'quiet', 'unverified', 'came back')),
-		base_back = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result = 'came back') WHERE id = $1`, int64(op), t.now)
+		base_taken = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1
+		AND result NOT IN ('pending', 'skipped', 'cancelled')),
+		base_sent = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1
+		AND result IN ('confirmed', 'quiet', 'unverified', 'came back')),
+		base_back = (SELECT coalesce(sum(n), 0) FROM operation_counts WHERE operation = $1 AND result = 'came back')
+		WHERE id = $1`, int64(op), t.now)
 	return err
 }
 
@@ -44,7 +50,8 @@ func (t *tx) recordBase(op deadletter.OperationID) error {
 // not a person. No more letters of the operation are sent until a person resumes or cancels it.
 func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, why string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1 AND state = 'running'`, int64(op), why)
+		done, err := t.exec(`UPDATE operations SET state = 'stopped', why = $2, phase_until = NULL WHERE id = $1
+			AND state = 'running'`, int64(op), why)
 		if err != nil {
 			return err
 		}
@@ -59,7 +66,8 @@ func (s *Store) StopOperation(ctx context.Context, op deadletter.OperationID, wh
 // returns ErrConflict if the operation is not running, or if it has nothing left to send.
 func (s *Store) PauseOperation(ctx context.Context, op deadletter.OperationID, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE operations SET state = 'paused', why = '' WHERE id = $1 AND state = 'running' AND phase NOT IN ('watching', 'over')`, int64(op))
+		done, err := t.exec(`UPDATE operations SET state = 'paused', why = '' WHERE id = $1 AND state = 'running'
+			AND phase NOT IN ('watching', 'over')`, int64(op))
 		if err != nil {
 			return err
 		}
@@ -80,8 +88,10 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 		var phase deadletter.OperationPhase
 		var p deadletter.Pace
 		var hold int64
-		err := t.row(`SELECT action, state, phase, canary, hold FROM operations WHERE id = $1`, []any{int64(op)}, &action, &state, &phase, &p.Canary, &hold)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && state != deadletter.OperationPaused && state != deadletter.OperationStopped {
+		err := t.row(`SELECT action, state, phase, canary, hold FROM operations
+			WHERE id = $1`, []any{int64(op)}, &action, &state, &phase, &p.Canary, &hold)
+		if errors.Is(err, sql.ErrNoRows) ||
+			err == nil && state != deadletter.OperationPaused && state != deadletter.OperationStopped {
 			return t.conflictError(op, "it cannot be resumed")
 		}
 		if err != nil {
@@ -97,7 +107,8 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 				return err
 			}
 		}
-		if _, err := t.exec(`UPDATE operations SET state = 'running', phase = $2, phase_until = $3, why = '' WHERE id = $1`, int64(op), string(phase), until); err != nil {
+		if _, err := t.exec(`UPDATE operations SET state = 'running', phase = $2, phase_until = $3, why = ''
+			WHERE id = $1`, int64(op), string(phase), until); err != nil {
 			return err
 		}
 		t.ended[op] = true
@@ -109,7 +120,8 @@ func (s *Store) ResumeOperation(ctx context.Context, op deadletter.OperationID, 
 // the operation has ended or has no rate.
 func (s *Store) RateOperation(ctx context.Context, op deadletter.OperationID, by string, rate float64) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped') AND action IN ('requeue', 'edit')`, int64(op), rate)
+		done, err := t.exec(`UPDATE operations SET rate = $2 WHERE id = $1 AND state IN ('running', 'paused', 'stopped')
+			AND action IN ('requeue', 'edit')`, int64(op), rate)
 		if err != nil {
 			return err
 		}

@@ -71,10 +71,12 @@ type Store struct {
 
 // Options contains the optional settings of a store.
 type Options struct {
-	Now    func() time.Time // clock; the default is time.Now
-	Log    *slog.Logger     // log; the default discards everything
-	Space  *Space           // frees the reserve space when the disk is full; may be nil
-	Broken func(error)      // called after a failed fsync; the process must then end, because nothing written since then can be trusted
+	Now   func() time.Time // clock; the default is time.Now
+	Log   *slog.Logger     // log; the default discards everything
+	Space *Space           // frees the reserve space when the disk is full; may be nil
+	// called after a failed fsync; the process must then end, because nothing written since then
+	// can be trusted
+	Broken func(error)
 
 	Brokers []Broker // brokers in the configuration
 }
@@ -100,7 +102,15 @@ const readers = 4
 // ErrDamaged, the file is usually unchanged too. However, some damage is found only after the
 // schema was migrated. If the error wraps ErrNames, the schema has always been migrated already.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, known: brokersOf(o.Brokers), stmts: map[string]*sql.Stmt{}}
+	s := &Store{
+		path:   path,
+		now:    o.Now,
+		log:    o.Log,
+		broken: o.Broken,
+		space:  o.Space,
+		known:  brokersOf(o.Brokers),
+		stmts:  map[string]*sql.Stmt{},
+	}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -130,7 +140,10 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if unguarded != nil {
-		s.log.Warn("this file system cannot lock the file of the store: never open the file under a second name", "store", s.path, "err", unguarded)
+		s.log.Warn(
+			"this file system cannot lock the file of the store: never open the file under a second name", "store",
+			s.path, "err", unguarded,
+		)
 	}
 	if err := s.check(ctx); err != nil {
 		return err
@@ -171,7 +184,10 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	for _, row := range s.names.altered {
-		s.log.Error("a name changed in the file of the store; letters of a queue whose name changed are held", "store", s.path, "row", row)
+		s.log.Error(
+			"a name changed in the file of the store; letters of a queue whose name changed are held", "store", s.path,
+			"row", row,
+		)
 	}
 	if err := s.loadTokenKey(ctx); err != nil {
 		return err
@@ -215,7 +231,8 @@ func (s *Store) check(ctx context.Context) error {
 	// This query is enough to check the file. SQLite reads the schema and the free list for it,
 	// which already fails if the file is of another kind. A full quick_check, which reads every
 	// page, is not needed, because every later read verifies its own page.
-	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version') FROM sqlite_schema`).Scan(&things, &ours); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE name = 'goose_db_version')
+		FROM sqlite_schema`).Scan(&things, &ours); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if things > 0 && ours == 0 {
@@ -251,7 +268,10 @@ func (s *Store) readBack(ctx context.Context) error {
 			return fmt.Errorf("pragma %s: %w", p.name, err)
 		}
 		if got != p.reads {
-			return fmt.Errorf("pragma %s is %s where %s was asked for; check whether the file is on a file system without shared memory", p.name, got, p.reads)
+			return fmt.Errorf(
+				"pragma %s is %s where %s was asked for; check whether the file is on a file system without shared memory",
+				p.name, got, p.reads,
+			)
 		}
 	}
 	return nil
@@ -303,7 +323,9 @@ func (s *Store) Close() error {
 			if s.course.noted > 0 && !s.dead.Load() {
 				errs = append(errs, s.Note(s.Progress()))
 			}
-			for _, stmt := range s.stmts { // database/sql does not close statements that were prepared on one connection, and SQLite keeps the connection open while they exist
+			// database/sql does not close statements that were prepared on one connection, and
+			// SQLite keeps the connection open while they exist
+			for _, stmt := range s.stmts {
 				errs = append(errs, stmt.Close())
 			}
 			s.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
@@ -337,7 +359,8 @@ func (s *Store) Changes() int64 { return s.change.Load() }
 // Ping writes one row to check that the store works.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('ping', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, fmt.Sprint(t.now))
+		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('ping', $1) ON CONFLICT (key) DO UPDATE
+			SET value = excluded.value`, fmt.Sprint(t.now))
 		return err
 	})
 }

@@ -42,13 +42,34 @@ func open(t *testing.T) (*store.Store, *clock) {
 // window returns a window of n different letters that died in the given queue.
 func window(t testing.TB, number int64, queue string, n int) deadletter.Window {
 	t.Helper()
-	w := deadletter.Window{Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000}
+	w := deadletter.Window{
+		Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+		Uncertain: deadletter.UncertainHold, Horizon: 10 * time.Minute, HorizonRows: 50000,
+	}
 	for i := range n {
-		a := deadletter.Arrival{Exchange: "dlo.dlx", RoutingKey: queue, Tag: uint64(i + 1), Body: []byte(fmt.Sprintf("body %d of window %d", i, number)), Properties: deadletter.Properties{
-			ContentType: "text/plain", DeliveryMode: 2, MessageID: fmt.Sprintf("m-%d-%d", number, i), Headers: deadletter.Table{
-				"x-death": []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Unix(1763625600, 0).UTC()}},
+		a := deadletter.Arrival{
+			Exchange:   "dlo.dlx",
+			RoutingKey: queue,
+			Tag:        uint64(i + 1),
+			Body:       []byte(fmt.Sprintf("body %d of window %d", i, number)),
+			Properties: deadletter.Properties{
+				ContentType:  "text/plain",
+				DeliveryMode: 2,
+				MessageID:    fmt.Sprintf("m-%d-%d", number, i),
+				Headers: deadletter.Table{
+					"x-death": []any{
+						deadletter.Table{
+							"queue":        queue,
+							"exchange":     "events",
+							"reason":       "rejected",
+							"count":        int64(1),
+							"routing-keys": []any{"k"},
+							"time":         time.Unix(1763625600, 0).UTC(),
+						},
+					},
+				},
 			},
-		}}
+		}
 		print, err := a.Print()
 		if err != nil {
 			t.Fatal(err)
@@ -76,8 +97,18 @@ func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time
 			origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
 			reason, _ := deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: l.ID, To: to, Origin: origin, Reason: reason, Type: "acme.T", Summary: "s", Error: "e", GroupKey: [32]byte{1}, GroupTitle: "g",
-				GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: due,
+				Letter:       l.ID,
+				To:           to,
+				Origin:       origin,
+				Reason:       reason,
+				Type:         "acme.T",
+				Summary:      "s",
+				Error:        "e",
+				GroupKey:     [32]byte{1},
+				GroupTitle:   "g",
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
+				DueAt:        due,
 			})
 		}
 		if err := s.Classify(context.Background(), verdicts); err != nil {
@@ -128,7 +159,13 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	if err := s.Freeze(ctx, &op, query.Selection{IDs: r.New[:2]}, 0, anyPlace); err != nil {
 		t.Fatal(err)
 	}
-	again := deadletter.Operation{Action: deadletter.VerbRequeue, By: "local", Through: "api", Key: "k", Request: [32]byte{1}}
+	again := deadletter.Operation{
+		Action:  deadletter.VerbRequeue,
+		By:      "local",
+		Through: "api",
+		Key:     "k",
+		Request: [32]byte{1},
+	}
 	if err := s.Freeze(ctx, &again, query.Selection{IDs: r.New}, 0, anyPlace); !errors.Is(err, deadletter.ErrConflict) {
 		t.Fatal(again, err)
 	}
@@ -139,14 +176,19 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	if _, err := s.Advance(ctx, op.ID, 100, nil); err != nil {
 		t.Fatal(err)
 	}
-	due, err := s.ClaimDue(ctx, "main", c.now(), 10, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 0, false }})
+	due, err := s.ClaimDue(ctx, "main", c.now(), 10, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 0, false },
+	})
 	if err != nil || len(due) != 2 {
 		t.Fatal(due, err)
 	}
 	c.at = c.at.Add(time.Second)
 	var marks []deadletter.Mark
 	for _, d := range due {
-		marks = append(marks, deadletter.Mark{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, DueAt: c.now().Add(time.Minute)})
+		marks = append(marks, deadletter.Mark{
+			Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			DueAt: c.now().Add(time.Minute),
+		})
 	}
 	if err := s.Mark(ctx, marks, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
@@ -192,7 +234,9 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	for _, e := range history {
 		kinds = append(kinds, e.Kind)
 	}
-	if got := strings.Join(kinds, ", "); err != nil || got != "received, dead, requeue, requeued, came back, copy, dead" {
+	if got := strings.Join(
+		kinds, ", ",
+	); err != nil || got != "received, dead, requeue, requeued, came back, copy, dead" {
 		t.Fatal(got, err)
 	}
 	facets, err := s.Facets(ctx, query.Query{})

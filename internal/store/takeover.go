@@ -42,7 +42,10 @@ func (s *Store) takeOver(ctx context.Context) error {
 		return nil
 	})
 	if moved > 0 {
-		s.log.Info("letters of renamed brokers belong to them again; their groups are found again in the background", "letters", moved)
+		s.log.Info(
+			"letters of renamed brokers belong to them again; their groups are found again in the background",
+			"letters", moved,
+		)
 	}
 	return err
 }
@@ -81,14 +84,18 @@ func (t *tx) identify(b *Broker) error {
 		detail = fmt.Sprintf("broker %s, which was called %s, has its first name again", b.Name, called)
 		_, err = t.exec(`DELETE FROM meta WHERE key = $1`, calledKey(first))
 	case first != b.Name && called != b.Name:
-		_, err = t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, calledKey(first), b.Name)
+		_, err = t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
+			SET value = excluded.value`, calledKey(first), b.Name)
 	default:
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name}))
+	return t.audit(deadletter.Once(deadletter.ActBrokerRenamed, deadletter.Service.Name, detail, deadletter.Target{
+		Kind: deadletter.TargetBroker,
+		Name: b.Name,
+	}))
 }
 
 // lastName returns the name that a broker had at the last start. The parameter "firstName" is the
@@ -124,9 +131,12 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 			return 0, err
 		}
 	}
-	done, err := t.exec(`INSERT INTO became (was, is_now) SELECT o.id, coalesce(f.id, o.id) FROM origins o LEFT JOIN origins f ON f.broker = $2 AND f.vhost = o.vhost AND f.queue = o.queue
-		WHERE o.broker = $1 AND o.id > 0 AND (f.id IS NULL OR EXISTS (SELECT 1 FROM counters c WHERE c.origin = o.id AND c.n <> 0) OR EXISTS (SELECT 1 FROM groups g WHERE g.origin = o.id)
-			OR EXISTS (SELECT 1 FROM overrides r WHERE r.origin = o.id) OR EXISTS (SELECT 1 FROM pauses p WHERE p.origin = o.id) OR EXISTS (SELECT 1 FROM breakers b WHERE b.origin = o.id))`, alias, first)
+	done, err := t.exec(`INSERT INTO became (was, is_now) SELECT o.id, coalesce(f.id, o.id) FROM origins o
+		LEFT JOIN origins f ON f.broker = $2 AND f.vhost = o.vhost AND f.queue = o.queue
+		WHERE o.broker = $1 AND o.id > 0 AND (f.id IS NULL OR EXISTS (SELECT 1 FROM counters c WHERE c.origin = o.id
+		AND c.n <> 0) OR EXISTS (SELECT 1 FROM groups g WHERE g.origin = o.id)
+			OR EXISTS (SELECT 1 FROM overrides r WHERE r.origin = o.id) OR EXISTS (SELECT 1 FROM pauses p
+			WHERE p.origin = o.id) OR EXISTS (SELECT 1 FROM breakers b WHERE b.origin = o.id))`, alias, first)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +147,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := t.exec(`UPDATE origins SET broker = $1, checksum = NULL WHERE id IN (SELECT was FROM became WHERE was = is_now)`, first); err != nil {
+	if _, err := t.exec(`UPDATE origins SET broker = $1, checksum = NULL WHERE id IN (SELECT was FROM became
+		WHERE was = is_now)`, first); err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(`DELETE FROM became WHERE was = is_now`); err != nil {
@@ -156,7 +167,8 @@ func (t *tx) unite(alias, first, present string) (int64, error) {
 // letters that are read again and indexed again. When a letter is read again, it gets the new
 // group.
 func (t *tx) regroup(present, alias string) (int64, error) {
-	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became) AND state NOT IN ('received', 'purged')`
+	const theirs = `SELECT id FROM letters WHERE origin IN (SELECT was FROM became)
+		AND state NOT IN ('received', 'purged')`
 	done, err := t.exec(`INSERT INTO unread (letter) ` + theirs + ` ON CONFLICT DO NOTHING`)
 	if err != nil {
 		return 0, err
@@ -174,7 +186,8 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 	if _, err := t.exec(`UPDATE groups SET version = 1 WHERE origin IN (SELECT was FROM became)`); err != nil {
 		return 0, err
 	}
-	_, err = t.exec(`INSERT INTO rereads (why, at, listed, total) VALUES ($1, $2, 1, $3)`, fmt.Sprintf("broker %s, which was %s as well", present, alias), t.now, n)
+	_, err = t.exec(`INSERT INTO rereads (why, at, listed, total)
+		VALUES ($1, $2, 1, $3)`, fmt.Sprintf("broker %s, which was %s as well", present, alias), t.now, n)
 	return n, err
 }
 
@@ -183,16 +196,24 @@ func (t *tx) regroup(present, alias string) (int64, error) {
 // the one of the first name stays. If both names have a redirect for a queue, the later redirect
 // stays.
 var uniteSQL = slices.Concat(
-	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became WHERE was = letters.target), target)
+	[]string{`UPDATE letters SET origin = coalesce((SELECT is_now FROM became
+		WHERE was = letters.origin), origin), target = coalesce((SELECT is_now FROM became
+		WHERE was = letters.target), target)
 		WHERE origin IN (SELECT was FROM became) OR target IN (SELECT was FROM became)`},
-	unitedSum("counters", "state, %s, type, reason, grp, severity"), unitedSum("readings", "%s, type, reading"), unitedSum("learned", "%s, key, type"), unitedSum("operation_counts", "operation, %s, result"),
-	unitedRows("pauses", "%s, grp, reason, by, at"), unitedRows("breakers", "%s, grp, state, why, since, until, wait"), unitedRows("resumed", "%s, grp, at"),
+	unitedSum("counters", "state, %s, type, reason, grp, severity"), unitedSum("readings", "%s, type, reading"),
+	unitedSum("learned", "%s, key, type"), unitedSum("operation_counts", "operation, %s, result"),
+	unitedRows("pauses", "%s, grp, reason, by, at"), unitedRows("breakers", "%s, grp, state, why, since, until, wait"),
+	unitedRows("resumed", "%s, grp, at"),
 	[]string{
 		`DELETE FROM runs WHERE origin IN (SELECT was FROM became UNION SELECT is_now FROM became)`,
-		`DELETE FROM overrides WHERE id IN (SELECT min(o.id) FROM overrides o LEFT JOIN became b ON b.was = o.origin GROUP BY coalesce(b.is_now, o.origin) HAVING count(*) > 1)`,
-		`UPDATE overrides SET origin = (SELECT is_now FROM became WHERE was = overrides.origin) WHERE origin IN (SELECT was FROM became)`,
-		`UPDATE operation_letters SET origin = (SELECT is_now FROM became WHERE was = operation_letters.origin) WHERE origin IN (SELECT was FROM became)`,
-		`UPDATE groups SET origin = (SELECT is_now FROM became WHERE was = groups.origin) WHERE origin IN (SELECT was FROM became)`,
+		`DELETE FROM overrides WHERE id IN (SELECT min(o.id) FROM overrides o LEFT JOIN became b ON b.was = o.origin
+			GROUP BY coalesce(b.is_now, o.origin) HAVING count(*) > 1)`,
+		`UPDATE overrides SET origin = (SELECT is_now FROM became WHERE was = overrides.origin) WHERE origin IN
+			(SELECT was FROM became)`,
+		`UPDATE operation_letters SET origin = (SELECT is_now FROM became WHERE was = operation_letters.origin)
+			WHERE origin IN (SELECT was FROM became)`,
+		`UPDATE groups SET origin = (SELECT is_now FROM became WHERE was = groups.origin) WHERE origin IN (SELECT was
+			FROM became)`,
 	},
 )
 
@@ -201,7 +222,9 @@ var uniteSQL = slices.Concat(
 // there, the numbers in column n are added up.
 func unitedSum(table, key string) []string {
 	return []string{
-		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") + `, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+		`INSERT INTO ` + table + ` (` + fmt.Sprintf(key, "origin") + `, n) SELECT ` + fmt.Sprintf(key, "b.is_now") +
+			`, n FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO UPDATE
+				SET n = n + excluded.n`,
 		`DELETE FROM ` + table + ` WHERE origin IN (SELECT was FROM became)`,
 	}
 }
@@ -211,7 +234,9 @@ func unitedSum(table, key string) []string {
 // there, that row stays, and the row of the alias is deleted.
 func unitedRows(table, columns string) []string {
 	return []string{
-		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` + fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true ON CONFLICT DO NOTHING`,
+		`INSERT INTO ` + table + ` (` + fmt.Sprintf(columns, "origin") + `) SELECT ` +
+			fmt.Sprintf(columns, "b.is_now") + ` FROM ` + table + ` t JOIN became b ON b.was = t.origin WHERE true
+				ON CONFLICT DO NOTHING`,
 		`DELETE FROM ` + table + ` WHERE origin IN (SELECT was FROM became)`,
 	}
 }
@@ -258,7 +283,8 @@ func (t *tx) uniteSelections() error {
 				list[i].origin = now
 			}
 		}
-		if _, err := t.exec(`UPDATE operation_selections SET letters = $3 WHERE operation = $1 AND part = $2`, p.operation, p.part, encodePicked(list)); err != nil {
+		if _, err := t.exec(`UPDATE operation_selections SET letters = $3 WHERE operation = $1
+			AND part = $2`, p.operation, p.part, encodePicked(list)); err != nil {
 			return err
 		}
 	}
@@ -271,7 +297,8 @@ func (t *tx) uniteSelections() error {
 func (t *tx) uniteInboxes(alias, first string) error {
 	type pair struct{ was, now sql.NullInt64 }
 	var pairs []pair
-	rows, err := t.query(`SELECT a.id, f.id FROM inboxes a LEFT JOIN inboxes f ON f.broker = $2 AND f.vhost = a.vhost AND f.queue = a.queue
+	rows, err := t.query(`SELECT a.id, f.id FROM inboxes a LEFT JOIN inboxes f ON f.broker = $2 AND f.vhost = a.vhost
+		AND f.queue = a.queue
 		WHERE a.broker = $1 AND (f.id IS NULL OR a.session > 0)`, alias, first)
 	if err != nil {
 		return err
@@ -286,19 +313,24 @@ func (t *tx) uniteInboxes(alias, first string) error {
 	}
 	for _, p := range pairs {
 		if !p.now.Valid {
-			if _, err := t.exec(`UPDATE inboxes SET broker = $2, checksum = NULL WHERE id = $1`, p.was, first); err != nil {
+			if _, err := t.exec(`UPDATE inboxes SET broker = $2, checksum = NULL
+				WHERE id = $1`, p.was, first); err != nil {
 				return err
 			}
 			continue
 		}
 		for _, text := range []string{
-			`UPDATE windows SET settled_at = committed_at WHERE inbox IN ($1, $2) AND settled_at IS NULL AND id < (SELECT max(id) FROM windows WHERE inbox IN ($1, $2) AND settled_at IS NULL)`,
-			`UPDATE inboxes SET (marker, restarted_at, prefetch, at_stake) = (SELECT marker, restarted_at, prefetch, at_stake FROM inboxes WHERE id = $1)
-				WHERE id = $2 AND (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $1) >= (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $2)`,
+			`UPDATE windows SET settled_at = committed_at WHERE inbox IN ($1, $2) AND settled_at IS NULL AND id <
+				(SELECT max(id) FROM windows WHERE inbox IN ($1, $2) AND settled_at IS NULL)`,
+			`UPDATE inboxes SET (marker, restarted_at, prefetch, at_stake) =
+				(SELECT marker, restarted_at, prefetch, at_stake FROM inboxes WHERE id = $1)
+				WHERE id = $2 AND (SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $1) >=
+				(SELECT coalesce(max(id), 0) FROM windows WHERE inbox = $2)`,
 			`UPDATE inboxes SET session = max(session, (SELECT session FROM inboxes WHERE id = $1)) WHERE id = $2`,
 			`UPDATE windows SET inbox = $2 WHERE inbox = $1`,
 			`UPDATE letters SET inbox = $2 WHERE inbox = $1`,
-			`UPDATE inboxes SET session = 0, marker = '', restarted_at = NULL, prefetch = 0, at_stake = 0 WHERE id = $1 AND id <> $2`,
+			`UPDATE inboxes SET session = 0, marker = '', restarted_at = NULL, prefetch = 0, at_stake = 0 WHERE id = $1
+				AND id <> $2`,
 		} {
 			if _, err := t.exec(text, p.was, p.now); err != nil {
 				return err

@@ -85,7 +85,8 @@ func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []dea
 func (r *renamed) verdict(l *deadletter.Letter, queue string, to deadletter.Trigger) deadletter.Classified {
 	origin := deadletter.Origin{Broker: l.Origin.Broker, VHost: "/", Queue: queue}
 	v := deadletter.Classified{
-		Letter: l.ID, To: to, Origin: origin, Reason: "rejected", Type: "acme.T", Summary: "s", Error: "e", GroupTitle: "g " + queue, GroupVersion: 2, Severity: deadletter.SeverityDigest,
+		Letter: l.ID, To: to, Origin: origin, Reason: "rejected", Type: "acme.T", Summary: "s", Error: "e",
+		GroupTitle: "g " + queue, GroupVersion: 2, Severity: deadletter.SeverityDigest,
 		GroupKey: deadletter.Hash(r.FirstName(origin.Broker), queue),
 	}
 	if to == deadletter.ClassifiedRetry {
@@ -99,7 +100,9 @@ func (r *renamed) readAgain(list []deadletter.Letter) {
 	r.t.Helper()
 	var reads []deadletter.Read
 	for i := range list {
-		reads = append(reads, deadletter.Read{AsOf: list[i].ChangedAt, Classified: r.verdict(&list[i], list[i].Origin.Queue, "")})
+		reads = append(reads, deadletter.Read{
+			AsOf: list[i].ChangedAt, Classified: r.verdict(&list[i], list[i].Origin.Queue, ""),
+		})
 	}
 	if err := r.Read(context.Background(), reads); err != nil {
 		r.t.Fatal(err)
@@ -109,7 +112,9 @@ func (r *renamed) readAgain(list []deadletter.Letter) {
 // claimDue claims due letters of a broker and returns the number of claimed letters by origin.
 func (r *renamed) claimDue(broker string) map[string]int {
 	r.t.Helper()
-	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 100, false }})
+	list, err := r.ClaimDue(context.Background(), broker, r.c.now().Add(time.Minute), 100, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 100, false },
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -187,10 +192,14 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if _, err := r.Pause(ctx, deadletter.Guard{Origin: at("main", "email"), By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "email", To: "post", By: "ann"}); err != nil {
+	if _, err := r.AddOverride(ctx, deadletter.Override{
+		Broker: "main", VHost: "/", Queue: "email", To: "post", By: "ann",
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.SetBreaker(ctx, deadletter.Breaker{Origin: at("main", "sms"), State: deadletter.GuardTripped, Since: r.c.now()}, nil); err != nil {
+	if err := r.SetBreaker(ctx, deadletter.Breaker{
+		Origin: at("main", "sms"), State: deadletter.GuardTripped, Since: r.c.now(),
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	group := letter(t, r.Store, ids[0]).Group
@@ -269,7 +278,9 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	if _, err := r.BeginSession(ctx, "main", "/", "dlo.letters"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "early", By: "ann"}); err != nil {
+	if _, err := r.AddOverride(ctx, deadletter.Override{
+		Broker: "main", VHost: "/", Queue: "sms", To: "early", By: "ann",
+	}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -285,14 +296,21 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, queue := range []string{"sms", "push"} {
-		if _, err := r.Pause(ctx, deadletter.Guard{Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: queue}, By: "ann"}); err != nil {
+		if _, err := r.Pause(ctx, deadletter.Guard{
+			Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: queue},
+			By:     "ann",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.AddOverride(ctx, deadletter.Override{Broker: "prod", VHost: "/", Queue: "sms", To: "late", By: "ann"}); err != nil {
+	if _, err := r.AddOverride(ctx, deadletter.Override{
+		Broker: "prod", VHost: "/", Queue: "sms", To: "late", By: "ann",
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.AddPick(ctx, deadletter.Pick{Group: letter(t, r.Store, fresh[0]).Group, Type: "acme.P", By: "ann", Reason: "seen"}, func(string, string) bool { return false }); err != nil {
+	if _, err := r.AddPick(ctx, deadletter.Pick{
+		Group: letter(t, r.Store, fresh[0]).Group, Type: "acme.P", By: "ann", Reason: "seen",
+	}, func(string, string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	r.readAgain(nextUnread(t, r.Store, 100))
@@ -318,7 +336,9 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 		paused[g.Origin.Broker+" "+g.Origin.Queue] = true
 	}
 	wantSame(t, "paused", paused, map[string]bool{"prod sms": true, "prod push": true})
-	if session, err := r.BeginSession(ctx, "prod", "/", "dlo.letters"); err != nil || session.Number != 4 || session.Marker != "dlo.epoch.young" {
+	if session, err := r.BeginSession(
+		ctx, "prod", "/", "dlo.letters",
+	); err != nil || session.Number != 4 || session.Marker != "dlo.epoch.young" {
 		t.Errorf("session %+v, %v", session, err)
 	}
 
@@ -347,7 +367,10 @@ func TestWhatCameInMeanwhile(t *testing.T) {
 	if got := operation(t, r.Store, op.ID); got.Counts[deadletter.ResultChanged] != 2 || len(got.Queues) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if err := r.Resume(ctx, deadletter.Guard{Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: "sms"}, By: "ann"}); err != nil {
+	if err := r.Resume(ctx, deadletter.Guard{
+		Origin: deadletter.Origin{Broker: "prod", VHost: "/", Queue: "sms"},
+		By:     "ann",
+	}); err != nil {
 		t.Error(err)
 	}
 	wantSame(t, "due", r.claimDue("prod"), map[string]int{"prod late": 3})
@@ -369,7 +392,8 @@ func TestWhatWasTakenOverComesBack(t *testing.T) {
 	r.take("main", "sms", 3, deadletter.ClassifiedRetry)
 	r.reopenWith(asProd)
 	r.take("prod", "sms", 1, deadletter.ClassifiedRetry)
-	r.take("main", "sms", 1, deadletter.ClassifiedRetry) // these letters are stored under the old name, for example by an import
+	// these letters are stored under the old name, for example by an import
+	r.take("main", "sms", 1, deadletter.ClassifiedRetry)
 	wantSame(t, "queues", r.listedCounts(), map[string]int{"prod sms": 5})
 	wantSame(t, "strays", r.strays("prod"), map[string]string{})
 
@@ -407,7 +431,8 @@ func TestANameThatHasLettersIsNotGivenAway(t *testing.T) {
 		"taken by another":      {{Name: "prod"}, {Name: "live", Was: []string{"main"}}},
 		"the other comes first": {asMain, {Name: "prod"}},
 	} {
-		if err := r.try(brokers...); !errors.Is(err, store.ErrNames) || !strings.Contains(err.Error(), "add was: [main] to the entry of broker prod") {
+		if err := r.try(brokers...); !errors.Is(err, store.ErrNames) ||
+			!strings.Contains(err.Error(), "add was: [main] to the entry of broker prod") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,7 +21,8 @@ const tokenKey = "token key" // key in the table meta whose value is 32 random b
 func (s *Store) loadTokenKey(ctx context.Context) error {
 	fresh := make([]byte, sha256.Size)
 	rand.Read(fresh)
-	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, tokenKey, hex.EncodeToString(fresh)); err != nil {
+	if _, err := s.conn.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES ($1, $2)
+		ON CONFLICT DO NOTHING`, tokenKey, hex.EncodeToString(fresh)); err != nil {
 		return err
 	}
 	var text string
@@ -66,7 +67,8 @@ func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
 // attempt. If there is no such attempt, tokenInDoubt returns "".
 func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	var token []byte
-	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3 AND revision = $4`, []any{r.id, r.publishes, queue, r.revision}, &token)
+	err := t.row(`SELECT token FROM attempts WHERE letter = $1 AND n = $2 - 1 AND outcome = 'in doubt' AND queue = $3
+		AND revision = $4`, []any{r.id, r.publishes, queue, r.revision}, &token)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -75,7 +77,8 @@ func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 
 // arrivedAttempts returns the number of a letter's attempts that may have reached a queue.
 func (t *tx) arrivedAttempts(letter int64) (n int64, err error) {
-	err = t.row(`SELECT count(DISTINCT token) FROM attempts WHERE letter = $1 AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{letter}, &n)
+	err = t.row(`SELECT count(DISTINCT token) FROM attempts WHERE letter = $1
+		AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{letter}, &n)
 	return n, err
 }
 
@@ -87,7 +90,8 @@ func (t *tx) revisionContents(letter int64, revision int) ([][]byte, error) {
 		return nil, nil
 	}
 	var properties, body []byte
-	if err := t.row(`SELECT properties, body FROM revisions WHERE letter = $1 AND n = $2`, []any{letter, revision}, &properties, &body); err != nil {
+	if err := t.row(`SELECT properties, body FROM revisions WHERE letter = $1
+		AND n = $2`, []any{letter, revision}, &properties, &body); err != nil {
 		return nil, fmt.Errorf("revision %d of letter %d: %w", revision, letter, err)
 	}
 	return [][]byte{properties, body}, nil
@@ -98,7 +102,9 @@ func (s *Store) derive(r *record, arrived int64, to place, sent [][]byte) deadle
 	for _, n := range []int64{r.id, r.random, arrived} {
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
 	}
-	for _, field := range append([][]byte{[]byte(s.known.firstName(to.Broker)), []byte(to.VHost), []byte(to.Queue)}, sent...) {
+	for _, field := range append([][]byte{
+		[]byte(s.known.firstName(to.Broker)), []byte(to.VHost), []byte(to.Queue),
+	}, sent...) {
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(field))))
 		sum.Write(field)
 	}

@@ -41,7 +41,9 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	}
 	edited := func(body string) func(*store.Store) error {
 		return func(s *store.Store) error {
-			_, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, Body: []byte(body), By: "ann", Reason: "r"})
+			_, err := s.Revise(ctx, deadletter.Revision{
+				Letter: id, Number: 1, Body: []byte(body), By: "ann", Reason: "r",
+			})
 			return err
 		}
 	}
@@ -53,7 +55,9 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	}{
 		{"as it is", func(*store.Store) error { return nil }},
 		{"another target", func(s *store.Store) error {
-			_, err := s.AddOverride(ctx, deadletter.Override{Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "bob"})
+			_, err := s.AddOverride(ctx, deadletter.Override{
+				Broker: "main", VHost: "/", Queue: "sms", To: "sms2", By: "bob",
+			})
 			return err
 		}},
 		{"an edit", edited("shorter")},
@@ -82,7 +86,9 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	}
 	s = opened(renamed, store.Broker{Name: "prod", Was: []string{"main"}})
 	operate(t, s, deadletter.VerbRequeue, id)
-	due, err := s.ClaimDue(ctx, "prod", c.now(), 1, deadletter.Allowance{Allow: func(deadletter.Origin, string) (int, bool) { return 1, false }})
+	due, err := s.ClaimDue(ctx, "prod", c.now(), 1, deadletter.Allowance{
+		Allow: func(deadletter.Origin, string) (int, bool) { return 1, false },
+	})
 	if err != nil || len(due) != 1 || due[0].Attempt.Token != first.Attempt.Token {
 		t.Errorf("in a copy whose broker has another name: %+v, %v, want %s", due, err, first.Attempt.Token)
 	}
@@ -92,13 +98,18 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	c.at = c.at.Add(time.Hour)
 	sent := claim(t, s, c)
 	if refused[0].Attempt.Token != first.Attempt.Token || sent[0].Attempt.Token != first.Attempt.Token {
-		t.Errorf("%s in a copy, and %s and %s after a refusal", first.Attempt.Token, refused[0].Attempt.Token, sent[0].Attempt.Token)
+		t.Errorf(
+			"%s in a copy, and %s and %s after a refusal", first.Attempt.Token, refused[0].Attempt.Token,
+			sent[0].Attempt.Token,
+		)
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, sent...)
 	if r := receive(t, s, returnWindow(t, 2, sent[0], "sms", sent[0].Letter.Body)); r.CameBack != 1 {
 		t.Errorf("it did not join its row: %+v", r)
 	}
-	if list := attempts(t, s, id); list[0].Outcome != deadletter.OutcomeNacked || list[1].Outcome != deadletter.OutcomeCameBack {
+	if list := attempts(
+		t, s, id,
+	); list[0].Outcome != deadletter.OutcomeNacked || list[1].Outcome != deadletter.OutcomeCameBack {
 		t.Errorf("%+v", list)
 	}
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})

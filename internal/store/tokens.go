@@ -54,7 +54,8 @@ func (s *Store) TokenBy(ctx context.Context, hash [32]byte) (deadletter.APIToken
 	err = s.tx(ctx, bulk, func(x *tx) error {
 		// The token is found by its hash and not by its id. If a token was revoked, a token that is
 		// added in the meantime can have the same id.
-		if err := x.row(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE hash = $1 RETURNING id`, []any{hash[:], x.now, from}, &t.ID); err != nil {
+		if err := x.row(`UPDATE tokens SET used_at = $2, used_from = $3 WHERE hash = $1
+			RETURNING id`, []any{hash[:], x.now, from}, &t.ID); err != nil {
 			return orNotFound("token", err)
 		}
 		if !moved {
@@ -78,7 +79,8 @@ func (s *Store) newNetwork(ctx context.Context, token int64, from string, now ti
 	if from == "" {
 		return false, nil
 	}
-	rows, err := s.ask(ctx, `SELECT coalesce(max(network = $2), 0), coalesce(max(at), 0) FROM token_networks WHERE token = $1`, token, deadletter.Network(from))
+	rows, err := s.ask(ctx, `SELECT coalesce(max(network = $2), 0), coalesce(max(at), 0) FROM token_networks
+		WHERE token = $1`, token, deadletter.Network(from))
 	var known bool
 	var newest time.Time
 	if err == nil {
@@ -94,14 +96,16 @@ func (s *Store) newNetwork(ctx context.Context, token int64, from string, now ti
 // token then has more than maxNetworks recorded networks, tokenMoved deletes the oldest records.
 func (t *tx) tokenMoved(a deadletter.APIToken, from string) error {
 	var id int64
-	err := t.row(`INSERT INTO token_networks (token, network, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id`, []any{a.ID, deadletter.Network(from), t.now}, &id)
+	err := t.row(`INSERT INTO token_networks (token, network, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
+		RETURNING id`, []any{a.ID, deadletter.Network(from), t.now}, &id)
 	if errors.Is(err, sql.ErrNoRows) { // another request has recorded the network first
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`DELETE FROM token_networks WHERE token = $1 AND id <= (SELECT id FROM token_networks WHERE token = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, a.ID, maxNetworks); err != nil {
+	if _, err := t.exec(`DELETE FROM token_networks WHERE token = $1 AND id <= (SELECT id FROM token_networks
+		WHERE token = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)`, a.ID, maxNetworks); err != nil {
 		return err
 	}
 	detail := ""
@@ -161,10 +165,17 @@ func placesText(p deadletter.Places) string {
 // secret. The error wraps ErrConflict if the name is taken.
 func (s *Store) AddToken(ctx context.Context, a deadletter.APIToken, hash [32]byte) (deadletter.APIToken, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		err := t.row(`INSERT INTO tokens (name, hash, role, reveal, purge, created_at, created_by, expires_at, places) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING id`,
-			[]any{a.Name, hash[:], a.Grant.Role.String(), a.Grant.Reveal, a.Grant.Purge, t.now, a.CreatedBy, millis(a.ExpiresAt), placesText(a.Grant.Places)}, &a.ID)
+		err := t.row(`INSERT INTO tokens (name, hash, role, reveal, purge, created_at, created_by, expires_at, places)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (name) DO NOTHING RETURNING id`,
+			[]any{
+				a.Name, hash[:], a.Grant.Role.String(), a.Grant.Reveal, a.Grant.Purge, t.now, a.CreatedBy,
+				millis(a.ExpiresAt), placesText(a.Grant.Places),
+			}, &a.ID)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%w: there is a token %s already; revoke it first, or choose another name", deadletter.ErrConflict, a.Name)
+			return fmt.Errorf(
+				"%w: there is a token %s already; revoke it first, or choose another name", deadletter.ErrConflict,
+				a.Name,
+			)
 		}
 		if err != nil {
 			return err

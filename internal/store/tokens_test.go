@@ -24,7 +24,11 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 	hash := deadletter.SecretHash("dlo_1")
 	add := func() {
 		t.Helper()
-		if _, err := s.AddToken(t.Context(), deadletter.APIToken{Name: "ci", CreatedBy: "root", Grant: deadletter.Grant{Role: deadletter.RoleReader}}, hash); err != nil {
+		if _, err := s.AddToken(t.Context(), deadletter.APIToken{
+			Name:      "ci",
+			CreatedBy: "root",
+			Grant:     deadletter.Grant{Role: deadletter.RoleReader},
+		}, hash); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,11 +60,17 @@ func TestATokenUsedFromTwoPlaces(t *testing.T) {
 		{"another place, at once", 0, "203.0.113.9", "token:ci api 203.0.113.9 before from 192.0.2.7", "203.0.113.9"},
 		{"the first place again", 0, "192.0.2.7", "", "203.0.113.9"},
 		{"a third place in the same minute", time.Second, "2001:db8::1", "", "203.0.113.9"},
-		{"the third place a minute later", time.Minute, "2001:db8::1", "token:ci api 2001:db8::1 before from 203.0.113.9", "2001:db8::1"},
+		{
+			"the third place a minute later", time.Minute, "2001:db8::1",
+			"token:ci api 2001:db8::1 before from 203.0.113.9", "2001:db8::1",
+		},
 		{"another address of its network", 2 * time.Minute, "2001:db8::beef", "", "2001:db8::beef"},
 		{"a socket of the machine", 2 * time.Minute, "", "", ""},
 		{"after a month", 30 * 24 * time.Hour, "203.0.113.9", "", "203.0.113.9"},
-		{"the clock is set back", -20 * 24 * time.Hour, "198.51.100.1", "token:ci api 198.51.100.1 before from 203.0.113.9", "198.51.100.1"},
+		{
+			"the clock is set back", -20 * 24 * time.Hour, "198.51.100.1",
+			"token:ci api 198.51.100.1 before from 203.0.113.9", "198.51.100.1",
+		},
 	} {
 		c.at = c.at.Add(step.after)
 		use(step.from)
@@ -133,7 +143,11 @@ func TestATokenIsRevokedDuringARequest(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	add := func(name string) deadletter.APIToken {
 		t.Helper()
-		a, err := s.AddToken(t.Context(), deadletter.APIToken{Name: name, CreatedBy: "root", Grant: deadletter.Grant{Role: deadletter.RoleReader}}, deadletter.SecretHash(name))
+		a, err := s.AddToken(t.Context(), deadletter.APIToken{
+			Name:      name,
+			CreatedBy: "root",
+			Grant:     deadletter.Grant{Role: deadletter.RoleReader},
+		}, deadletter.SecretHash(name))
 		if err != nil {
 			t.Fatal(err)
 		}

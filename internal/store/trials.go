@@ -41,12 +41,15 @@ func (s *Store) Trials(ctx context.Context) (n int, err error) {
 // later call.
 func (s *Store) ExpireTrials(ctx context.Context, before time.Time) error {
 	var due bool
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM trials WHERE kept = 1 AND letter < $1)`, []any{deadletter.SerialAt(before)}, &due); err != nil || !due {
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM trials WHERE kept = 1
+		AND letter < $1)`, []any{deadletter.SerialAt(before)}, &due); err != nil || !due {
 		return err
 	}
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		records, err := t.records(`SELECT `+recordColumns+` FROM trials k JOIN letters l ON l.id = k.letter WHERE k.kept = 1 AND k.letter < $1
-			AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id AND ol.result IN ('pending', 'released'))`, deadletter.SerialAt(before))
+		records, err := t.records(`SELECT `+recordColumns+` FROM trials k JOIN letters l ON l.id = k.letter
+			WHERE k.kept = 1 AND k.letter < $1
+			AND NOT EXISTS (SELECT 1 FROM operation_letters ol WHERE ol.letter = l.id
+			AND ol.result IN ('pending', 'released'))`, deadletter.SerialAt(before))
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,19 @@ func trialLetters(t *testing.T, s *store.Store, c *clock, number int64, n int, t
 	var verdicts []deadletter.Classified
 	for _, id := range ids {
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: id, To: to, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: deadletter.TrialQueue}, Reason: "rejected", Type: deadletter.TrialType, Summary: "hello", Rule: deadletter.TrialRule,
-			Tried: true, GroupKey: [32]byte{9}, GroupTitle: "g", GroupVersion: 1, Severity: deadletter.SeverityPage, Channels: []string{"oncall"},
+			Letter:       id,
+			To:           to,
+			Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: deadletter.TrialQueue},
+			Reason:       "rejected",
+			Type:         deadletter.TrialType,
+			Summary:      "hello",
+			Rule:         deadletter.TrialRule,
+			Tried:        true,
+			GroupKey:     [32]byte{9},
+			GroupTitle:   "g",
+			GroupVersion: 1,
+			Severity:     deadletter.SeverityPage,
+			Channels:     []string{"oncall"},
 		})
 		if to == deadletter.ClassifiedRetry {
 			verdicts[len(verdicts)-1].DueAt = c.at
@@ -54,7 +65,9 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	c.at = c.at.Add(time.Minute)
 	mark(t, s, c, deadletter.OutcomeConfirmed, claim(t, s, c)...)
 	c.at = c.at.Add(time.Hour)
-	if n, err := s.EndWatch(ctx, due[0].Letter.Origin, c.at, 10, deadletter.Unseen{Why: "it is gone", Since: c.at}, func(string) []string { return []string{"oncall"} }); n != 1 || err != nil {
+	if n, err := s.EndWatch(ctx, due[0].Letter.Origin, c.at, 10, deadletter.Unseen{
+		Why: "it is gone", Since: c.at,
+	}, func(string) []string { return []string{"oncall"} }); n != 1 || err != nil {
 		t.Fatal("the watch over a letter whose queue expired: ", n, err)
 	}
 	if l := letter(t, s, gone); l.State != deadletter.StateHeld || l.Group != 0 || !l.Tried() {
@@ -62,7 +75,18 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	}
 
 	l := letter(t, s, settled)
-	again := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{Letter: l.ID, Origin: l.Origin, Type: deadletter.TrialType, Summary: "hi", Tried: true, GroupKey: [32]byte{9}, GroupVersion: 2}}
+	again := deadletter.Read{
+		AsOf: l.ChangedAt,
+		Classified: deadletter.Classified{
+			Letter:       l.ID,
+			Origin:       l.Origin,
+			Type:         deadletter.TrialType,
+			Summary:      "hi",
+			Tried:        true,
+			GroupKey:     [32]byte{9},
+			GroupVersion: 2,
+		},
+	}
 	if err := s.Read(ctx, []deadletter.Read{again}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +94,10 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 		t.Errorf("read again: %+v", l)
 	}
 
-	for q, want := range map[string]int{"queue:dlo.try": 4, "state:dead": 1, "state:held": 2, "state:settled": 1, "type:dlo.v1.Trial reason:rejected": 4} {
+	for q, want := range map[string]int{
+		"queue:dlo.try": 4, "state:dead": 1, "state:held": 2, "state:settled": 1,
+		"type:dlo.v1.Trial reason:rejected": 4,
+	} {
 		if n := count(t, s, q); n != want {
 			t.Errorf("%s: %d letters, want %d", q, n, want)
 		}
@@ -130,11 +157,16 @@ func TestLettersOfTrialsGoAfterAnHour(t *testing.T) {
 		}
 	}
 	expire()
-	states(map[deadletter.ID]deadletter.State{old[0]: deadletter.StatePurged, old[1]: deadletter.StatePurged, sending: deadletter.StatePublishing, other: deadletter.StateDead, young: deadletter.StateDead})
+	states(map[deadletter.ID]deadletter.State{
+		old[0]: deadletter.StatePurged, old[1]: deadletter.StatePurged, sending: deadletter.StatePublishing,
+		other: deadletter.StateDead, young: deadletter.StateDead,
+	})
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 	expire()
 	expire()
-	states(map[deadletter.ID]deadletter.State{sending: deadletter.StatePurged, other: deadletter.StateDead, young: deadletter.StateDead})
+	states(map[deadletter.ID]deadletter.State{
+		sending: deadletter.StatePurged, other: deadletter.StateDead, young: deadletter.StateDead,
+	})
 	if n, err := s.Trials(ctx); n != 4 || err != nil {
 		t.Errorf("%d letters of trials, %v", n, err)
 	}

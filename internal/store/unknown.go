@@ -69,12 +69,19 @@ func (t *tx) recordRecalled(r *record, tokens []deadletter.Token, to place, revi
 	at := r.publishes + 1
 	if r.outsideStore() {
 		at = r.publishes
-		var open []byte // token of an attempt that may not have reached its queue; it equals the first of the given tokens
-		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &open); err != nil {
+		// token of an attempt that may not have reached its queue; it equals the first of the given
+		// tokens
+		var open []byte
+		if err := t.row(`SELECT CASE outcome WHEN 'open' THEN token ELSE x'' END FROM attempts WHERE letter = $1
+			AND n = $2`, []any{r.id, r.publishes}, &open); err != nil {
 			return err
 		}
-		tokens = slices.DeleteFunc(tokens, func(token deadletter.Token) bool { return bytes.Equal(token.Bytes(), open) })
-		if _, err := t.exec(`UPDATE attempts SET n = n + $3 WHERE letter = $1 AND n = $2`, r.id, r.publishes, len(tokens)); err != nil {
+		tokens = slices.DeleteFunc(
+			tokens, func(token deadletter.Token) bool { return bytes.Equal(token.Bytes(), open) },
+		)
+		if _, err := t.exec(
+			`UPDATE attempts SET n = n + $3 WHERE letter = $1 AND n = $2`, r.id, r.publishes, len(tokens),
+		); err != nil {
 			return err
 		}
 	}
@@ -83,8 +90,10 @@ func (t *tx) recordRecalled(r *record, tokens []deadletter.Token, to place, revi
 		if i == len(tokens)-1 {
 			outcome = deadletter.OutcomeConfirmed
 		}
-		if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, outcome, at, revision, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			r.id, at+i, r.attempts+i+1, token.Bytes(), to.Queue, string(outcome), t.now, revision, "sent before the store was restored from a copy that does not have it"); err != nil {
+		if _, err := t.exec(`INSERT INTO attempts (letter, n, number, token, queue, outcome, at, revision, detail)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			r.id, at+i, r.attempts+i+1, token.Bytes(), to.Queue, string(outcome), t.now, revision,
+			"sent before the store was restored from a copy that does not have it"); err != nil {
 			return err
 		}
 	}

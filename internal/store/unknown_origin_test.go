@@ -27,8 +27,14 @@ func TestLettersOfUnknownOriginBelongToTheirInbox(t *testing.T) {
 		w.Inbox = inbox
 		for _, l := range receive(t, s, w).New {
 			verdicts = append(verdicts, deadletter.Classified{
-				Letter: l, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/"}, Reason: "rejected",
-				GroupKey: [32]byte{byte(i)}, GroupTitle: "title of " + inbox, GroupVersion: 4, Severity: deadletter.SeverityNotify,
+				Letter:       l,
+				To:           deadletter.ClassifiedDead,
+				Origin:       deadletter.Origin{Broker: "main", VHost: "/"},
+				Reason:       "rejected",
+				GroupKey:     [32]byte{byte(i)},
+				GroupTitle:   "title of " + inbox,
+				GroupVersion: 4,
+				Severity:     deadletter.SeverityNotify,
 			})
 		}
 	}
@@ -45,7 +51,9 @@ func TestLettersOfUnknownOriginBelongToTheirInbox(t *testing.T) {
 		}
 	}
 	places, err := s.GroupPlaces(a, 1)
-	if want := (deadletter.Origin{Broker: "main", VHost: "/", Queue: "dlo.a"}); err != nil || len(places) != 1 || places[0] != want {
+	if want := (deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "dlo.a",
+	}); err != nil || len(places) != 1 || places[0] != want {
 		t.Errorf("a decision on the group needs a right for %v, %v", places, err)
 	}
 	if _, err := s.GroupPlaces(a, 2); !errors.Is(err, deadletter.ErrNotFound) {
@@ -146,11 +154,18 @@ func TestLettersOfUnknownOriginOfTheVersionBefore(t *testing.T) {
 	ms := c.at.UnixMilli()
 	for _, text := range []string{
 		`INSERT INTO inboxes (id, broker, vhost, queue) VALUES (1, 'main', '/', 'dlo.a'), (2, 'main', '/', 'dlo.b')`,
-		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, first_at, last_at) VALUES (1, x'01', 3, 'title of both', 0, 0, 'rejected', '', 'notify', 0, 0)`,
-		fmt.Sprintf(`INSERT INTO letters (id, random, state, inbox, origin, grp, reason, severity, reading, received_at, changed_at, size) VALUES (%[1]d, 1, 'dead', 1, 0, 1, 'rejected', 'notify', 'bytes', %[2]d, %[2]d, 1), (%[3]d, 1, 'dead', 2, 0, 1, 'rejected', 'notify', 'bytes', %[2]d, %[2]d, 1)`, ms<<12+1, ms, ms<<12+2),
-		fmt.Sprintf(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) SELECT id, '', '', x'%x', x'41' FROM letters`, none),
+		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, first_at, last_at)
+			VALUES (1, x'01', 3, 'title of both', 0, 0, 'rejected', '', 'notify', 0, 0)`,
+		fmt.Sprintf(`INSERT INTO letters (id, random, state,
+			inbox, origin, grp, reason, severity, reading, received_at, changed_at, size)
+			VALUES (%[1]d, 1, 'dead', 1, 0, 1, 'rejected', 'notify',
+			'bytes', %[2]d, %[2]d, 1), (%[3]d, 1, 'dead', 2,
+			0, 1, 'rejected', 'notify', 'bytes', %[2]d, %[2]d, 1)`, ms<<12+1, ms, ms<<12+2),
+		fmt.Sprintf(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
+			SELECT id, '', '', x'%x', x'41' FROM letters`, none),
 		`INSERT INTO events (letter, at, kind, actor, detail) SELECT id, 0, 'dead', 'dlo', '' FROM letters`,
-		`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ('dead', 0, 0, 'rejected', 1, 'notify', 2)`,
+		`INSERT INTO counters (state, origin, type, reason, grp, severity, n)
+			VALUES ('dead', 0, 0, 'rejected', 1, 'notify', 2)`,
 		`INSERT INTO readings (origin, type, reading, n) VALUES (0, 0, 'bytes', 2)`,
 		fmt.Sprintf(`INSERT INTO rollups (bucket, grp, state, n) VALUES (%d, 1, 'dead', 2)`, ms/900_000),
 	} {
@@ -175,8 +190,14 @@ func TestLettersOfUnknownOriginOfTheVersionBefore(t *testing.T) {
 	}
 	for i, inbox := range []string{"dlo.a", "dlo.b"} {
 		v := deadletter.Classified{
-			Letter: deadletter.NewID(ms<<12+int64(i)+1, 1), Origin: deadletter.Origin{Broker: "main", VHost: "/"}, Reason: "rejected", Reading: "bytes", Severity: deadletter.SeverityNotify,
-			GroupKey: [32]byte{byte(i)}, GroupTitle: "title of " + inbox, GroupVersion: 4,
+			Letter:       deadletter.NewID(ms<<12+int64(i)+1, 1),
+			Origin:       deadletter.Origin{Broker: "main", VHost: "/"},
+			Reason:       "rejected",
+			Reading:      "bytes",
+			Severity:     deadletter.SeverityNotify,
+			GroupKey:     [32]byte{byte(i)},
+			GroupTitle:   "title of " + inbox,
+			GroupVersion: 4,
 		}
 		if err := s.Read(t.Context(), []deadletter.Read{{AsOf: c.at, Classified: v}}); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,15 @@ func TestQueuesThatNeedASchema(t *testing.T) {
 		}
 		var verdicts []deadletter.Classified
 		for j, l := range letters {
-			v := deadletter.Classified{Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: queue.name}, Reading: queue.readings[j], GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1}
+			v := deadletter.Classified{
+				Letter:       l.ID,
+				To:           deadletter.ClassifiedDead,
+				Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: queue.name},
+				Reading:      queue.readings[j],
+				GroupKey:     [32]byte{1},
+				GroupTitle:   "g",
+				GroupVersion: 1,
+			}
 			if v.Reading.Typed() {
 				v.Type = "acme.T"
 			}

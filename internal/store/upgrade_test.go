@@ -38,7 +38,8 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var serials int64
-	letter := func(state string, operation, owner int64, outcome string) int64 { // the parameter operation is the operation of the letter's newest attempt
+	// the parameter operation is the operation of the letter's newest attempt
+	letter := func(state string, operation, owner int64, outcome string) int64 {
 		serials++
 		id := c.at.UnixMilli()<<12 + serials
 		var due, resend, own any
@@ -59,13 +60,18 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 		if outcome == "confirmed" {
 			used = 1
 		}
-		run(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, tries, attempts, due_at, epoch, lease_until, operation) VALUES ($1, 1, $2, 1, 1, $3, $3, 1, $4, $5, $6, $7, $7, $8)`,
+		run(`INSERT INTO letters (id, random, state, inbox, origin,
+			received_at, changed_at, size, tries, attempts, due_at, epoch, lease_until, operation)
+			VALUES ($1, 1, $2, 1, 1, $3, $3, 1, $4, $5, $6, $7, $7, $8)`,
 			id, state, c.at.UnixMilli(), tries, used, due, resend, own)
-		run(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, '', '', $2, x'41')`, id, none)
+		run(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
+			VALUES ($1, '', '', $2, x'41')`, id, none)
 		run(`INSERT INTO events (letter, at, kind, actor, detail) VALUES ($1, 0, 'dead', 'dlo', '')`, id)
-		run(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ($1, 1, 0, '', 0, '', 1) ON CONFLICT DO UPDATE SET n = n + 1`, state)
+		run(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ($1, 1, 0, '', 0, '', 1)
+			ON CONFLICT DO UPDATE SET n = n + 1`, state)
 		if outcome != "" {
-			run(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at) VALUES ($1, 1, 1, $2, 'sms', $3, $4, 0)`, id, fmt.Appendf(nil, "%016d", serials), operation, outcome)
+			run(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at)
+				VALUES ($1, 1, 1, $2, 'sms', $3, $4, 0)`, id, fmt.Appendf(nil, "%016d", serials), operation, outcome)
 		}
 		return id
 	}
@@ -74,17 +80,27 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 		if state != "running" {
 			finished = c.at.UnixMilli()
 		}
-		run(`INSERT INTO operations (id, action, state, by, through, reason, created_at, finished_at, total) VALUES ($1, 'requeue', $2, 'local', 'cli', '', $3, $4, $5)`, id, state, c.at.UnixMilli(), finished, len(results))
+		run(`INSERT INTO operations (id, action, state, by, through, reason, created_at, finished_at, total)
+			VALUES ($1, 'requeue', $2, 'local', 'cli', '', $3,
+			$4, $5)`, id, state, c.at.UnixMilli(), finished, len(results))
 		for letter, result := range results {
-			run(`INSERT INTO operation_letters (operation, letter, origin, result, was) VALUES ($1, $2, 1, $3, 'dead')`, id, letter, result)
+			run(`INSERT INTO operation_letters (operation, letter, origin, result, was)
+				VALUES ($1, $2, 1, $3, 'dead')`, id, letter, result)
 		}
 	}
 	shared := letter("dead", 0, 0, "")
-	operations(1, "running", map[int64]string{shared: "pending", letter("scheduled", 0, 1, ""): "released", letter("requeued", 1, 0, "confirmed"): "confirmed"})
+	operations(1, "running", map[int64]string{
+		shared: "pending", letter("scheduled", 0, 1, ""): "released",
+		letter("requeued", 1, 0, "confirmed"): "confirmed",
+	})
 	operations(2, "running", map[int64]string{shared: "pending"}) // the shared letter belongs to the first operation
-	operations(3, "done", map[int64]string{letter("requeued", 3, 0, "confirmed"): "confirmed", letter("settled", 3, 0, "confirmed"): "confirmed"})
+	operations(3, "done", map[int64]string{
+		letter("requeued", 3, 0, "confirmed"): "confirmed", letter("settled", 3, 0, "confirmed"): "confirmed",
+	})
 	operations(4, "done", map[int64]string{letter("settled", 4, 0, "confirmed"): "confirmed"})
-	operations(5, "cancelled", map[int64]string{letter("publishing", 5, 5, "open"): "released", letter("dead", 0, 0, ""): "cancelled"})
+	operations(5, "cancelled", map[int64]string{
+		letter("publishing", 5, 5, "open"): "released", letter("dead", 0, 0, ""): "cancelled",
+	})
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +111,8 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 	}
 	defer s.Close()
 	for id, want := range map[deadletter.OperationID]string{
-		1: "running sending map[confirmed:1 pending:1 released:1]", 2: "done over map[skipped:1]", 3: "running watching map[confirmed:1 quiet:1]", 4: "done over map[quiet:1]",
+		1: "running sending map[confirmed:1 pending:1 released:1]", 2: "done over map[skipped:1]",
+		3: "running watching map[confirmed:1 quiet:1]", 4: "done over map[quiet:1]",
 		5: "cancelled sending map[cancelled:1 released:1]",
 	} {
 		op := operation(t, s, id)
@@ -119,10 +136,14 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, append(doubtful, claim(t, s, c)...)...)
 	c.at = c.at.Add(time.Hour)
-	if _, err := s.SettleQuiet(ctx, deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, c.now(), 100, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}); err != nil {
+	if _, err := s.SettleQuiet(ctx, deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "sms",
+	}, c.now(), 100, deadletter.QueueFacts{Known: true, Exists: true, Consumers: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[deadletter.OperationID]string{1: "done over map[quiet:3]", 3: "done over map[quiet:2]", 5: "cancelled over map[cancelled:1 quiet:1]"} {
+	for id, want := range map[deadletter.OperationID]string{
+		1: "done over map[quiet:3]", 3: "done over map[quiet:2]", 5: "cancelled over map[cancelled:1 quiet:1]",
+	} {
 		op := operation(t, s, id)
 		counts := counted{}
 		for r, n := range op.Counts {

@@ -33,11 +33,17 @@ func (s *Store) Password(ctx context.Context, name string) (deadletter.User, str
 
 func userKey(name string) string { return strings.ToLower(name) }
 
-func (s *Store) users(ctx context.Context, where string, args ...any) (list []deadletter.User, hashes []string, err error) {
-	return usersIn(func(query string, args ...any) (*sql.Rows, error) { return s.ask(ctx, query, args...) }, where, args...)
+func (s *Store) users(
+	ctx context.Context, where string, args ...any,
+) (list []deadletter.User, hashes []string, err error) {
+	return usersIn(
+		func(query string, args ...any) (*sql.Rows, error) { return s.ask(ctx, query, args...) }, where, args...,
+	)
 }
 
-func usersIn(ask func(query string, args ...any) (*sql.Rows, error), where string, args ...any) (list []deadletter.User, hashes []string, err error) {
+func usersIn(
+	ask func(query string, args ...any) (*sql.Rows, error), where string, args ...any,
+) (list []deadletter.User, hashes []string, err error) {
 	var u deadletter.User
 	var role, places, hash string
 	wanted := columns{
@@ -74,10 +80,17 @@ func usersIn(ask func(query string, args ...any) (*sql.Rows, error), where strin
 func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, until time.Time) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		err := t.row(`INSERT INTO users (name, key, hash, role, reveal, purge, created_at, created_by, places) VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING RETURNING id`,
-			[]any{u.Name, userKey(u.Name), u.Grant.Role.String(), u.Grant.Reveal, u.Grant.Purge, t.now, u.CreatedBy, placesText(u.Grant.Places)}, &id)
+		err := t.row(`INSERT INTO users (name, key, hash, role, reveal, purge, created_at, created_by, places)
+			VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING RETURNING id`,
+			[]any{
+				u.Name, userKey(u.Name), u.Grant.Role.String(), u.Grant.Reveal, u.Grant.Purge, t.now, u.CreatedBy,
+				placesText(u.Grant.Places),
+			}, &id)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%w: there is a user %s already; a new link (dlo user reset) lets that user choose a new password", deadletter.ErrConflict, u.Name)
+			return fmt.Errorf(
+				"%w: there is a user %s already; a new link (dlo user reset) lets that user choose a new password",
+				deadletter.ErrConflict, u.Name,
+			)
 		}
 		if err == nil {
 			err = t.invite(id, code, until)
@@ -96,7 +109,9 @@ func (s *Store) AddUser(ctx context.Context, u deadletter.User, code [32]byte, u
 // ResetUser first calls the function "allow" with the user. If "allow" returns an error, nothing
 // changes. It is not enough that the caller checks the user earlier, because somebody else may have
 // got the name after that.
-func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error) (stored string, err error) {
+func (s *Store) ResetUser(
+	ctx context.Context, name string, code [32]byte, until time.Time, by string, allow func(deadletter.User) error,
+) (stored string, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		list, _, err := usersIn(t.query, `WHERE key = $1`, userKey(name))
 		if err != nil {
@@ -110,7 +125,9 @@ func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until
 		}
 		stored = list[0].Name
 		var id int64
-		if err := t.row(`UPDATE users SET hash = '' WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id); err != nil {
+		if err := t.row(
+			`UPDATE users SET hash = '' WHERE key = $1 RETURNING id`, []any{userKey(name)}, &id,
+		); err != nil {
 			return err
 		}
 		if err := errors.Join(t.endAccess(id), t.invite(id, code, until)); err != nil {
@@ -126,13 +143,16 @@ func (s *Store) ResetUser(ctx context.Context, name string, code [32]byte, until
 func (s *Store) RemoveUser(ctx context.Context, name, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		if err := t.row(`DELETE FROM users WHERE key = $1 RETURNING id, name`, []any{userKey(name)}, &id, &name); err != nil {
+		if err := t.row(
+			`DELETE FROM users WHERE key = $1 RETURNING id, name`, []any{userKey(name)}, &id, &name,
+		); err != nil {
 			return orNotFound("user "+deadletter.Visible(deadletter.Cut(name, 60)), err)
 		}
 		if err := t.endAccess(id); err != nil {
 			return err
 		}
-		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil { // a later user with the same name is somebody else
+		// a later user with the same name is somebody else
+		if _, err := t.exec(`DELETE FROM views WHERE owner = $1`, name); err != nil {
 			return err
 		}
 		return t.audit(deadletter.Once(deadletter.ActUserRemoved, by, "", userTarget(name)))
@@ -150,14 +170,16 @@ func (t *tx) endAccess(user int64) error {
 }
 
 func (t *tx) invite(user int64, code [32]byte, until time.Time) error {
-	_, err := t.exec(`INSERT INTO invitations (hash, user, expires_at) VALUES ($1, $2, $3)`, code[:], user, until.UnixMilli())
+	_, err := t.exec(`INSERT INTO invitations (hash, user, expires_at)
+		VALUES ($1, $2, $3)`, code[:], user, until.UnixMilli())
 	return err
 }
 
 // Invited returns the user who may choose a password with a code. The error wraps ErrNotFound if
 // the code is wrong, used or too old.
 func (s *Store) Invited(ctx context.Context, code [32]byte) (deadletter.User, error) {
-	list, _, err := s.users(ctx, `WHERE id = (SELECT user FROM invitations WHERE hash = $1 AND expires_at > $2)`, code[:], s.now().UnixMilli())
+	list, _, err := s.users(ctx, `WHERE id = (SELECT user FROM invitations WHERE hash = $1
+		AND expires_at > $2)`, code[:], s.now().UnixMilli())
 	if err == nil && len(list) == 0 {
 		err = deadletter.NoSuch("invitation")
 	}
@@ -173,7 +195,8 @@ func (s *Store) Invited(ctx context.Context, code [32]byte) (deadletter.User, er
 func (s *Store) AcceptInvitation(ctx context.Context, code [32]byte, hash string) (name string, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
-		if err := t.row(`DELETE FROM invitations WHERE hash = $1 AND expires_at > $2 RETURNING user`, []any{code[:], t.now}, &id); err != nil {
+		if err := t.row(`DELETE FROM invitations WHERE hash = $1 AND expires_at > $2
+			RETURNING user`, []any{code[:], t.now}, &id); err != nil {
 			return orNotFound("invitation", err)
 		}
 		if err := t.row(`UPDATE users SET hash = $2 WHERE id = $1 RETURNING name`, []any{id, hash}, &name); err != nil {
@@ -195,7 +218,8 @@ func (s *Store) ChangePassword(ctx context.Context, session [32]byte, verified, 
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var id int64
 		var name string
-		if err := t.row(`UPDATE users SET hash = $3 WHERE id = (SELECT user FROM sessions WHERE hash = $1) AND hash = $2 RETURNING id, name`, []any{session[:], verified, hash}, &id, &name); err != nil {
+		if err := t.row(`UPDATE users SET hash = $3 WHERE id = (SELECT user FROM sessions WHERE hash = $1) AND hash = $2
+			RETURNING id, name`, []any{session[:], verified, hash}, &id, &name); err != nil {
 			return orNotFound("session", err)
 		}
 		if err := t.endAccess(id); err != nil {

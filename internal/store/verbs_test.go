@@ -68,7 +68,9 @@ func TestHoldAndRelease(t *testing.T) {
 
 // staysAfterPurge contains the fields of a letter whose texts are kept after a purge. These texts
 // describe the letter but are not part of its contents.
-var staysAfterPurge = []string{"ID", "State", "Origin", "Inbox", "Reason", "Type", "Reading", "Rule", "Severity", "Version"}
+var staysAfterPurge = []string{
+	"ID", "State", "Origin", "Inbox", "Reason", "Type", "Reading", "Rule", "Severity", "Version",
+}
 
 // TestPurgeErasesWhatTheClassifierFound checks that a purge keeps only the texts in
 // staysAfterPurge, even if the classifier filled every field. A new column must either be erased or
@@ -84,7 +86,10 @@ func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
 	}
 	operate(t, s, deadletter.VerbPurge, id)
 	for field, value := range reflect.ValueOf(letter(t, s, id)).Fields() {
-		if text := fmt.Sprint(value); regexp.MustCompile(`[A-Z][a-z]+`).MatchString(text) && value.Kind() != reflect.Int64 && !slices.Contains(staysAfterPurge, field.Name) {
+		if text := fmt.Sprint(value); regexp.MustCompile(`[A-Z][a-z]+`).MatchString(text) &&
+			value.Kind() != reflect.Int64 && !slices.Contains(
+			staysAfterPurge, field.Name,
+		) {
 			t.Errorf("%s stays: %s", field.Name, text)
 		}
 	}
@@ -102,7 +107,9 @@ func TestPurgeErases(t *testing.T) {
 	w.Arrivals[0].Properties.Headers["x-card"] = secret
 	id := receive(t, s, w).New[0]
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
-	if err := s.Index(ctx, []deadletter.Indexed{{Letter: id, Text: "card " + secret, Fields: []deadletter.IndexedField{{Name: "header.x-card", Value: secret}}}}); err != nil {
+	if err := s.Index(ctx, []deadletter.Indexed{
+		{Letter: id, Text: "card " + secret, Fields: []deadletter.IndexedField{{Name: "header.x-card", Value: secret}}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, s, secret+" header.x-card:"+secret); n != 1 {
@@ -110,7 +117,8 @@ func TestPurgeErases(t *testing.T) {
 	}
 	operate(t, s, deadletter.VerbPurge, id)
 	l := letter(t, s, id)
-	if l.State != deadletter.StatePurged || len(l.Body) > 0 || len(l.Properties.Headers) > 0 || l.Properties.MessageID != "" || l.Summary != "" || l.Error != "" || l.Size == 0 || l.Origin.Queue != "sms" {
+	if l.State != deadletter.StatePurged || len(l.Body) > 0 || len(l.Properties.Headers) > 0 ||
+		l.Properties.MessageID != "" || l.Summary != "" || l.Error != "" || l.Size == 0 || l.Origin.Queue != "sms" {
 		t.Errorf("%+v", l)
 	}
 	for _, q := range []string{secret, "header.x-card:*", "message_id:*"} {
@@ -119,7 +127,8 @@ func TestPurgeErases(t *testing.T) {
 		}
 	}
 	history, err := s.History(ctx, id)
-	if last := history[len(history)-1]; err != nil || last.Kind != "purged" || !strings.HasPrefix(last.Detail, "21 bytes, SHA-256 ") {
+	if last := history[len(history)-1]; err != nil || last.Kind != "purged" ||
+		!strings.HasPrefix(last.Detail, "21 bytes, SHA-256 ") {
 		t.Errorf("%+v, %v", last, err)
 	}
 	again := operation(t, s, operate(t, s, deadletter.VerbRestore, id))
@@ -160,7 +169,9 @@ func TestRetention(t *testing.T) {
 			t.Fatalf("%d purged, want %d (%v)", n, want, err)
 		}
 	}
-	if purged, discarded, dead := count(t, s, "state:purged"), count(t, s, "state:discarded"), count(t, s, "state:dead"); purged != 3 || discarded != 1 || dead != 2 {
+	if purged, discarded, dead := count(t, s, "state:purged"), count(
+		t, s, "state:discarded",
+	), count(t, s, "state:dead"); purged != 3 || discarded != 1 || dead != 2 {
 		t.Errorf("%d purged, %d discarded, %d dead", purged, discarded, dead)
 	}
 	if l := letter(t, s, ids[0]); l.State != deadletter.StateDiscarded {
@@ -235,7 +246,9 @@ func TestViewsOfARemovedUser(t *testing.T) {
 			t.Errorf("%+v %v", list, err)
 		}
 		for _, owner := range []string{"Lena", "ana"} {
-			if _, err := s.AddView(t.Context(), deadletter.View{Name: fmt.Sprint("of ", owner, n), Query: "state:dead", By: owner, Owner: owner}); err != nil {
+			if _, err := s.AddView(t.Context(), deadletter.View{
+				Name: fmt.Sprint("of ", owner, n), Query: "state:dead", By: owner, Owner: owner,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -14,7 +14,8 @@ import (
 // If the scope of the request has limits, it leaves out the queries for everybody, because these
 // can name any queue.
 func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1 OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
+	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1
+		OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {
 		return nil, fmt.Errorf("views: %w", err)
 	}
@@ -34,7 +35,8 @@ func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, er
 // name is taken.
 func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		err := t.row(`INSERT INTO views (name, query, by, at, owner) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id`, []any{v.Name, v.Query, v.By, t.now, v.Owner}, &v.ID)
+		err := t.row(`INSERT INTO views (name, query, by, at, owner) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+			RETURNING id`, []any{v.Name, v.Query, v.By, t.now, v.Owner}, &v.ID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: there is a view %q already", deadletter.ErrConflict, deadletter.Visible(v.Name))
 		}
@@ -52,7 +54,8 @@ func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View
 func (s *Store) RemoveView(ctx context.Context, id int64, by string) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
 		var name, query string
-		if err := t.row(`DELETE FROM views WHERE id = $1 AND (owner = $2 OR owner = '' AND $3) RETURNING name, query`, []any{id, by, deadletter.ScopeOf(ctx).Everywhere()}, &name, &query); err != nil {
+		if err := t.row(`DELETE FROM views WHERE id = $1 AND (owner = $2 OR owner = '' AND $3)
+			RETURNING name, query`, []any{id, by, deadletter.ScopeOf(ctx).Everywhere()}, &name, &query); err != nil {
 			return orNotFound(fmt.Sprintf("view %d", id), err)
 		}
 		return t.audit(deadletter.Once(deadletter.ActViewRemoved, by, query, viewTarget(name)))

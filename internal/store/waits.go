@@ -23,8 +23,10 @@ func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 		at = r.target.Int64
 	}
 	var front int64
-	err := t.row(`SELECT due_at FROM letters INDEXED BY letters_lined_up WHERE state = 'scheduled' AND waits_in = 'dlo.wait.ttl' AND due_at > $2
-		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE (broker, vhost) = (SELECT broker, vhost FROM origins WHERE id = $1)) ORDER BY due_at DESC LIMIT 1`, []any{at, due}, &front)
+	err := t.row(`SELECT due_at FROM letters INDEXED BY letters_lined_up WHERE state = 'scheduled'
+		AND waits_in = 'dlo.wait.ttl' AND due_at > $2
+		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE (broker, vhost) = (SELECT broker, vhost
+		FROM origins WHERE id = $1)) ORDER BY due_at DESC LIMIT 1`, []any{at, due}, &front)
 	if errors.Is(err, sql.ErrNoRows) {
 		return due, nil
 	}
@@ -33,8 +35,10 @@ func (t *tx) linedUp(r *record, m *deadletter.Mark) (int64, error) {
 
 // Waited returns up to n letters of a broker that were in a wait queue, and whose wait is over now.
 func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int) ([]deadletter.Waited, error) {
-	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at) FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
-		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
+	rows, err := s.ask(ctx, `SELECT l.id, l.random, l.rule, a.queue, l.waits_in, coalesce(a.closed_at, a.at)
+		FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
+		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN
+		(SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
 		now.UnixMilli(), s.known.firstName(broker), n)
 	if err != nil {
 		return nil, err
@@ -83,14 +87,17 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	trigger, due, kind, detail, why, heldFrom, unverified := deadletter.WaitOver, any(millis(l.DueAt)), "arrived", "its time in "+r.waitsIn.String+" is over", "", "", 0
 	switch {
 	case l.Lost != "":
-		trigger, due, kind, detail, why, heldFrom = deadletter.WaitLost, nil, "held", l.Lost, l.Lost, string(deadletter.StateScheduled)
+		trigger, due, kind, detail, why, heldFrom = deadletter.WaitLost, nil, "held", l.Lost, l.Lost, string(
+			deadletter.StateScheduled,
+		)
 	case l.Doubt != "":
 		unverified = 1
 		detail += "; unverified: " + l.Doubt
 	}
 	to, _ := r.state.On(trigger)
 	t.changeRecord(r, func() { r.state = to })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3, changed_at = $4, waits_in = NULL, unverified = $5, why = $6, held_from = $7 WHERE id = $1`,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
+		changed_at = $4, waits_in = NULL, unverified = $5, why = $6, held_from = $7 WHERE id = $1`,
 		serial, string(to), due, t.now, unverified, why, heldFrom); err != nil {
 		return err
 	}
@@ -99,18 +106,23 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 		if l.InDoubt {
 			outcome = deadletter.OutcomeInDoubt // the letter may still come back after this outcome
 		}
-		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1 AND n = $2`, serial, r.publishes, string(outcome), l.Lost); err != nil {
+		if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4 WHERE letter = $1
+			AND n = $2`, serial, r.publishes, string(outcome), l.Lost); err != nil {
 			return err
 		}
 		if _, err := t.exec(`UPDATE letters SET attempts = max(0, attempts - 1) WHERE id = $1`, serial); err != nil {
 			return err
 		}
 		if r.group > 0 {
-			if err := t.recordDeaths(r.group, []deadletter.GroupDeath{{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: l.Channels}}); err != nil {
+			if err := t.recordDeaths(r.group, []deadletter.GroupDeath{
+				{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: l.Channels},
+			}); err != nil {
 				return err
 			}
 		}
-	} else if _, err := t.exec(`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.publishes, l.Depth); err != nil {
+	} else if _, err := t.exec(
+		`UPDATE attempts SET depth = $3 WHERE letter = $1 AND n = $2`, serial, r.publishes, l.Depth,
+	); err != nil {
 		return err
 	}
 	return t.addEvent(serial, 0, kind, deadletter.Service.Name, detail)

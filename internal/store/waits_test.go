@@ -23,7 +23,13 @@ func storeWaiting(t *testing.T, s *store.Store, n int, waiter string, delay time
 	var verdicts []deadletter.Classified
 	for _, l := range letters {
 		verdicts = append(verdicts, deadletter.Classified{
-			Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Why: "retry 1 of 3", Waiter: waiter, Wait: delay, DueAt: began.Add(delay),
+			Letter: l.ID,
+			To:     deadletter.ClassifiedRetry,
+			Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+			Why:    "retry 1 of 3",
+			Waiter: waiter,
+			Wait:   delay,
+			DueAt:  began.Add(delay),
 		})
 	}
 	if err := s.Classify(t.Context(), verdicts); err != nil {
@@ -34,7 +40,9 @@ func storeWaiting(t *testing.T, s *store.Store, n int, waiter string, delay time
 // claimEarly claims due letters, and letters that are to wait in the broker.
 func claimEarly(t *testing.T, s *store.Store, now time.Time, waiters ...string) []deadletter.Due {
 	t.Helper()
-	due, err := s.ClaimDue(t.Context(), "main", now, 10, deadletter.Allowance{Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false }})
+	due, err := s.ClaimDue(t.Context(), "main", now, 10, deadletter.Allowance{
+		Waiters: waiters, Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,19 +60,30 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		t.Fatal("claimed although the broker has no waiter", due)
 	}
 	due := claimEarly(t, s, c.now(), "message-ttl")
-	if len(due) != 3 || due[0].Waiter != "message-ttl" || due[0].Wait != 10*time.Second || !due[0].Letter.DueAt.Equal(began.Add(10*time.Second)) {
+	if len(due) != 3 || due[0].Waiter != "message-ttl" || due[0].Wait != 10*time.Second ||
+		!due[0].Letter.DueAt.Equal(began.Add(10*time.Second)) {
 		t.Fatalf("%+v", due)
 	}
 	id := due[0].Letter.ID
 	if err := s.Mark(ctx, []deadletter.Mark{
-		{Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second)},
-		{Letter: due[1].Letter.ID, Token: due[1].Attempt.Token, Outcome: deadletter.OutcomeNacked, Stays: true, DueAt: due[1].Letter.DueAt, Detail: "full"},
-		{Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second)},
+		{
+			Letter: id, Token: due[0].Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl",
+			DueAt: c.now().Add(10 * time.Second),
+		},
+		{
+			Letter: due[1].Letter.ID, Token: due[1].Attempt.Token, Outcome: deadletter.OutcomeNacked, Stays: true,
+			DueAt: due[1].Letter.DueAt, Detail: "full",
+		},
+		{
+			Letter: due[2].Letter.ID, Token: due[2].Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(10 * time.Second),
+		},
 	}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	l := letter(t, s, id)
-	if l.State != deadletter.StateScheduled || l.WaitsIn != "dlo.wait.ttl" || l.Attempts != 1 || l.Why != "retry 1 of 3" {
+	if l.State != deadletter.StateScheduled || l.WaitsIn != "dlo.wait.ttl" || l.Attempts != 1 ||
+		l.Why != "retry 1 of 3" {
 		t.Errorf("%+v", l)
 	}
 	if l := letter(t, s, due[1].Letter.ID); l.State != deadletter.StateScheduled || l.WaitsIn != "" || l.Attempts != 0 || l.Nacks != 0 || !l.DueAt.Equal(began.Add(10*time.Second)) {
@@ -84,9 +103,13 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		if verb == deadletter.VerbEdit {
 			l := letter(t, s, id)
 			act = func() (int, error) {
-				return s.Revised(ctx, op.ID, []deadletter.Edited{{AsOf: l.ChangedAt, Revision: deadletter.Revision{Letter: id, Number: 1}}}, nil)
+				return s.Revised(ctx, op.ID, []deadletter.Edited{
+					{AsOf: l.ChangedAt, Revision: deadletter.Revision{Letter: id, Number: 1}},
+				}, nil)
 			}
-			if _, err := s.Revise(ctx, deadletter.Revision{Letter: id, Number: 1, By: "local"}); !errors.Is(err, deadletter.ErrConflict) {
+			if _, err := s.Revise(ctx, deadletter.Revision{
+				Letter: id, Number: 1, By: "local",
+			}); !errors.Is(err, deadletter.ErrConflict) {
 				t.Error(err)
 			}
 		}
@@ -94,7 +117,8 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 			t.Fatal(err)
 		}
 		var reason string
-		if err := s.Reader().QueryRow(`SELECT result || ': ' || reason FROM operation_letters WHERE operation = $1`, int64(op.ID)).Scan(&reason); err != nil || reason != "skipped: "+deadletter.WhyInBroker {
+		if err := s.Reader().QueryRow(`SELECT result || ': ' || reason FROM operation_letters
+			WHERE operation = $1`, int64(op.ID)).Scan(&reason); err != nil || reason != "skipped: "+deadletter.WhyInBroker {
 			t.Errorf("%s: %s, %v", verb, reason, err)
 		}
 	}
@@ -107,24 +131,34 @@ func TestALetterWaitsInTheBroker(t *testing.T) {
 		t.Fatalf("due in the store is one, which goes to its queue: %+v", due)
 	}
 	list, err := s.Waited(ctx, "main", c.now(), 10)
-	if err != nil || len(list) != 2 || list[0].Queue != "sms" || list[0].In != "dlo.wait.ttl" || !list[0].Since.Equal(began) {
+	if err != nil || len(list) != 2 || list[0].Queue != "sms" || list[0].In != "dlo.wait.ttl" ||
+		!list[0].Since.Equal(began) {
 		t.Fatalf("%+v %v", list, err)
 	}
-	if err := s.RecordWaitEnds(ctx, []deadletter.WaitEnd{{Letter: id, DueAt: c.now().Add(time.Minute), Doubt: "nobody knows"}, {Letter: due[2].Letter.ID, Lost: "its queue is gone"}}); err != nil {
+	if err := s.RecordWaitEnds(ctx, []deadletter.WaitEnd{
+		{Letter: id, DueAt: c.now().Add(time.Minute), Doubt: "nobody knows"},
+		{Letter: due[2].Letter.ID, Lost: "its queue is gone"},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.WaitsIn != "" || !l.Unverified || !l.DueAt.Equal(c.now().Add(time.Minute)) {
+	if l := letter(t, s, id); l.State != deadletter.StateRequeued || l.WaitsIn != "" || !l.Unverified ||
+		!l.DueAt.Equal(c.now().Add(time.Minute)) {
 		t.Errorf("%+v", l)
 	}
-	if l := letter(t, s, due[2].Letter.ID); l.State != deadletter.StateHeld || l.Why != "its queue is gone" || l.Attempts != 0 {
+	if l := letter(
+		t, s, due[2].Letter.ID,
+	); l.State != deadletter.StateHeld || l.Why != "its queue is gone" || l.Attempts != 0 {
 		t.Errorf("%+v", l)
 	}
 	attempts, err := s.Attempts(ctx, id)
-	if err != nil || len(attempts) != 1 || attempts[0].WaitsIn != "dlo.wait.ttl" || !attempts[0].WaitUntil.Equal(began.Add(10*time.Second)) {
+	if err != nil || len(attempts) != 1 || attempts[0].WaitsIn != "dlo.wait.ttl" ||
+		!attempts[0].WaitUntil.Equal(began.Add(10*time.Second)) {
 		t.Errorf("%+v %v", attempts, err)
 	}
 	history, err := s.History(ctx, id)
-	if err != nil || !strings.Contains(history[len(history)-1].Detail, "its time in dlo.wait.ttl is over; unverified: nobody knows") {
+	if err != nil || !strings.Contains(
+		history[len(history)-1].Detail, "its time in dlo.wait.ttl is over; unverified: nobody knows",
+	) {
 		t.Errorf("%+v %v", history, err)
 	}
 }
@@ -137,7 +171,12 @@ func TestALetterComesBackFromTheBroker(t *testing.T) {
 	ctx := t.Context()
 	storeWaiting(t, s, 1, "message-ttl", time.Second)
 	due := claimEarly(t, s, c.now(), "message-ttl")[0]
-	if err := s.Mark(ctx, []deadletter.Mark{{Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second)}}, deadletter.Noted{}); err != nil {
+	if err := s.Mark(ctx, []deadletter.Mark{
+		{
+			Letter: due.Letter.ID, Token: due.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+			WaitsIn: "dlo.wait.ttl", DueAt: c.now().Add(time.Second),
+		},
+	}, deadletter.Noted{}); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, s, returnWindow(t, 2, due, "sms", due.Letter.Body))
@@ -197,11 +236,21 @@ func TestADoubtfulHandOver(t *testing.T) {
 		after  time.Duration
 		waiter string
 		none   bool
-	}{{"message-ttl", 30 * time.Second, "message-ttl", false}, {"message-ttl", 2 * time.Minute, "", false}, {"wait-queue", time.Second, "wait-queue", false}, {"wait-queue", 30 * time.Second, "", true}} {
+	}{
+		{"message-ttl", 30 * time.Second, "message-ttl", false},
+		{"message-ttl", 2 * time.Minute, "", false},
+		{"wait-queue", time.Second, "wait-queue", false},
+		{"wait-queue", 30 * time.Second, "", true},
+	} {
 		s, clock := open(t)
 		storeWaiting(t, s, 1, c.to, time.Minute)
 		first := claimEarly(t, s, clock.now(), c.to)[0]
-		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true, DueAt: clock.now()}}, deadletter.Noted{}); err != nil {
+		if err := s.Mark(t.Context(), []deadletter.Mark{
+			{
+				Letter: first.Letter.ID, Token: first.Attempt.Token, Outcome: deadletter.OutcomeInDoubt, Resend: true,
+				DueAt: clock.now(),
+			},
+		}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
 		clock.at = clock.at.Add(c.after)
@@ -224,7 +273,12 @@ func handOver(t *testing.T, s *store.Store, c *clock) []deadletter.Due {
 	t.Helper()
 	list := claimEarly(t, s, c.now(), "message-ttl")
 	for _, d := range list {
-		if err := s.Mark(t.Context(), []deadletter.Mark{{Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed, WaitsIn: deadletter.WaitTTL, DueAt: d.Letter.DueAt}}, deadletter.Noted{}); err != nil {
+		if err := s.Mark(t.Context(), []deadletter.Mark{
+			{
+				Letter: d.Letter.ID, Token: d.Attempt.Token, Outcome: deadletter.OutcomeConfirmed,
+				WaitsIn: deadletter.WaitTTL, DueAt: d.Letter.DueAt,
+			},
+		}, deadletter.Noted{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,7 +315,12 @@ func TestAnOlderAttemptComesBackWhileANewerWaitsInTheBroker(t *testing.T) {
 	mark(t, s, c, deadletter.OutcomeConfirmed, second)
 	receive(t, s, returnWindow(t, 2, second, "sms", second.Letter.Body))
 	verdict := deadletter.Classified{
-		Letter: first.Letter.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"}, Waiter: "message-ttl", Wait: time.Hour, DueAt: c.now().Add(time.Hour),
+		Letter: first.Letter.ID,
+		To:     deadletter.ClassifiedRetry,
+		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+		Waiter: "message-ttl",
+		Wait:   time.Hour,
+		DueAt:  c.now().Add(time.Hour),
 	}
 	if err := s.Classify(t.Context(), []deadletter.Classified{verdict}); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,10 @@ import (
 // that may still come back. It returns a queue only if the watch over at least one of its letters
 // has ended by now. The queues are returned as origins.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
-		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place
+		FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
+		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at
+		LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +36,9 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 // letter if the queue is known to be longer now than when the letter was sent. It settles the
 // letters as unverified if dlo could not see whether the queue is consumed, or if the queue has no
 // dead-letter exchange.
-func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts) (int, error) {
+func (s *Store) SettleQuiet(
+	ctx context.Context, o deadletter.Origin, now time.Time, n int, facts deadletter.QueueFacts,
+) (int, error) {
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
 	switch {
 	case !facts.Exists || facts.Consumers < 0 || facts.Ready < 0:
@@ -48,8 +52,10 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 		if err != nil {
 			return err
 		}
-		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched WHERE l.state = 'requeued' AND coalesce(l.target, l.origin) = $1 AND l.due_at <= $2
-			AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.depth < $3) LIMIT $4`, origin, now.UnixMilli(), facts.Ready, n)
+		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched
+			WHERE l.state = 'requeued' AND coalesce(l.target, l.origin) = $1 AND l.due_at <= $2
+			AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries AND a.depth < $3)
+			LIMIT $4`, origin, now.UnixMilli(), facts.Ready, n)
 		if err != nil {
 			return err
 		}
@@ -69,25 +75,36 @@ func (s *Store) SettleQuiet(ctx context.Context, o deadletter.Origin, now time.T
 // queue. The parameter u determines whether the letters are held or settled as unverified. Groups
 // count held letters as letters that need people. The function "channels" returns the channels of a
 // rule. EndWatch returns the number of letters whose watch it ended.
-func (s *Store) EndWatch(ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen, channels func(rule string) []string) (int, error) {
+func (s *Store) EndWatch(
+	ctx context.Context, o deadletter.Origin, now time.Time, n int, u deadletter.Unseen,
+	channels func(rule string) []string,
+) (int, error) {
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {
 		origin, err := t.originID(o)
 		if err != nil {
 			return err
 		}
-		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched WHERE l.state = 'requeued' AND coalesce(l.target, l.origin) = $1 AND l.due_at <= $2
+		records, err := t.records(`SELECT `+recordColumns+` FROM letters l INDEXED BY letters_watched
+			WHERE l.state = 'requeued' AND coalesce(l.target, l.origin) = $1 AND l.due_at <= $2
 			AND l.changed_at <= $3 LIMIT $4`, origin, now.UnixMilli(), u.Since.UnixMilli(), n)
 		if err != nil {
 			return err
 		}
 		groups := map[int64][]deadletter.GroupDeath{}
 		for _, r := range records {
-			end := watchEnd{deadletter.LostSight, deadletter.ResultUnverified, u.Why + "; requeue it only if a second arrival does no harm"}
+			end := watchEnd{
+				deadletter.LostSight, deadletter.ResultUnverified,
+				u.Why + "; requeue it only if a second arrival does no harm",
+			}
 			if u.Settles || u.SettlesRedirected && r.target.Valid {
 				end.trigger, end.detail = deadletter.Quiet, "quiet: it did not come back; unverified: "+u.Why
 			} else if r.group > 0 {
-				groups[r.group] = append(groups[r.group], deadletter.GroupDeath{At: time.UnixMilli(t.now), Severity: deadletter.Severity(r.severity), Channels: channels(r.rule)})
+				groups[r.group] = append(groups[r.group], deadletter.GroupDeath{
+					At:       time.UnixMilli(t.now),
+					Severity: deadletter.Severity(r.severity),
+					Channels: channels(r.rule),
+				})
 			}
 			if err := t.endWatch(r, end); err != nil {
 				return err
@@ -122,7 +139,9 @@ func (t *tx) endWatch(r *record, end watchEnd) error {
 	case end.result == deadletter.ResultUnverified:
 		unverified = 1
 	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, unverified = max(unverified, $3), changed_at = $4, why = CASE WHEN $5 = '' THEN why ELSE $5 END, held_from = $6 WHERE id = $1`,
+	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL,
+		unverified = max(unverified, $3), changed_at = $4, why = CASE WHEN $5 = '' THEN why ELSE $5 END, held_from = $6
+		WHERE id = $1`,
 		r.id, string(to), unverified, t.now, why, heldFrom); err != nil {
 		return err
 	}
@@ -130,7 +149,9 @@ func (t *tx) endWatch(r *record, end watchEnd) error {
 		return err
 	}
 	var operation sql.NullInt64
-	if err := t.row(`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation); err != nil || !operation.Valid {
+	if err := t.row(
+		`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation,
+	); err != nil || !operation.Valid {
 		return err
 	}
 	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
@@ -151,7 +172,8 @@ func (s *Store) WatchOn(ctx context.Context, o deadletter.Origin, now, until tim
 			if err != nil {
 				return err
 			}
-			done, err := t.exec(`UPDATE letters SET due_at = $3 WHERE id IN (SELECT id FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $2
+			done, err := t.exec(`UPDATE letters SET due_at = $3 WHERE id IN (SELECT id FROM letters
+				INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $2
 				AND coalesce(target, origin) = $1 LIMIT $4)`, origin, now.UnixMilli(), until.UnixMilli(), watchChunk)
 			if err != nil {
 				return err

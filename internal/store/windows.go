@@ -81,13 +81,15 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 		if err != nil {
 			return err
 		}
-		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1 RETURNING session, marker, restarted_at IS NOT NULL, prefetch, at_stake, delay_ms`, []any{id},
+		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1
+			RETURNING session, marker, restarted_at IS NOT NULL, prefetch, at_stake, delay_ms`, []any{id},
 			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch, &session.AtStake, &delay); err != nil {
 			return err
 		}
 		session.Delay = time.Duration(delay) * time.Millisecond
 		var settled int64
-		err = t.row(`SELECT coalesce(max(session), 0) FROM windows WHERE inbox = $1 AND settled_at IS NOT NULL`, []any{id}, &settled)
+		err = t.row(`SELECT coalesce(max(session), 0) FROM windows WHERE inbox = $1
+			AND settled_at IS NOT NULL`, []any{id}, &settled)
 		if session.Number-settled > maxFruitless {
 			session.Prefetch = 0
 		}
@@ -181,8 +183,10 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 	open := &deadletter.OpenWindow{}
 	var blob []byte
 	err := s.tx(ctx, urgent, func(t *tx) error {
-		return t.row(`UPDATE windows SET looks = looks + 1 WHERE id = (SELECT w.id FROM windows w JOIN inboxes i ON i.id = w.inbox
-			WHERE i.broker = $1 AND i.vhost = $2 AND i.queue = $3 AND w.settled_at IS NULL ORDER BY w.id DESC LIMIT 1) RETURNING id, entries`, []any{s.known.firstName(broker), vhost, inbox}, &open.ID, &blob)
+		return t.row(`UPDATE windows SET looks = looks + 1 WHERE id = (SELECT w.id FROM windows w
+			JOIN inboxes i ON i.id = w.inbox
+			WHERE i.broker = $1 AND i.vhost = $2 AND i.queue = $3 AND w.settled_at IS NULL ORDER BY w.id DESC LIMIT 1)
+			RETURNING id, entries`, []any{s.known.firstName(broker), vhost, inbox}, &open.ID, &blob)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -199,7 +203,8 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 // OpenInboxes returns the queues that have an open window. It includes queues that are not
 // configured.
 func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT i.broker, i.vhost, i.queue FROM windows w
+		JOIN inboxes i ON i.id = w.inbox WHERE w.settled_at IS NULL ORDER BY 1, 2, 3`)
 	if err != nil {
 		return nil, fmt.Errorf("open windows: %w", err)
 	}
@@ -232,7 +237,9 @@ func (t *tx) settle(window int64) error {
 // If neither is certain, RejoinWindow also stores the deliveries as new letters, but marks them as
 // suspects. With the setting UncertainMerge, it instead treats uncertain deliveries as the letters
 // of the window. The receipt names the window that must be settled.
-func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w deadletter.Window) (deadletter.Receipt, error) {
+func (s *Store) RejoinWindow(
+	ctx context.Context, open deadletter.OpenWindow, w deadletter.Window,
+) (deadletter.Receipt, error) {
 	var receipt deadletter.Receipt
 	err := s.tx(ctx, urgent, func(t *tx) error {
 		var blob []byte
@@ -274,7 +281,8 @@ func (s *Store) RejoinWindow(ctx context.Context, open deadletter.OpenWindow, w 
 			entries[i].tag, entries[i].deliveryCount = w.Arrivals[i].Tag, w.Arrivals[i].DeliveryCount()
 		}
 		receipt = deadletter.Receipt{Window: open.ID, Merged: len(entries)}
-		_, err = t.exec(`UPDATE windows SET session = $2, number = $3, entries = $4, looks = 0 WHERE id = $1`, open.ID, w.Session, w.Number, encodeEntries(entries))
+		_, err = t.exec(`UPDATE windows SET session = $2, number = $3, entries = $4, looks = 0
+			WHERE id = $1`, open.ID, w.Session, w.Number, encodeEntries(entries))
 		return err
 	})
 	if err != nil {
@@ -360,10 +368,13 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 	if err := t.row(`SELECT restarted_at FROM inboxes WHERE id = $1`, []any{inbox}, &restarted); err != nil {
 		return err
 	}
-	if restarted.Valid { // the horizon counts from the time at which the restart was detected, because letters may still come back long after the restart
+	// the horizon counts from the time at which the restart was detected, because letters may still
+	// come back long after the restart
+	if restarted.Valid {
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
-	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2 ORDER BY id DESC`, inbox, since)
+	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2
+		ORDER BY id DESC`, inbox, since)
 	if err != nil {
 		return err
 	}
@@ -398,7 +409,9 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 		switch {
 		case e.verdict == verdictMerged && (aftermath || session == w.Session):
 			spent[e.letter] = true
-		case session == w.Session || merged[e.letter]: // the letter was merged after an earlier restart, so a newer delivery of it is already in the list
+		case session == w.Session || merged[e.letter]:
+			// the letter was merged after an earlier restart, so a newer delivery of it is already
+			// in the list
 		default:
 			if e.verdict == verdictMerged {
 				merged[e.letter] = true
@@ -416,7 +429,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 	// A row that was created after the last restart of the broker may be linked to a twin. No other
 	// delivery can then be matched with this twin. The serial of a row begins with the time, so it
 	// shows when the row was created.
-	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox)
+	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1)
+		AND inbox = $1 AND twin IS NOT NULL`, inbox)
 	if err != nil {
 		return nil, err
 	}
@@ -440,6 +454,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {
-	_, err := t.exec(`DELETE FROM windows WHERE inbox = $1 AND settled_at < $2`, inbox, t.now-(horizon+keepJournal).Milliseconds())
+	_, err := t.exec(
+		`DELETE FROM windows WHERE inbox = $1 AND settled_at < $2`, inbox, t.now-(horizon+keepJournal).Milliseconds(),
+	)
 	return err
 }

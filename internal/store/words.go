@@ -50,7 +50,9 @@ func numberToken(prefix byte, id int64) string {
 func wordTokens(text string) []string {
 	var tokens []string
 	seen := map[string]bool{}
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) }) {
+	for word := range strings.FieldsFuncSeq(
+		text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) },
+	) {
 		if token := wordToken(word); !seen[token] {
 			seen[token] = true
 			tokens = append(tokens, token)
@@ -119,7 +121,8 @@ func (s *Store) Unindexed(ctx context.Context) (int, error) {
 // NextUnindexed returns up to n letters that are not indexed yet, with their bodies, oldest first.
 // Only one indexer may call it at a time.
 func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter ORDER BY u.letter LIMIT $1`, n)
+	serials, err := s.serials(ctx, `SELECT u.letter, `+heldSize+` FROM unindexed u JOIN letters l ON l.id = u.letter
+		ORDER BY u.letter LIMIT $1`, n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
@@ -166,15 +169,20 @@ func (s *Store) index(ctx context.Context, list []deadletter.Indexed) error {
 			if r.state == deadletter.StatePurged {
 				continue
 			}
-			tokens := append(wordTokens(x.Text), tokenAll, numberToken(tokenOrigin, r.origin), numberToken(tokenType, r.typ), numberToken(tokenGroup, r.group),
-				fieldToken(string(query.Reason), r.reason), fieldToken(string(query.Severity), r.severity))
+			tokens := append(
+				wordTokens(x.Text), tokenAll, numberToken(tokenOrigin, r.origin), numberToken(tokenType, r.typ),
+				numberToken(tokenGroup, r.group),
+				fieldToken(string(query.Reason), r.reason), fieldToken(string(query.Severity), r.severity),
+			)
 			for _, f := range x.Fields {
 				tokens = append(tokens, fieldToken(f.Name, f.Value))
 			}
 			if err := t.bodyFields(serial, x.Fields); err != nil {
 				return err
 			}
-			if _, err := t.exec(`INSERT OR REPLACE INTO words (rowid, text) VALUES ($1, $2)`, serial, strings.Join(tokens, " ")); err != nil {
+			if _, err := t.exec(
+				`INSERT OR REPLACE INTO words (rowid, text) VALUES ($1, $2)`, serial, strings.Join(tokens, " "),
+			); err != nil {
 				return err
 			}
 		}
@@ -198,7 +206,9 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 		if !ok || len(f.Value) > maxFacet {
 			continue
 		}
-		if _, err := t.exec(`INSERT OR REPLACE INTO body_fields (letter, field, value) VALUES ($1, $2, $3)`, serial, name, f.Value); err != nil {
+		if _, err := t.exec(
+			`INSERT OR REPLACE INTO body_fields (letter, field, value) VALUES ($1, $2, $3)`, serial, name, f.Value,
+		); err != nil {
 			return err
 		}
 	}
@@ -215,7 +225,8 @@ func (t *tx) bodyFields(serial int64, fields []deadletter.IndexedField) error {
 // and lists show no body contents until the letters are read again.
 func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 	var had string
-	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
+	if err := s.askRow(ctx, `SELECT coalesce((SELECT value FROM meta
+		WHERE key = 'index version'), '')`, nil, &had); err != nil || had == version {
 		return 0, err
 	}
 	was, _, _ := strings.Cut(had, ":")
@@ -238,24 +249,29 @@ func (s *Store) Reindex(ctx context.Context, version string) (int, error) {
 		var found int64
 		err := s.tx(ctx, bulk, func(t *tx) error {
 			var upper int64
-			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id LIMIT 10000)`, []any{last}, &upper); err != nil {
+			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id
+				LIMIT 10000)`, []any{last}, &upper); err != nil {
 				return err
 			}
 			if upper == 0 {
 				if masked {
-					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil { // reading the letters again makes new summaries
+					// reading the letters again makes new summaries
+					if err := t.reread(deadletter.Reread{Why: "other masks"}); err != nil {
 						return err
 					}
 				}
-				_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('index version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, version)
+				_, err := t.exec(`INSERT INTO meta (key, value) VALUES ('index version', $1) ON CONFLICT (key) DO UPDATE
+					SET value = excluded.value`, version)
 				return err
 			}
 			if masked { // the summaries in lists were written with the old masks
-				if _, err := t.exec(`UPDATE letters SET summary = '' WHERE id > $1 AND id <= $2 AND summary <> ''`, last, upper); err != nil {
+				if _, err := t.exec(`UPDATE letters SET summary = '' WHERE id > $1 AND id <= $2
+					AND summary <> ''`, last, upper); err != nil {
 					return err
 				}
 			}
-			done, err := t.exec(`INSERT INTO unindexed (letter) SELECT id FROM letters WHERE id > $1 AND id <= $2 AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, last, upper)
+			done, err := t.exec(`INSERT INTO unindexed (letter) SELECT id FROM letters WHERE id > $1 AND id <= $2
+				AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, last, upper)
 			if err != nil {
 				return err
 			}

@@ -103,7 +103,13 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	}
 	// Once a write has begun, it is finished even if its caller is cancelled, because the work that
 	// is already done would be lost if the write stopped halfway.
-	t := &tx{s: s, ctx: context.WithoutCancel(ctx), now: s.beginWrite(), moves: newMoves(), ended: map[deadletter.OperationID]bool{}}
+	t := &tx{
+		s:     s,
+		ctx:   context.WithoutCancel(ctx),
+		now:   s.beginWrite(),
+		moves: newMoves(),
+		ended: map[deadletter.OperationID]bool{},
+	}
 	defer s.endWrite()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
 		return s.checkCommit(err)

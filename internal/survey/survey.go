@@ -57,10 +57,24 @@ type Survey struct {
 
 // New returns a Survey that checks the given vhosts.
 func New(places []Place) *Survey {
-	s := &Survey{places: places, every: Every, reports: make([]topology.Report, len(places)), began: make([]time.Time, len(places)), looked: make([]time.Time, len(places)), changed: make([]time.Time, len(places)), read: make([]*topology.Snapshot, len(places)), idle: make([]map[string]time.Time, len(places))}
+	s := &Survey{
+		places:  places,
+		every:   Every,
+		reports: make([]topology.Report, len(places)),
+		began:   make([]time.Time, len(places)),
+		looked:  make([]time.Time, len(places)),
+		changed: make([]time.Time, len(places)),
+		read:    make([]*topology.Snapshot, len(places)),
+		idle:    make([]map[string]time.Time, len(places)),
+	}
 	for i, p := range places {
 		s.again, s.ended = append(s.again, make(chan struct{}, 1)), append(s.ended, make(chan struct{}))
-		s.reports[i] = topology.Report{Broker: p.Broker, VHost: p.VHost, Failed: "dlo has not looked yet", UnknownSince: time.Now()}
+		s.reports[i] = topology.Report{
+			Broker:       p.Broker,
+			VHost:        p.VHost,
+			Failed:       "dlo has not looked yet",
+			UnknownSince: time.Now(),
+		}
 	}
 	return s
 }
@@ -234,17 +248,27 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 		if len(globs) > 0 || len(w.Queues) == 0 {
 			queues = topology.Choose(read[i], found[i], globs, w.AtLeastOnce)
 		}
-		plans = append(plans, topology.MakePlan(read[i], topology.Want{Queues: queues, Exchange: places[i].Exchange, AtLeastOnce: w.AtLeastOnce, Intents: places[i].Intents}))
+		plans = append(plans, topology.MakePlan(read[i], topology.Want{
+			Queues:      queues,
+			Exchange:    places[i].Exchange,
+			AtLeastOnce: w.AtLeastOnce,
+			Intents:     places[i].Intents,
+		}))
 	}
 	if len(plans) == 0 {
-		return nil, fmt.Errorf("%w: dlo looks at no vhost %s of a broker %s: it is not in the configuration, or has no management URL there", deadletter.ErrNotFound, deadletter.Visible(w.VHost), deadletter.Visible(w.Broker))
+		return nil, fmt.Errorf(
+			"%w: dlo looks at no vhost %s of a broker %s: it is not in the configuration, or has no management URL there",
+			deadletter.ErrNotFound, deadletter.Visible(w.VHost), deadletter.Visible(w.Broker),
+		)
 	}
 	return plans, nil
 }
 
 // chosenPlaces returns the vhosts for which a caller wants a plan. For each of them, it also
 // returns the latest snapshot and the findings.
-func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
+func (s *Survey) chosenPlaces(
+	w topology.Wish,
+) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, p := range s.places {
@@ -252,10 +276,16 @@ func (s *Survey) chosenPlaces(w topology.Wish) (places []Place, read []*topology
 			continue
 		}
 		if s.read[i] == nil {
-			return nil, nil, nil, fmt.Errorf("%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost), s.reports[i].Failed)
+			return nil, nil, nil, fmt.Errorf(
+				"%w: broker %s, vhost %s: %s", deadletter.ErrUnavailable, p.Broker, deadletter.Visible(p.VHost),
+				s.reports[i].Failed,
+			)
 		}
 		if s.read[i].Passive {
-			return nil, nil, nil, fmt.Errorf("%w: dlo can plan nothing at broker %s, because the configuration has no management URL for it", deadletter.ErrUnavailable, p.Broker)
+			return nil, nil, nil, fmt.Errorf(
+				"%w: dlo can plan nothing at broker %s, because the configuration has no management URL for it",
+				deadletter.ErrUnavailable, p.Broker,
+			)
 		}
 		places, read, found = append(places, p), append(read, s.read[i]), append(found, s.reports[i].Findings)
 	}
@@ -303,7 +333,9 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 // fixed while a part of the management API does not respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
-		again := slices.ContainsFunc(found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue })
+		again := slices.ContainsFunc(
+			found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue },
+		)
 		read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
 		over := old.Queue != "" && !read && !queuesUnread(s) // the queue is gone
 		if s.Passive {

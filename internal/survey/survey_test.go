@@ -36,7 +36,13 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 			defer mu.Unlock()
 			looks = append(looks, time.Since(began))
 			q := topology.Queue{Name: "orders", Consumers: consumers, Ready: topology.Figure{N: 3, Known: true}}
-			found := topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now().UTC(), Queues: []topology.Queue{q}, Gaps: gaps}
+			found := topology.Snapshot{
+				Broker: "main",
+				VHost:  "/",
+				ReadAt: time.Now().UTC(),
+				Queues: []topology.Queue{q},
+				Gaps:   gaps,
+			}
 			if unlisted {
 				found.Queues = nil
 			}
@@ -64,7 +70,8 @@ func TestALookIsRememberedAndRepeated(t *testing.T) {
 		}
 		expect(time.Second, "no_exchange 0s")
 		expect(14*time.Minute, "no_exchange 0s")
-		change(func() { consumers = topology.Figure{} }) // for a moment, the broker does not report the number of consumers
+		// for a moment, the broker does not report the number of consumers
+		change(func() { consumers = topology.Figure{} })
 		expect(30*time.Second, "no_exchange 0s")
 		change(func() { consumers = topology.Figure{Known: true} })
 		expect(time.Minute, "left_behind 0s", "no_exchange 0s")
@@ -183,17 +190,35 @@ func TestAPlanHasANewLook(t *testing.T) {
 // the configuration gives.
 func TestTheIdleTimeIsConfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New([]Place{{Broker: "main", VHost: "/", IdleAfter: 2 * time.Minute, Look: func(context.Context) (topology.Snapshot, error) {
-			q := topology.Queue{Name: "orders", Consumers: topology.Figure{Known: true}, Ready: topology.Figure{N: 3, Known: true}, Arguments: topology.Definition{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}}
-			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now(), Queues: []topology.Queue{q, {Name: "dead"}}}, nil
-		}}})
+		s := New([]Place{
+			{
+				Broker: "main", VHost: "/", IdleAfter: 2 * time.Minute,
+				Look: func(context.Context) (topology.Snapshot, error) {
+					q := topology.Queue{
+						Name:      "orders",
+						Consumers: topology.Figure{Known: true},
+						Ready:     topology.Figure{N: 3, Known: true},
+						Arguments: topology.Definition{
+							"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead",
+						},
+					}
+					return topology.Snapshot{
+						Broker: "main",
+						VHost:  "/",
+						ReadAt: time.Now(),
+						Queues: []topology.Queue{q, {Name: "dead"}},
+					}, nil
+				},
+			},
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx) }()
 		for _, want := range []int{0, 1} {
 			time.Sleep(119 * time.Second)
 			synctest.Wait()
-			if found := s.Reports()[0].Findings; len(found) != want || want == 1 && found[0].Kind != topology.LeftBehind {
+			if found := s.Reports()[0].Findings; len(found) != want ||
+				want == 1 && found[0].Kind != topology.LeftBehind {
 				t.Errorf("%+v, want %d", found, want)
 			}
 		}
@@ -209,8 +234,19 @@ func TestWithoutManagement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var consumers atomic.Int64
 		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
-			q := topology.Queue{Name: "orders", Consumers: topology.Figure{N: consumers.Load(), Known: true}, Ready: topology.Figure{N: 3, Known: true}}
-			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now(), Queues: []topology.Queue{q}, Passive: true, Gaps: []topology.Gap{{What: "the rest", Why: "no API"}}}, nil
+			q := topology.Queue{
+				Name:      "orders",
+				Consumers: topology.Figure{N: consumers.Load(), Known: true},
+				Ready:     topology.Figure{N: 3, Known: true},
+			}
+			return topology.Snapshot{
+				Broker:  "main",
+				VHost:   "/",
+				ReadAt:  time.Now(),
+				Queues:  []topology.Queue{q},
+				Passive: true,
+				Gaps:    []topology.Gap{{What: "the rest", Why: "no API"}},
+			}, nil
 		}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -243,7 +279,10 @@ func TestAStormBetweenTwoLooks(t *testing.T) {
 		var redelivered int64
 		s := New([]Place{{Broker: "main", VHost: "/", Look: func(context.Context) (topology.Snapshot, error) {
 			redelivered += 3000
-			q := topology.Queue{Name: "orders", Rates: topology.Rates{Redeliver: topology.Rate{Total: topology.Figure{N: redelivered, Known: true}}}}
+			q := topology.Queue{
+				Name:  "orders",
+				Rates: topology.Rates{Redeliver: topology.Rate{Total: topology.Figure{N: redelivered, Known: true}}},
+			}
 			return topology.Snapshot{Broker: "main", VHost: "/", ReadAt: time.Now(), Queues: []topology.Queue{q}}, nil
 		}}})
 		ctx, cancel := context.WithCancel(t.Context())

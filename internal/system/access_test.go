@@ -124,7 +124,8 @@ var trials = []trial{
 	{"rules test", "$LETTER", ""},
 	{"token add", "another --role viewer", ""},
 	{"token revoke", "none", ""},
-	{"topology apply", "--yes", "viewer, for all queues"}, // without a broker, there is no plan, so a viewer may run this command
+	// without a broker, there is no plan, so a viewer may run this command
+	{"topology apply", "--yes", "viewer, for all queues"},
 	{"topology leave", "own --yes", ""},
 	{"topology undo", "own --yes", "viewer, for all queues"}, // dlo has set no policy, so there is nothing to delete
 	{"try", "", "operator, for all queues"},
@@ -181,7 +182,8 @@ func (r runner) denial(t *testing.T, need string) string {
 // that do not send a request to the server.
 func commandNeeds(t *testing.T) map[string]string {
 	t.Helper()
-	listed, err := os.ReadFile("testdata/access_commands.txt") // TestWhoMayRunEachCommand checks that this file is current
+	// TestWhoMayRunEachCommand checks that this file is current
+	listed, err := os.ReadFile("testdata/access_commands.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +213,10 @@ func TestEachCommandAsEachRole(t *testing.T) {
 		getenv := func(name string) string {
 			return map[string]string{"DLO_SERVER": p.url, "DLO_TOKEN": token}[name]
 		}
-		err := cli.Run(cli.Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Version: "test", Tokens: openTokens}, &commands{}, args)
+		err := cli.Run(cli.Program{
+			Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Version: "test",
+			Tokens: openTokens,
+		}, &commands{}, args)
 		code = cli.ExitCode(err, &e)
 		return code, o.String(), e.String()
 	}
@@ -237,10 +242,19 @@ func TestEachCommandAsEachRole(t *testing.T) {
 	runners := []runner{{name: "nobody", rank: -1}}
 	for i, role := range ranks {
 		runners = append(runners, runner{name: role, token: token(root, role, "--role", role), rank: i},
-			runner{name: role + " of own", token: token(root, role+"-of-own", "--role", role, "--queues", "own"), rank: i, bounded: true})
+			runner{
+				name: role + " of own", token: token(root, role+"-of-own", "--role", role, "--queues", "own"), rank: i,
+				bounded: true,
+			})
 	}
-	runners = append(runners, runner{name: "reader with reveal", token: token(root, "reveals", "--role", "reader", "--reveal"), rank: 1, reveal: true},
-		runner{name: "operator with purge", token: token(root, "purges", "--role", "operator", "--purge"), rank: 2, purges: true})
+	runners = append(runners, runner{
+		name: "reader with reveal", token: token(root, "reveals", "--role", "reader", "--reveal"), rank: 1,
+		reveal: true,
+	},
+		runner{
+			name: "operator with purge", token: token(root, "purges", "--role", "operator", "--purge"), rank: 2,
+			purges: true,
+		})
 	tried, needs := slices.Clone(trials), commandNeeds(t)
 	for _, command := range slices.Sorted(maps.Keys(needs)) {
 		if !slices.ContainsFunc(tried, func(c trial) bool { return c.command == command }) {
@@ -254,7 +268,8 @@ func TestEachCommandAsEachRole(t *testing.T) {
 		}
 		for _, who := range runners {
 			want := who.denial(t, need)
-			if who.bounded && want == denials[1] { // skipped, because the token for all queues is denied with the same text
+			// skipped, because the token for all queues is denied with the same text
+			if who.bounded && want == denials[1] {
 				continue
 			}
 			code, _, errs := run(who.token, strings.Fields(c.command+" "+replaced.Replace(c.args))...)
@@ -264,7 +279,8 @@ func TestEachCommandAsEachRole(t *testing.T) {
 					said = part
 				}
 			}
-			if who.rank < 0 && strings.Contains(errs, "more requests than") { // the server limits requests without a token from one address
+			// the server limits requests without a token from one address
+			if who.rank < 0 && strings.Contains(errs, "more requests than") {
 				said = want
 			}
 			if said != want || want != "" && code != 1 || strings.Contains(errs, "usage:") {

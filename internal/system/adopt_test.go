@@ -27,8 +27,16 @@ func adoptable(t *testing.T, node *testenv.Node, vhost, address string) *adoptin
 	t.Helper()
 	a := &adopting{t: t, node: node, vhost: vhost}
 	a.api(http.MethodPut, "queues", "orders", map[string]any{"durable": true})
-	a.api(http.MethodPut, "queues", "jobs", map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}})
-	a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": 1000}, "priority": 3, "apply-to": "queues"})
+	a.api(http.MethodPut, "queues", "jobs", map[string]any{
+		"durable":   true,
+		"arguments": map[string]any{"x-queue-type": "quorum"},
+	})
+	a.api(http.MethodPut, "policies", "limits", map[string]any{
+		"pattern":    "^jobs",
+		"definition": map[string]any{"max-length": 1000},
+		"priority":   3,
+		"apply-to":   "queues",
+	})
 	conn, err := amqp.Dial(address)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +82,9 @@ func (a *adopting) state() string {
 // reject publishes a message to a queue and rejects it.
 func (a *adopting) reject(queue string) {
 	a.t.Helper()
-	if err := a.ch.PublishWithContext(a.t.Context(), "", queue, false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+	if err := a.ch.PublishWithContext(
+		a.t.Context(), "", queue, false, false, amqp.Publishing{Body: []byte("x")},
+	); err != nil {
 		a.t.Fatal(err)
 	}
 	eventually(a.t, "the message is in queue "+queue, func() bool {
@@ -100,7 +110,14 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
 	before := a.state()
-	p := serve(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")), nil).child
+	p := serve(
+		t, address,
+		fmt.Sprintf(
+			"default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address,
+			node.ManagementURLOf("guest:guest"),
+		),
+		nil,
+	).child
 	eventually(t, "the server has looked", func() bool {
 		_, body := p.get("/api/v1/topology/findings")
 		return strings.Count(body, `"kind":"no_exchange"`) == 2
@@ -122,7 +139,12 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 	// Somebody else changes the policy that dlo's policy hides. The change has no effect until the
 	// queue has left dlo and come back.
 	limits := func(maxLength int) {
-		a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": maxLength}, "priority": 3, "apply-to": "queues"})
+		a.api(http.MethodPut, "policies", "limits", map[string]any{
+			"pattern":    "^jobs",
+			"definition": map[string]any{"max-length": maxLength},
+			"priority":   3,
+			"apply-to":   "queues",
+		})
 	}
 	limits(7)
 	hidden := "policy limits applied to the queue, and dlo repeated the keys. Now policy limits would apply without it. The difference: max-length: 1000 becomes 7."
@@ -155,10 +177,13 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		if !slices.Equal(one.Queues, []string{"jobs"}) {
 			continue
 		}
-		policy := map[string]any{"pattern": one.Pattern, "definition": one.Definition, "priority": one.Priority + 5, "apply-to": one.ApplyTo}
+		policy := map[string]any{
+			"pattern": one.Pattern, "definition": one.Definition, "priority": one.Priority + 5, "apply-to": one.ApplyTo,
+		}
 		a.api(http.MethodPut, "policies", one.Name, policy)
 		_, errs := p.dlo(t.Context(), 1, "", "topology", "undo", "jobs", "--yes")
-		if !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority)) || !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority+5)) {
+		if !strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority)) ||
+			!strings.Contains(errs, fmt.Sprintf("priority %d", one.Priority+5)) {
 			t.Errorf("undo of a changed policy: %s", errs)
 		}
 		eventually(t, "the change is found", func() bool {
@@ -168,7 +193,9 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 		policy["priority"] = one.Priority
 		a.api(http.MethodPut, "policies", one.Name, policy)
 	}
-	if out, errs := p.dlo(t.Context(), 0, "", "topology", "leave", "ord*", "--yes"); out != "left: orders\n" || !strings.Contains(errs, "retries of these queues are paused") {
+	if out, errs := p.dlo(
+		t.Context(), 0, "", "topology", "leave", "ord*", "--yes",
+	); out != "left: orders\n" || !strings.Contains(errs, "retries of these queues are paused") {
 		t.Errorf("leave: %q, %q", out, errs)
 	}
 	a.reject("jobs")
@@ -192,7 +219,14 @@ func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
 	a.api(http.MethodPut, "queues", "mail", map[string]any{"durable": true})
-	p := serve(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")), nil).child
+	p := serve(
+		t, address,
+		fmt.Sprintf(
+			"default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address,
+			node.ManagementURLOf("guest:guest"),
+		),
+		nil,
+	).child
 	eventually(t, "the server has looked", func() bool {
 		_, body := p.get("/api/v1/topology/findings")
 		return strings.Count(body, `"kind":"no_exchange"`) == 3
@@ -202,13 +236,21 @@ func TestOneQueueOfAPolicyLeaves(t *testing.T) {
 	a.reject("orders")
 	a.reject("mail")
 	eventually(t, "the letter of mail is dead", func() bool { return p.letters("dead") == 1 })
-	if list, _ := p.dlo(t.Context(), 0, "", "topology", "undo"); !strings.Contains(list, "\n  mail\n") || strings.Contains(list, "orders") || strings.Count(list, "policy ") != 1 {
+	if list, _ := p.dlo(
+		t.Context(), 0, "", "topology", "undo",
+	); !strings.Contains(list, "\n  mail\n") || strings.Contains(list, "orders") ||
+		strings.Count(list, "policy ") != 1 {
 		t.Errorf("%s", list)
 	}
-	p.dlo(t.Context(), 0, "", "letters", "requeue", "-q", "queue:mail", "--reason", "the fix is out", "--hold", "0s", "--yes")
+	p.dlo(
+		t.Context(), 0, "", "letters", "requeue", "-q", "queue:mail", "--reason", "the fix is out", "--hold", "0s",
+		"--yes",
+	)
 	eventually(t, "the letter of mail is sent back", func() bool { return p.letters("requeued") == 1 })
 	for _, act := range []string{"leave", "undo"} {
-		if _, errs := p.dlo(t.Context(), 2, "n\n", "topology", act, "mail"); !strings.Contains(errs, "sent 1 letter back to these queues") {
+		if _, errs := p.dlo(
+			t.Context(), 2, "n\n", "topology", act, "mail",
+		); !strings.Contains(errs, "sent 1 letter back to these queues") {
 			t.Errorf("%s does not warn of the letter that may fail again: %s", act, errs)
 		}
 	}
@@ -222,12 +264,21 @@ func TestAPlanIsRefusedAfterAChange(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
-	p := serve(t, address, fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")), nil).child
+	p := serve(
+		t, address, fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")),
+		nil,
+	).child
 	plan := p.plan("jobs")
-	a.api(http.MethodPut, "policies", "limits", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": 7}, "priority": 3, "apply-to": "queues"})
+	a.api(http.MethodPut, "policies", "limits", map[string]any{
+		"pattern":    "^jobs",
+		"definition": map[string]any{"max-length": 7},
+		"priority":   3,
+		"apply-to":   "queues",
+	})
 	before := a.state()
 	status, body := p.post("/api/v1/topology/apply", plan)
-	if status != http.StatusConflict || !strings.Contains(body, `\"max-length\":7`) || !strings.Contains(body, `\"max-length\":1000`) {
+	if status != http.StatusConflict || !strings.Contains(body, `\"max-length\":7`) ||
+		!strings.Contains(body, `\"max-length\":1000`) {
 		t.Errorf("%d %s", status, body)
 	}
 	if after := a.state(); after != before {
@@ -247,7 +298,8 @@ func (p *child) plan(queues ...string) json.RawMessage {
 	})
 	eventually(p.t, "a plan of the present vhost", func() bool {
 		status, text := p.post("/api/v1/topology/plan", map[string]any{"queues": queues})
-		return status == http.StatusOK && strings.Contains(text, `"name":"dlo-`) && json.Unmarshal([]byte(text), &plans) == nil
+		return status == http.StatusOK && strings.Contains(text, `"name":"dlo-`) &&
+			json.Unmarshal([]byte(text), &plans) == nil
 	})
 	body, err := json.Marshal(map[string]any{"plan": plans.Plans[0]})
 	if err != nil {
@@ -265,8 +317,18 @@ func TestApplyUnderKills(t *testing.T) {
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
 	before := a.state()
-	p := newChild(t, address, fmt.Sprintf("default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")))
-	points := []string{"adopt: recorded=1", "adopt: set=1", "adopt: set=2", "adopt: verified=1", "classify: decided=1", "classify: recorded=1", "probe: declared=1", "probe: published=1", "probe: rejected=1", "adopt: proved=1", "adopt: proved=2"}
+	p := newChild(
+		t, address,
+		fmt.Sprintf(
+			"default: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address,
+			node.ManagementURLOf("guest:guest"),
+		),
+	)
+	points := []string{
+		"adopt: recorded=1", "adopt: set=1", "adopt: set=2", "adopt: verified=1", "classify: decided=1",
+		"classify: recorded=1", "probe: declared=1", "probe: published=1", "probe: rejected=1", "adopt: proved=1",
+		"adopt: proved=2",
+	}
 	for _, point := range points {
 		p.Start(point)
 		p.Draining()
@@ -281,13 +343,17 @@ func TestApplyUnderKills(t *testing.T) {
 	}
 	p.Start("")
 	p.Draining()
-	if status, body := p.post("/api/v1/topology/apply", p.plan("orders", "jobs")); status != http.StatusOK || strings.Count(body, `"proved":true`) != 2 {
+	if status, body := p.post(
+		"/api/v1/topology/apply", p.plan("orders", "jobs"),
+	); status != http.StatusOK || strings.Count(body, `"proved":true`) != 2 {
 		t.Fatalf("%d %s", status, body)
 	}
 	applied := a.state()
 	p.Kill9()
 	p.Start("adopt: deleted=1") // the next kill happens during the undo
-	p.tryPost("/api/v1/topology/undo", map[string]any{"id": p.ask(`SELECT min(id) FROM declared WHERE kind = 'policy'`)})
+	p.tryPost("/api/v1/topology/undo", map[string]any{
+		"id": p.ask(`SELECT min(id) FROM declared WHERE kind = 'policy'`),
+	})
 	p.Crashed("the crash while a policy is undone")
 	p.Start("")
 	if a.state() == applied || p.count("declared", "kind = 'policy'") != 2 {

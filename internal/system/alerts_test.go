@@ -49,7 +49,8 @@ func TestEachProblemHasAnAlert(t *testing.T) {
 		}
 		return true
 	}
-	of := map[string]string{"broker_away": "DloBrokerDown", "inbox_not_read": "DloInboxNotDrained"} // these two alerts use a metric other than dlo_problems
+	// these two alerts use a metric other than dlo_problems
+	of := map[string]string{"broker_away": "DloBrokerDown", "inbox_not_read": "DloInboxNotDrained"}
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([a-z, ]+) \\| ([`\\w, ]+) \\| .* \\|$")
 	told := map[deadletter.ProblemKind]bool{}
 	_, section, _ := strings.Cut(string(text), "\n## Problems\n")

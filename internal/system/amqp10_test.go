@@ -25,7 +25,9 @@ func TestAMQP10Values(t *testing.T) {
 	}
 	const python = "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import proton").Run(); err != nil {
-		testenv.Unavailable(t, fmt.Errorf("%w: proton (%w); to get it: apt-get install python3-qpid-proton", testenv.ErrMissing, err))
+		testenv.Unavailable(
+			t, fmt.Errorf("%w: proton (%w); to get it: apt-get install python3-qpid-proton", testenv.ErrMissing, err),
+		)
 	}
 	vhost, url := node.VHost(t)
 	newAudit(t, url, "work", nil)
@@ -60,19 +62,27 @@ func TestAMQP10Values(t *testing.T) {
 		defer mu.Unlock()
 		return strings.Join(said, "\n")
 	}
-	eventually(t, "the values are letters", func() bool { return p.letters("dead") == 3 || strings.Contains(says(), "rror") })
+	eventually(
+		t, "the values are letters", func() bool { return p.letters("dead") == 3 || strings.Contains(says(), "rror") },
+	)
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
 	for _, id := range ids {
 		patch := []map[string]any{{"op": "replace", "path": "/id", "value": 1234567}}
-		code, body := p.post("/api/v1/letters/"+string(id)+"/revisions", map[string]any{"patch": patch, "reason": "another number"})
-		if code != http.StatusBadRequest || !strings.Contains(body, "AMQP 1.0 message, whose length would no longer fit") {
+		code, body := p.post("/api/v1/letters/"+string(id)+"/revisions", map[string]any{
+			"patch": patch, "reason": "another number",
+		})
+		if code != http.StatusBadRequest ||
+			!strings.Contains(body, "AMQP 1.0 message, whose length would no longer fit") {
 			t.Errorf("%d %s", code, body)
 		}
 	}
 	if code, body := p.post("/api/v1/operations", requeueAtOnce(ids)); code >= 300 {
 		t.Fatal(code, body)
 	}
-	eventually(t, "the values arrive", func() bool { return strings.Count(says(), "accepted") == 3 || strings.Contains(says(), "error") })
+	eventually(
+		t, "the values arrive",
+		func() bool { return strings.Count(says(), "accepted") == 3 || strings.Contains(says(), "error") },
+	)
 	if got := says(); got != "accepted 9\naccepted 421\naccepted 9" {
 		t.Error(got)
 	}

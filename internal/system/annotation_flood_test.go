@@ -17,7 +17,9 @@ func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 	const flood, letters, kills = 20_000, 200, 4
 	said := make([]any, flood)
 	for i := range said {
-		said[i] = map[string]any{"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker"}
+		said[i] = map[string]any{
+			"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker",
+		}
 	}
 	for n := range kills {
 		part := flood / kills
@@ -32,7 +34,10 @@ func TestAFloodOfAnnotationsUnderKills(t *testing.T) {
 		p.Draining()
 	}
 	eventually(t, "all letters stored", func() bool { return p.letters("dead") == letters })
-	eventually(t, "all annotations stored", func() bool { return p.count("annotations", "") == flood && p.ask(settledRead) == 0 })
+	eventually(
+		t, "all annotations stored",
+		func() bool { return p.count("annotations", "") == flood && p.ask(settledRead) == 0 },
+	)
 	eventually(t, "their queue is empty", func() bool { return ready(t, a.conn, "dlo.annotations") == 0 })
 	for body, text := range p.errors() {
 		var id int

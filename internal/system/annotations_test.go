@@ -30,7 +30,9 @@ func (a *audit) say(list ...any) {
 		if !ok {
 			body, _ = json.Marshal(one)
 		}
-		c, err := ch.PublishWithDeferredConfirm("", "dlo.annotations", true, false, amqp.Publishing{ContentType: "application/json", DeliveryMode: 2, Body: body})
+		c, err := ch.PublishWithDeferredConfirm("", "dlo.annotations", true, false, amqp.Publishing{
+			ContentType: "application/json", DeliveryMode: 2, Body: body,
+		})
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -61,7 +63,8 @@ func (a *audit) awaitAnnotationsQueue() {
 func (p *child) errors() map[string]string {
 	p.t.Helper()
 	found := map[string]string{}
-	p.rows(`SELECT CAST(b.body AS TEXT), l.error FROM letters l JOIN bodies b ON b.letter = l.id`, nil, func(rows *sql.Rows) error {
+	p.rows(`SELECT CAST(b.body AS TEXT), l.error FROM letters l
+		JOIN bodies b ON b.letter = l.id`, nil, func(rows *sql.Rows) error {
 		var body, text string
 		err := rows.Scan(&body, &text)
 		found[body] = text
@@ -72,9 +75,12 @@ func (p *child) errors() map[string]string {
 
 const (
 	noRetries   = "default: {retry: {delays: []}}\n"
-	settledRead = `SELECT (SELECT count(*) FROM unread) + (SELECT count(*) FROM rereads) + (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM letters WHERE state = 'received')`
-	joinedOnce  = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated' GROUP BY letter HAVING count(*) = 1)`
-	joinedMore  = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated' GROUP BY letter HAVING count(*) > 1)`
+	settledRead = `SELECT (SELECT count(*) FROM unread) + (SELECT count(*) FROM rereads) + (SELECT count(*)
+		FROM unindexed) + (SELECT count(*) FROM letters WHERE state = 'received')`
+	joinedOnce = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated'
+		GROUP BY letter HAVING count(*) = 1)`
+	joinedMore = `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'annotated'
+		GROUP BY letter HAVING count(*) > 1)`
 )
 
 // TestAnAnnotationAndItsLetterMeet checks that annotations are joined to their letters. The
@@ -90,12 +96,17 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	p.Draining()
 	a.awaitAnnotationsQueue()
 	said := func(id, message string) map[string]any {
-		return map[string]any{"message_id": id, "queue": "work", "error_type": "E", "message": message, "stack": "E\n\tat work", "service": "worker", "version": "7"}
+		return map[string]any{
+			"message_id": id, "queue": "work", "error_type": "E", "message": message, "stack": "E\n\tat work",
+			"service": "worker", "version": "7",
+		}
 	}
 	body := "by its body"
 	sum := sha256.Sum256([]byte(body))
 
-	a.say(said("first", "said before"), map[string]any{"body_sha256": hex.EncodeToString(sum[:]), "message": "said of a body"})
+	a.say(said("first", "said before"), map[string]any{
+		"body_sha256": hex.EncodeToString(sum[:]), "message": "said of a body",
+	})
 	eventually(t, "the annotations are stored", func() bool { return p.count("annotations", "") == 2 })
 	p.Stop()
 	p.Start("")
@@ -108,11 +119,17 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	p.Stop()
 	a.say(said("second", "said after, while dlo was away"))
 	p.Start("")
-	out, _ := p.dlo(t.Context(), 0, "", "annotations", "add", "--message-id", "third", "--error-type", "E", "--message", "said by command line", "--service", "shell")
+	out, _ := p.dlo(
+		t.Context(), 0, "", "annotations", "add", "--message-id", "third", "--error-type", "E", "--message",
+		"said by command line", "--service", "shell",
+	)
 	if !strings.Contains(out, "1 annotations stored; 1 letters were waiting for one") {
 		t.Error(out)
 	}
-	want := map[string]string{"first": "E: said before", "second": "E: said after, while dlo was away", "third": "E: said by command line", body: "said of a body"}
+	want := map[string]string{
+		"first": "E: said before", "second": "E: said after, while dlo was away", "third": "E: said by command line",
+		body: "said of a body",
+	}
 	eventually(t, "every letter has its error", func() bool { return fmt.Sprint(p.errors()) == fmt.Sprint(want) })
 	eventually(t, "all is read", func() bool { return p.ask(settledRead) == 0 })
 	if n := p.ask(joinedOnce); n != 4 {
@@ -121,20 +138,29 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	if n := p.ask(`SELECT count(DISTINCT grp) FROM letters`); n != 4 {
 		t.Errorf("%d groups", n)
 	}
-	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN bodies b ON b.letter = l.id WHERE CAST(b.body AS TEXT) = 'second'`)[0]
-	if _, text := p.get("/api/v1/letters/" + string(id)); !strings.Contains(text, `"failure":{"by":"annotation","type":"E","message":"said after, while dlo was away","stack":"E\n\tat work","service":"worker","version":"7"}`) {
+	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN bodies b ON b.letter = l.id
+		WHERE CAST(b.body AS TEXT) = 'second'`)[0]
+	if _, text := p.get("/api/v1/letters/" + string(id)); !strings.Contains(
+		text,
+		`"failure":{"by":"annotation","type":"E","message":"said after, while dlo was away","stack":"E\n\tat work","service":"worker","version":"7"}`,
+	) {
 		t.Error(text)
 	}
 	if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, "reported by worker 7") {
 		t.Error("the page does not say who reported it")
 	}
-	if out, errs := p.dlo(t.Context(), 2, `{"message": "x"}`, "annotations", "add", "-"); !strings.Contains(errs, "message_id: nothing says which message") {
+	if out, errs := p.dlo(
+		t.Context(), 2, `{"message": "x"}`, "annotations", "add", "-",
+	); !strings.Contains(errs, "message_id: nothing says which message") {
 		t.Error(out, errs)
 	}
-	if out, _ := p.dlo(t.Context(), 0, `[{"message_id": "nobody", "message": "x"}]`, "annotations", "add", "-", "-o", "jsonl"); out != `{"new":1,"again":0,"joined":0}`+"\n" {
+	if out, _ := p.dlo(
+		t.Context(), 0, `[{"message_id": "nobody", "message": "x"}]`, "annotations", "add", "-", "-o", "jsonl",
+	); out != `{"new":1,"again":0,"joined":0}`+"\n" {
 		t.Error(out)
 	}
-	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_annotations_total{outcome="new"} 3`) || !strings.Contains(metrics, `dlo_annotations_total{outcome="joined"} 2`) {
+	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_annotations_total{outcome="new"} 3`) ||
+		!strings.Contains(metrics, `dlo_annotations_total{outcome="joined"} 2`) {
 		t.Error("the metrics do not count annotations")
 	}
 	p.dlo(t.Context(), 2, "", "queues", "drain", "dlo.annotations")
@@ -174,7 +200,10 @@ func TestAFloodOfAnnotations(t *testing.T) {
 		for i := 0; i < letters; i += 100 {
 			var list []any
 			for k := i; k < i+100; k++ {
-				list = append(list, map[string]any{"message_id": fmt.Sprint("m", k*7919%letters), "queue": "work", "message": fmt.Sprintf("reason <%d>", k*7919%letters), "service": "worker"})
+				list = append(list, map[string]any{
+					"message_id": fmt.Sprint("m", k*7919%letters), "queue": "work",
+					"message": fmt.Sprintf("reason <%d>", k*7919%letters), "service": "worker",
+				})
 			}
 			a.say(list...)
 		}
@@ -213,7 +242,8 @@ func TestHostileAnnotations(t *testing.T) {
 	a, p := reporting(t)
 	hostile := []any{
 		[]byte(""), []byte("secret"), []byte("null"), []byte("[]"), []byte(`"secret"`), []byte("\x00\xff\xfe"),
-		[]byte(`{"message_id": 7, "message": ["secret"]}`), []byte(`{"message_id": "m"}`), []byte(`{"message": "secret"}`), []byte(`{"message_id": {"a": {}}, "message": "secret", "at": "secret"}`),
+		[]byte(`{"message_id": 7, "message": ["secret"]}`), []byte(`{"message_id": "m"}`),
+		[]byte(`{"message": "secret"}`), []byte(`{"message_id": {"a": {}}, "message": "secret", "at": "secret"}`),
 		[]byte(`{"message_id": "m", "x": ` + strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000) + "}"),
 		[]byte(`{"message_id": "m", "message": "` + strings.Repeat("secret", 10<<20/6) + `"}`),
 		[]byte(`{"message_id": "` + strings.Repeat("m", 300) + `", "message": "secret"}`),
@@ -223,7 +253,11 @@ func TestHostileAnnotations(t *testing.T) {
 		hostile = append(hostile, []byte("{"))
 	}
 	refused += 200
-	hostile = append(hostile, map[string]any{"message_id": "m0", "message": "<script>alert(1)</script>\x00\u202e\x1b[31m", "stack": strings.Repeat("<b>\x00", 2500), "service": "<img src=x onerror=alert(1)>", "version": strings.Repeat("9", 6000)})
+	hostile = append(hostile, map[string]any{
+		"message_id": "m0", "message": "<script>alert(1)</script>\x00\u202e\x1b[31m",
+		"stack": strings.Repeat("<b>\x00", 2500), "service": "<img src=x onerror=alert(1)>",
+		"version": strings.Repeat("9", 6000),
+	})
 	a.say(hostile...)
 	a.publish(1, func(int) (string, string) { return "letter", "m0" })
 	eventually(t, "the letter has its error", func() bool {
@@ -231,14 +265,16 @@ func TestHostileAnnotations(t *testing.T) {
 	})
 	eventually(t, "the queue is empty, and what was refused is counted", func() bool {
 		_, metrics := p.get("/metrics")
-		return ready(t, a.conn, "dlo.annotations") == 0 && strings.Contains(metrics, fmt.Sprintf(`dlo_annotations_total{outcome="refused"} %d`, refused))
+		return ready(t, a.conn, "dlo.annotations") == 0 &&
+			strings.Contains(metrics, fmt.Sprintf(`dlo_annotations_total{outcome="refused"} %d`, refused))
 	})
 	if text := p.errors()["letter"]; text != `<script>alert(1)</script>\x00\u202e\x1b[31m` {
 		t.Errorf("%q", text)
 	}
 	id := p.ids(`SELECT id, random FROM letters`)[0]
 	code, page := p.get("/letters/" + string(id))
-	if code != 200 || strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") || strings.Contains(page, "\x00") || len(page) > 300_000 {
+	if code != 200 || strings.Contains(page, "<script>alert") || strings.Contains(page, "<img src=x") ||
+		strings.Contains(page, "\x00") || len(page) > 300_000 {
 		t.Errorf("%d, %d bytes", code, len(page))
 	}
 	if strings.Contains(p.Log(), "secret") {
@@ -261,7 +297,9 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	a, p := reporting(t)
 	const letters = 100
 	said := func(i int) any {
-		return map[string]any{"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker"}
+		return map[string]any{
+			"message_id": fmt.Sprint(i), "queue": "work", "message": fmt.Sprintf("reason <%d>", i), "service": "worker",
+		}
 	}
 	a.publish(letters/2, func(i int) (string, string) { return fmt.Sprint("letter ", i), fmt.Sprint(i) })
 	eventually(t, "half of the letters dead", func() bool { return p.letters("dead") == letters/2 })
@@ -269,13 +307,18 @@ func TestAnnotationsSurviveKills(t *testing.T) {
 	for i := range letters {
 		a.say(said(i))
 	}
-	for _, point := range []string{"annotations: stored=1", "annotations: stored=1", "annotations: stored=1", "annotations: stored=1"} {
+	for _, point := range []string{
+		"annotations: stored=1", "annotations: stored=1", "annotations: stored=1", "annotations: stored=1",
+	} {
 		p.Start(point)
 		p.Crashed(point)
 	}
 	p.Start("")
 	p.Draining()
-	a.publish(letters/2, func(i int) (string, string) { return fmt.Sprint("letter ", letters/2+i), fmt.Sprint(letters/2 + i) })
+	a.publish(
+		letters/2,
+		func(i int) (string, string) { return fmt.Sprint("letter ", letters/2+i), fmt.Sprint(letters/2 + i) },
+	)
 	eventually(t, "every letter has an error", func() bool {
 		return p.count("letters", `error <> '' AND annotation > 0`) == letters && p.ask(settledRead) == 0
 	})
@@ -305,11 +348,15 @@ func TestWithoutTheRightToAnnotations(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
-	if err := node.API("PUT", "/api/users/limited", map[string]string{"password": "limited", "tags": ""}, nil); err != nil {
+	if err := node.API("PUT", "/api/users/limited", map[string]string{
+		"password": "limited", "tags": "",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	own := `^dlo\.(letters|dlx|epoch\..*)$`
-	if err := node.API("PUT", "/api/permissions/"+neturl.PathEscape(vhost)+"/limited", map[string]string{"configure": own, "write": ".*", "read": own}, nil); err != nil {
+	if err := node.API("PUT", "/api/permissions/"+neturl.PathEscape(vhost)+"/limited", map[string]string{
+		"configure": own, "write": ".*", "read": own,
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := newChild(t, url, noRetries)

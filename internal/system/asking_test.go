@@ -45,12 +45,14 @@ func (p *child) leftBehind() string {
 	defer db.Close()
 	var lines strings.Builder
 	for _, question := range []string{
-		`SELECT 'letters ' || state || CASE WHEN operation IS NULL THEN '' ELSE ' of an operation' END || CASE WHEN waits_in IS NULL THEN '' ELSE ' in ' || waits_in END,
+		`SELECT 'letters ' || state || CASE WHEN operation IS NULL THEN '' ELSE ' of an operation' END || CASE
+			WHEN waits_in IS NULL THEN '' ELSE ' in ' || waits_in END,
 			count(*), min(due_at), max(due_at), max(changed_at) FROM letters GROUP BY 1`,
 		`SELECT 'attempts ' || outcome, count(*), min(at), max(at), max(closed_at) FROM attempts GROUP BY 1`,
 		`SELECT 'pauses ' || reason, count(*), min(at), max(at), NULL FROM pauses GROUP BY 1`,
 		`SELECT 'breakers ' || state || ' ' || why, count(*), min(since), max(until), NULL FROM breakers GROUP BY 1`,
-		`SELECT 'operations ' || state || ' ' || phase || ' ' || why, count(*), min(created_at), max(created_at), max(finished_at) FROM operations GROUP BY 1`,
+		`SELECT 'operations ' || state || ' ' || phase || ' ' || why,
+			count(*), min(created_at), max(created_at), max(finished_at) FROM operations GROUP BY 1`,
 	} {
 		rows, err := db.Query(question)
 		if err != nil {

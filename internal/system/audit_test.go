@@ -18,12 +18,14 @@ import (
 // published and that the broker confirmed. Its worker records every copy, rejects new letters, and
 // accepts letters that dlo sent back.
 type audit struct {
-	t      testing.TB
-	conn   *amqp.Connection
-	queue  string
-	refuse func(d *amqp.Delivery) bool // reports whether to reject a message; nil = reject messages without the header dlo-attempt
-	to     string                      // the queue to which the method publish sends; "" = the queue in the field "queue"
-	header amqp.Table                  // headers of published messages
+	t     testing.TB
+	conn  *amqp.Connection
+	queue string
+	// reports whether to reject a message; nil = reject messages without the header dlo-attempt
+	refuse func(d *amqp.Delivery) bool
+	// the queue to which the method publish sends; "" = the queue in the field "queue"
+	to     string
+	header amqp.Table // headers of published messages
 
 	mu        sync.Mutex
 	published int
@@ -121,7 +123,9 @@ func (a *audit) publish(n int, body func(i int) (body string, messageID string))
 	var waiting []*amqp.DeferredConfirmation
 	for i := range n {
 		text, id := body(i)
-		c, err := ch.PublishWithDeferredConfirm("", cmp.Or(a.to, a.queue), true, false, amqp.Publishing{Headers: a.header, Body: []byte(text), MessageId: id, DeliveryMode: 2})
+		c, err := ch.PublishWithDeferredConfirm("", cmp.Or(a.to, a.queue), true, false, amqp.Publishing{
+			Headers: a.header, Body: []byte(text), MessageId: id, DeliveryMode: 2,
+		})
 		if err != nil {
 			a.t.Fatal(err)
 		}

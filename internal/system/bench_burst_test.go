@@ -59,8 +59,11 @@ func TestBenchBurst(t *testing.T) {
 		fmt.Sscanf(line, "VmHWM: %d kB", &peak)
 		fmt.Sscanf(line, "VmRSS: %d kB", &now)
 	}
-	t.Logf("P12 a burst of %d letters, published in %s, decided after %s, indexed after %s: at most %d MiB resident, %d MiB after it, goal <= 300", *benchRows, published.Round(time.Second), decided.Round(time.Second),
-		indexed.Round(time.Second), peak>>10, now>>10)
+	t.Logf(
+		"P12 a burst of %d letters, published in %s, decided after %s, indexed after %s: at most %d MiB resident, %d MiB after it, goal <= 300",
+		*benchRows, published.Round(time.Second), decided.Round(time.Second),
+		indexed.Round(time.Second), peak>>10, now>>10,
+	)
 }
 
 // burst publishes letters with the headers that RabbitMQ gives to dead-lettered messages. The audit
@@ -75,9 +78,24 @@ func (a *audit) burst(n int) {
 	var last *amqp.DeferredConfirmation
 	for i := range n {
 		c, err := ch.PublishWithDeferredConfirm("dlo.dlx", "orders", false, false, amqp.Publishing{
-			ContentType: "application/json", DeliveryMode: 2, MessageId: fmt.Sprint(i), Body: fmt.Appendf(nil, `{"number": %d, "text": %q}`, i, strings.Repeat(vocabulary[i%len(vocabulary)]+" ", 40)), Headers: amqp.Table{
+			ContentType:  "application/json",
+			DeliveryMode: 2,
+			MessageId:    fmt.Sprint(i),
+			Body: fmt.Appendf(
+				nil, `{"number": %d, "text": %q}`, i, strings.Repeat(vocabulary[i%len(vocabulary)]+" ", 40),
+			),
+			Headers: amqp.Table{
 				"x-error-message": "template welcome_v3 not found", "x-tenant": fmt.Sprintf("tenant-%d", i%200),
-				"x-death": []any{amqp.Table{"queue": "orders", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"orders"}, "time": time.Now()}},
+				"x-death": []any{
+					amqp.Table{
+						"queue":        "orders",
+						"exchange":     "",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{"orders"},
+						"time":         time.Now(),
+					},
+				},
 			},
 		})
 		if err != nil {

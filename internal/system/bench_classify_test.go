@@ -55,7 +55,10 @@ func newBacklog(t *testing.T, d *payload.Decoder, letters, lines int, contentTyp
 	t.Cleanup(func() { b.Close() })
 	random := rand.New(rand.NewPCG(1, 2))
 	b.received = receiveInto(t, b.Store, letters, func(n int) deadletter.Arrival {
-		p := deadletter.Properties{ContentType: contentType, DeliveryMode: 2, AppID: "shop", MessageID: fmt.Sprint(n), Timestamp: time.Now(), Headers: rejectedFrom(fmt.Sprintf("queue-%d", n%40))}
+		p := deadletter.Properties{
+			ContentType: contentType, DeliveryMode: 2, AppID: "shop", MessageID: fmt.Sprint(n), Timestamp: time.Now(),
+			Headers: rejectedFrom(fmt.Sprintf("queue-%d", n%40)),
+		}
 		p.Headers["traceparent"] = fmt.Sprintf("00-%032x-%016x-01", random.Uint64(), random.Uint64())
 		p.Headers["x-error-message"] = "endpoint answered 410"
 		return deadletter.Arrival{Body: payloadtest.Order(random, n, lines), Properties: p}
@@ -69,14 +72,19 @@ func (b *backlog) classify(t *testing.T) time.Duration {
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, nil)
 	c := classify.New(b.Store, classify.Options{
-		Decoder: func() *payload.Decoder { return b.d }, Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: "default", Retry: &rules.Retry{}}}), Targets: targets, Log: slog.New(slog.DiscardHandler),
+		Decoder: func() *payload.Decoder { return b.d },
+		Rules:   rules.NewBook(&rules.Set{Default: rules.Rule{Name: "default", Retry: &rules.Retry{}}}),
+		Targets: targets,
+		Log:     slog.New(slog.DiscardHandler),
 	})
 	return b.steps(t, c.Step)
 }
 
 func (b *backlog) index(t *testing.T, text bool, fields []string) time.Duration {
 	t.Helper()
-	x := classify.NewIndexer(b.Store, classify.IndexerOptions{Decoder: func() *payload.Decoder { return b.d }, Text: text, Fields: fields, Log: slog.New(slog.DiscardHandler)})
+	x := classify.NewIndexer(b.Store, classify.IndexerOptions{
+		Decoder: func() *payload.Decoder { return b.d }, Text: text, Fields: fields, Log: slog.New(slog.DiscardHandler),
+	})
 	return b.steps(t, x.Step)
 }
 
@@ -106,9 +114,21 @@ func (b *backlog) record(t *testing.T) time.Duration {
 		verdicts := make([]deadletter.Classified, len(letters))
 		for i, l := range letters {
 			verdicts[i] = deadletter.Classified{
-				Letter: l.ID, To: deadletter.ClassifiedDead, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "queue-1", Exchange: "events", RoutingKey: "k"}, Reason: "rejected", Rule: "default",
-				Type: payloadtest.OrderType, Reading: deadletter.ReadByMatch, Summary: strings.Repeat("x", 100), Error: "endpoint answered 410", GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1,
-				Severity: deadletter.SeverityDigest,
+				Letter: l.ID,
+				To:     deadletter.ClassifiedDead,
+				Origin: deadletter.Origin{
+					Broker: "main", VHost: "/", Queue: "queue-1", Exchange: "events", RoutingKey: "k",
+				},
+				Reason:       "rejected",
+				Rule:         "default",
+				Type:         payloadtest.OrderType,
+				Reading:      deadletter.ReadByMatch,
+				Summary:      strings.Repeat("x", 100),
+				Error:        "endpoint answered 410",
+				GroupKey:     [32]byte{1},
+				GroupTitle:   "g",
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
 			}
 		}
 		return len(letters), b.Classify(ctx, verdicts)
@@ -123,7 +143,10 @@ func TestBenchClassify(t *testing.T) {
 	const rounds, lines = 3, 2
 	d := benchDecoder(t)
 	lineOf := map[string][]float64{}
-	names := []string{"verdicts, type named by the letter", "verdicts, type found by matching", "reading alone, named", "reading alone, matched", "store alone", "index, words and a field"}
+	names := []string{
+		"verdicts, type named by the letter", "verdicts, type found by matching", "reading alone, named",
+		"reading alone, matched", "store alone", "index, words and a field",
+	}
 	random := rand.New(rand.NewPCG(3, 4))
 	bodies := make([][]byte, 1000)
 	size := 0
@@ -135,7 +158,9 @@ func TestBenchClassify(t *testing.T) {
 	read := func(contentType string) time.Duration {
 		began := time.Now()
 		for i := range *benchBacklog {
-			if doc := d.Decode(bodies[i%len(bodies)], payload.Hints{ContentType: contentType}, nil); doc.Type != payloadtest.OrderType || payload.Summary(doc, "") == "" {
+			if doc := d.Decode(
+				bodies[i%len(bodies)], payload.Hints{ContentType: contentType}, nil,
+			); doc.Type != payloadtest.OrderType || payload.Summary(doc, "") == "" {
 				t.Fatal(doc.Type, doc.Problem)
 			}
 		}
@@ -157,7 +182,10 @@ func TestBenchClassify(t *testing.T) {
 			lineOf[names[i]] = append(lineOf[names[i]], float64(*benchBacklog)/run().Seconds())
 		}
 	}
-	t.Logf("P10 %d letters of %d bytes, one of %d types, 40 queues, %d rounds", *benchBacklog, size/len(bodies), len(d.Types.Types()), rounds)
+	t.Logf(
+		"P10 %d letters of %d bytes, one of %d types, 40 queues, %d rounds", *benchBacklog, size/len(bodies),
+		len(d.Types.Types()), rounds,
+	)
 	for _, name := range names {
 		rates := lineOf[name]
 		t.Logf("P10 %-36s %8.0f /s (%.0f to %.0f)", name, median(rates), slices.Min(rates), slices.Max(rates))
@@ -167,7 +195,10 @@ func TestBenchClassify(t *testing.T) {
 		for i := range rounds {
 			ratios = append(ratios, lineOf[name][i]/lineOf["store alone"][i])
 		}
-		t.Logf("P10 %-36s %.2f of the store alone (%.2f to %.2f); goal >= 5,000/s", name, median(ratios), slices.Min(ratios), slices.Max(ratios))
+		t.Logf(
+			"P10 %-36s %.2f of the store alone (%.2f to %.2f); goal >= 5,000/s", name, median(ratios),
+			slices.Min(ratios), slices.Max(ratios),
+		)
 	}
 }
 
@@ -182,7 +213,11 @@ func TestBenchDisk(t *testing.T) {
 			name   string
 			text   bool
 			fields []string
-		}{{"without search text", false, nil}, {"with words", true, nil}, {"with words and three fields", true, []string{"customer.name", "customer.address.city", "order_id"}}} {
+		}{
+			{"without search text", false, nil},
+			{"with words", true, nil},
+			{"with words and three fields", true, []string{"customer.name", "customer.address.city", "order_id"}},
+		} {
 			b := newBacklog(t, d, *benchBacklog, lines, "application/protobuf; proto="+payloadtest.OrderType)
 			b.classify(t)
 			b.index(t, s.text, s.fields)
@@ -200,7 +235,10 @@ func TestBenchDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			each := func(n int64) float64 { return float64(n) / float64(b.letters) }
-			t.Logf("P13 %d letters, %-28s %5.0f bytes a letter of %4.0f received: ratio %.2f, goal <= 1.5; %s", b.letters, s.name, each(size), each(b.received), float64(size)/float64(b.received), shares(parts))
+			t.Logf(
+				"P13 %d letters, %-28s %5.0f bytes a letter of %4.0f received: ratio %.2f, goal <= 1.5; %s", b.letters,
+				s.name, each(size), each(b.received), float64(size)/float64(b.received), shares(parts),
+			)
 			os.Remove(b.path)
 		}
 	}
@@ -220,7 +258,8 @@ func (b *backlog) parts() ([]part, error) {
 		return nil, err
 	}
 	defer db.Close()
-	rows, err := db.Query(`SELECT CASE WHEN name LIKE 'words%' THEN 'words' ELSE name END, sum(pgsize), sum(unused) FROM dbstat GROUP BY 1 ORDER BY 2 DESC`)
+	rows, err := db.Query(`SELECT CASE WHEN name LIKE 'words%' THEN 'words' ELSE name END, sum(pgsize), sum(unused)
+		FROM dbstat GROUP BY 1 ORDER BY 2 DESC`)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,10 @@ const (
 
 // causes are the error texts of the letters. They give 18 groups for each queue.
 var causes = []string{
-	"timeout", "refused", "missing template", "bad address", "no such user", "over quota", "expired token", "locked row", "full disk",
-	"closed socket", "unknown currency", "empty basket", "wrong tenant", "stale version", "broken image", "short read", "bad checksum", "no route",
+	"timeout", "refused", "missing template", "bad address", "no such user", "over quota", "expired token",
+	"locked row", "full disk",
+	"closed socket", "unknown currency", "empty basket", "wrong tenant", "stale version", "broken image", "short read",
+	"bad checksum", "no route",
 }
 
 // TestBenchPages measures how long pages take with 55,000 letters in 38 queues and 684 groups. It
@@ -41,7 +43,10 @@ func TestBenchPages(t *testing.T) {
 	letter := "/letters/" + string(p.ids(`SELECT id, random FROM letters ORDER BY id DESC LIMIT 1`)[0])
 	tab := testenv.Browser(t)
 	tab.Viewport(390, 844)
-	for _, page := range []string{"/", "/triage", "/triage?tab=digest", "/letters", "/letters?q=queue:queue-07+state:dead", "/letters?q=timeout", "/letters?q=sort:size", letter, group, "/queues", "/schemas", "/rules", "/operations", "/audit"} {
+	for _, page := range []string{
+		"/", "/triage", "/triage?tab=digest", "/letters", "/letters?q=queue:queue-07+state:dead", "/letters?q=timeout",
+		"/letters?q=sort:size", letter, group, "/queues", "/schemas", "/rules", "/operations", "/audit",
+	} {
 		var took []time.Duration
 		var size int
 		for range 20 {
@@ -53,9 +58,14 @@ func TestBenchPages(t *testing.T) {
 			took, size = append(took, time.Since(began)), len(text)
 		}
 		tab.Open(p.url + page)
-		complete := testenv.Run(tab, chromedp.Evaluate[float64](`performance.getEntriesByType('navigation')[0].domComplete`))
+		complete := testenv.Run(
+			tab, chromedp.Evaluate[float64](`performance.getEntriesByType('navigation')[0].domComplete`),
+		)
 		wide := testenv.Run(tab, chromedp.Evaluate[int](`document.documentElement.scrollWidth`))
-		t.Logf("%-60s p50 %4.0f, p95 %4.0f ms, %4d kB; in a browser of 390 px %4.0f ms, %d px wide", page, ms(percentile(took, 50)), ms(percentile(took, 95)), size/1000, complete, wide)
+		t.Logf(
+			"%-60s p50 %4.0f, p95 %4.0f ms, %4d kB; in a browser of 390 px %4.0f ms, %d px wide", page,
+			ms(percentile(took, 50)), ms(percentile(took, 95)), size/1000, complete, wide,
+		)
 		if wide > 390 {
 			t.Errorf("%s is %d px wide", page, wide)
 		}
@@ -72,7 +82,10 @@ func fillPages(t *testing.T, path string) {
 	b := &backlog{Store: s, path: path, letters: pagedLetters, d: benchDecoder(t)}
 	random := rand.New(rand.NewPCG(16, 16))
 	receiveInto(t, s, pagedLetters, func(n int) deadletter.Arrival {
-		p := deadletter.Properties{ContentType: "application/x-protobuf", DeliveryMode: 2, MessageID: fmt.Sprint(n), Timestamp: time.Now(), Headers: rejectedFrom(fmt.Sprintf("queue-%02d", n%pagedQueues))}
+		p := deadletter.Properties{
+			ContentType: "application/x-protobuf", DeliveryMode: 2, MessageID: fmt.Sprint(n), Timestamp: time.Now(),
+			Headers: rejectedFrom(fmt.Sprintf("queue-%02d", n%pagedQueues)),
+		}
 		p.Headers["x-error-message"] = causes[n/pagedQueues%len(causes)] + fmt.Sprintf(" of request %d", n)
 		return deadletter.Arrival{Body: payloadtest.Order(random, n, 1+n%8), Properties: p}
 	})

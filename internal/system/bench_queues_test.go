@@ -39,7 +39,9 @@ func TestBenchLiveQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range queues {
-		if _, err := ch.QueueDeclare(fmt.Sprintf("team-%d.queue-%d", i%40, i), true, false, false, false, nil); err != nil {
+		if _, err := ch.QueueDeclare(
+			fmt.Sprintf("team-%d.queue-%d", i%40, i), true, false, false, false, nil,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +62,9 @@ func TestBenchLiveQueues(t *testing.T) {
 		r := topology.ReportOn(&list[0], topology.Options{Inboxes: []string{"dlo.letters"}})
 		report = append(report, time.Since(began))
 		began = time.Now()
-		p := topology.MakePlan(&list[0], topology.Want{Queues: topology.Choose(&list[0], r.Findings, nil, false), Exchange: "dlo.dlx"})
+		p := topology.MakePlan(&list[0], topology.Want{
+			Queues: topology.Choose(&list[0], r.Findings, nil, false), Exchange: "dlo.dlx",
+		})
 		plan = append(plan, time.Since(began))
 		if len(r.Findings) != queues || len(p.Queues()) != queues {
 			t.Fatalf("%d findings, %d queues planned", len(r.Findings), len(p.Queues()))
@@ -73,6 +77,10 @@ func TestBenchLiveQueues(t *testing.T) {
 	for _, list := range [][]time.Duration{look, report, plan} {
 		slices.Sort(list)
 	}
-	t.Logf("RabbitMQ %s, %d classic queues: look %s, findings %s, plan %s; a look costs the broker %s of processor time", node.Version(), queues,
-		look[looks/2].Round(time.Millisecond), report[looks/2].Round(time.Millisecond), plan[looks/2].Round(time.Millisecond), ((after - before) / looks).Round(time.Millisecond))
+	t.Logf(
+		"RabbitMQ %s, %d classic queues: look %s, findings %s, plan %s; a look costs the broker %s of processor time",
+		node.Version(), queues,
+		look[looks/2].Round(time.Millisecond), report[looks/2].Round(time.Millisecond),
+		plan[looks/2].Round(time.Millisecond), ((after - before) / looks).Round(time.Millisecond),
+	)
 }

@@ -27,7 +27,9 @@ type scheduled struct {
 	lags []time.Duration
 }
 
-func (s *scheduled) ClaimDue(ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance) ([]deadletter.Due, error) {
+func (s *scheduled) ClaimDue(
+	ctx context.Context, broker string, now time.Time, n int, a deadletter.Allowance,
+) ([]deadletter.Due, error) {
 	due, err := s.Store.ClaimDue(ctx, broker, now, n, a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +83,8 @@ func TestBenchSchedule(t *testing.T) {
 		for b.letters < rows {
 			b.receive(t, 500)
 		}
-		begin := time.Now().Add(24 * time.Hour) // after all letters are decided, the dispatcher's clock starts at this time
+		// after all letters are decided, the dispatcher's clock starts at this time
+		begin := time.Now().Add(24 * time.Hour)
 		b.wait(t, func(i int) time.Time {
 			if i < inTime {
 				return begin.Add(time.Duration(i) * time.Second / perSecond)
@@ -103,8 +106,19 @@ func TestBenchSchedule(t *testing.T) {
 		targets := &rules.Targets{}
 		targets.Add("main", "/", []string{"*"}, nil)
 		d := requeue.New(s, confirming{}, requeue.Options{
-			Broker: "main", VHost: "/", InFlight: 128, Watch: time.Hour, InDoubt: requeue.Republish, MaxBody: 1 << 20, Targets: targets, Now: now, Log: slog.New(slog.DiscardHandler),
-			Breaker: requeue.Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3}, Rules: rules.NewBook(&rules.Set{Default: rules.Rule{Name: "default", Retry: &rules.Retry{Delays: []time.Duration{time.Hour * 1000}}}}),
+			Broker:   "main",
+			VHost:    "/",
+			InFlight: 128,
+			Watch:    time.Hour,
+			InDoubt:  requeue.Republish,
+			MaxBody:  1 << 20,
+			Targets:  targets,
+			Now:      now,
+			Log:      slog.New(slog.DiscardHandler),
+			Breaker:  requeue.Breaker{CameBack: 90, Of: 50, Window: 10 * time.Minute, Probe: 3},
+			Rules: rules.NewBook(&rules.Set{
+				Default: rules.Rule{Name: "default", Retry: &rules.Retry{Delays: []time.Duration{time.Hour * 1000}}},
+			}),
 		})
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(inTime)*time.Second/perSecond+2*time.Second)
 		d.Run(ctx)
@@ -116,7 +130,8 @@ func TestBenchSchedule(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&m)
 		t.Logf("P11 %8d letters wait: none due: p50 %.2f p99 %.2f ms; %d due per second: lag p50 %.1f p99 %.1f ms, goal p99 <= 100; heap %d MiB",
-			rows, ms(percentile(none, 50)), ms(percentile(none, 99)), perSecond, ms(percentile(s.lags, 50)), ms(percentile(s.lags, 99)), m.HeapInuse>>20)
+			rows, ms(percentile(none, 50)), ms(percentile(none, 99)), perSecond, ms(percentile(s.lags, 50)),
+			ms(percentile(s.lags, 99)), m.HeapInuse>>20)
 		b.Close()
 	}
 }
@@ -137,8 +152,16 @@ func (b *benchStore) wait(t *testing.T, due func(i int) time.Time) {
 		for k, l := range letters {
 			group := b.random.IntN(3000)
 			verdicts[k] = deadletter.Classified{
-				Letter: l.ID, To: deadletter.ClassifiedRetry, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: fmt.Sprintf("queue-%d", group%40)}, Reason: "rejected", Rule: "default",
-				GroupKey: sha256.Sum256(fmt.Append(nil, group)), GroupTitle: fmt.Sprint(group), GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: due(i),
+				Letter:       l.ID,
+				To:           deadletter.ClassifiedRetry,
+				Origin:       deadletter.Origin{Broker: "main", VHost: "/", Queue: fmt.Sprintf("queue-%d", group%40)},
+				Reason:       "rejected",
+				Rule:         "default",
+				GroupKey:     sha256.Sum256(fmt.Append(nil, group)),
+				GroupTitle:   fmt.Sprint(group),
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
+				DueAt:        due(i),
 			}
 			i++
 		}

@@ -28,7 +28,11 @@ func TestBenchScope(t *testing.T) {
 	var secrets []string
 	for i, places := range []deadletter.Places{{}, {Queues: []string{"q*"}}, {Queues: []string{"queue-0*"}}} {
 		secret := deadletter.NewSecret()
-		token := deadletter.APIToken{Name: []string{"whole", "all", "ten"}[i], CreatedBy: "bench", Grant: deadletter.Grant{Role: deadletter.RoleReader, Places: places}}
+		token := deadletter.APIToken{
+			Name:      []string{"whole", "all", "ten"}[i],
+			CreatedBy: "bench",
+			Grant:     deadletter.Grant{Role: deadletter.RoleReader, Places: places},
+		}
 		if _, err := s.AddToken(t.Context(), token, deadletter.SecretHash(secret)); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +62,9 @@ func TestBenchScope(t *testing.T) {
 		return time.Since(began), body
 	}
 	for _, path := range []string{
-		"/api/v1/letters", "/api/v1/letters?q=timeout", "/api/v1/letters/count?q=state:dead", "/api/v1/letters/count?q=timeout", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/groups", "/api/v1/operations", "/api/v1/audit",
+		"/api/v1/letters", "/api/v1/letters?q=timeout", "/api/v1/letters/count?q=state:dead",
+		"/api/v1/letters/count?q=timeout", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/groups",
+		"/api/v1/operations", "/api/v1/audit",
 	} {
 		took := make([][]time.Duration, len(secrets))
 		for range 20 {
@@ -68,7 +74,10 @@ func TestBenchScope(t *testing.T) {
 			}
 		}
 		whole, all, ten := ms(percentile(took[0], 50)), ms(percentile(took[1], 50)), ms(percentile(took[2], 50))
-		t.Logf("%-40s p50: all queues %5.1f ms; by a glob %5.1f ms, %.2f times as long; 10 of 38 queues %5.1f ms, %.2f times as long", path, whole, all, all/whole, ten, ten/whole)
+		t.Logf(
+			"%-40s p50: all queues %5.1f ms; by a glob %5.1f ms, %.2f times as long; 10 of 38 queues %5.1f ms, %.2f times as long",
+			path, whole, all, all/whole, ten, ten/whole,
+		)
 	}
 
 	// A letter that the grant hides is not found, like a letter that does not exist.
@@ -82,7 +91,10 @@ func TestBenchScope(t *testing.T) {
 		random := deadletter.RandomBits(len(page.Letters))
 		for i, l := range page.Letters {
 			there, _ := ask("/api/v1/letters/"+l.ID, secrets[2], http.StatusNotFound)
-			gone, _ := ask("/api/v1/letters/"+string(deadletter.NewID(deadletter.SerialAt(time.Now()), uint64(random[i]))), secrets[2], http.StatusNotFound)
+			gone, _ := ask(
+				"/api/v1/letters/"+string(deadletter.NewID(deadletter.SerialAt(time.Now()), uint64(random[i]))),
+				secrets[2], http.StatusNotFound,
+			)
 			hidden, missing = append(hidden, there), append(missing, gone)
 		}
 	}

@@ -38,7 +38,9 @@ func TestBenchSearches(t *testing.T) {
 	answers := map[int]int{}
 	for client := range searchers {
 		searching.Go(func() {
-			queries := []string{"*", "error:*nowhere*", "header.x-tenant:*9", "tem* state:dead", "error:*v3*", "-error:*welcome*"}
+			queries := []string{
+				"*", "error:*nowhere*", "header.x-tenant:*9", "tem* state:dead", "error:*v3*", "-error:*welcome*",
+			}
 			for i := client; ; i++ {
 				select {
 				case <-stop:
@@ -56,7 +58,8 @@ func TestBenchSearches(t *testing.T) {
 	close(stop)
 	searching.Wait()
 	t.Logf("pages alone p50 %.0f, p95 %.0f ms; beside %d clients that search %d letters p50 %.0f, p95 %.0f ms, goal p95 <= 500; answers to searches by status %v",
-		ms(percentile(alone, 50)), ms(percentile(alone, 95)), searchers, searched, ms(percentile(busy, 50)), ms(percentile(busy, 95)), answers)
+		ms(percentile(alone, 50)), ms(percentile(alone, 95)), searchers, searched, ms(percentile(busy, 50)),
+		ms(percentile(busy, 95)), answers)
 }
 
 // paged requests pages in turn until the channel "stop" is closed. If "stop" is nil, it requests

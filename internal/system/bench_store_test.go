@@ -33,9 +33,14 @@ import (
 // first page and on a page from the middle of the list. The second list contains filters that match
 // few letters or none. Each of these uses an index of its own kind.
 var listFilters = []string{
-	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead", "queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired", "reason:maxlen",
-	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m", "age:<1h state:dead", "error:*410*",
-	"key:key-3", "app:shop", "header.x-tenant:tenant-7", "-header.x-tenant:tenant-7", "header.x-tenant:tenant-1*", "body.order.tier:gold", "body.order.tier:gold queue:queue-7 since:1h", "timeout", "timeout gateway", "time* state:dead", "-timeout",
+	"", "state:dead", "state:scheduled", "state:held", "queue:queue-7", "queue:queue-7,queue-8 state:dead",
+	"queue:queue-1*", "-queue:queue-7", "vhost:/", "type:acme.v1.Type3", "type:acme.v1.Type1 reason:expired",
+	"reason:maxlen",
+	"group:G-17", "group:G-17 state:dead", "severity:digest", "attempts:0", "size:>100", "since:1h", "before:1m",
+	"age:<1h state:dead", "error:*410*",
+	"key:key-3", "app:shop", "header.x-tenant:tenant-7", "-header.x-tenant:tenant-7", "header.x-tenant:tenant-1*",
+	"body.order.tier:gold", "body.order.tier:gold queue:queue-7 since:1h", "timeout", "timeout gateway",
+	"time* state:dead", "-timeout",
 	"attempts:>3", "error:*nowhere*", "message_id:100-7", "header.x-tenant:nobody", "unheard",
 }
 
@@ -62,8 +67,13 @@ func TestBenchStore(t *testing.T) {
 	at10, atAll := small.measureLists(t), large.measureLists(t)
 	t.Logf("P6: %d rows against 10,000, 50 a page, while letters come in; p50 and p99 in ms", *benchRows)
 	for _, f := range listFilters {
-		s50, s99, l50, l99 := percentile(at10[f], 50), percentile(at10[f], 99), percentile(atAll[f], 50), percentile(atAll[f], 99)
-		t.Logf("P6 %-44q %7.2f %7.2f -> %7.2f %7.2f   ratio p50 %.1f, p99 %.1f, goal <= 3", f, ms(s50), ms(s99), ms(l50), ms(l99), ms(l50)/ms(s50), ms(l99)/ms(s99))
+		s50, s99, l50, l99 := percentile(at10[f], 50), percentile(at10[f], 99), percentile(
+			atAll[f], 50,
+		), percentile(atAll[f], 99)
+		t.Logf(
+			"P6 %-44q %7.2f %7.2f -> %7.2f %7.2f   ratio p50 %.1f, p99 %.1f, goal <= 3", f, ms(s50), ms(s99), ms(l50),
+			ms(l99), ms(l50)/ms(s50), ms(l99)/ms(s99),
+		)
 	}
 	large.measureNumbers(t)
 	large.measureChanges(t)
@@ -115,33 +125,69 @@ func filledStore(t *testing.T, rows int) *benchStore {
 }
 
 func (b *benchStore) indexer() *classify.Indexer {
-	return classify.NewIndexer(b.Store, classify.IndexerOptions{Decoder: func() *payload.Decoder { return &payload.Decoder{} }, Text: true, Fields: []string{benchField}, Log: slog.New(slog.DiscardHandler)})
+	return classify.NewIndexer(b.Store, classify.IndexerOptions{
+		Decoder: func() *payload.Decoder { return &payload.Decoder{} },
+		Text:    true,
+		Fields:  []string{benchField},
+		Log:     slog.New(slog.DiscardHandler),
+	})
 }
 
 var vocabulary = []string{
-	"timeout", "gateway", "invoice", "customer", "address", "declined", "payment", "webhook", "delivery", "retry", "warehouse", "parcel", "shipping", "refund", "currency", "amount", "account", "subscription", "renewal",
-	"notification", "template", "recipient", "attachment", "schedule", "region", "tenant", "quota", "exceeded", "invalid", "missing", "field", "schema", "version", "service", "upstream", "connection", "reset", "peer",
+	"timeout", "gateway", "invoice", "customer", "address", "declined", "payment", "webhook", "delivery", "retry",
+	"warehouse", "parcel", "shipping", "refund", "currency", "amount", "account", "subscription", "renewal",
+	"notification", "template", "recipient", "attachment", "schedule", "region", "tenant", "quota", "exceeded",
+	"invalid", "missing", "field", "schema", "version", "service", "upstream", "connection", "reset", "peer",
 }
 
 // receive stores one window of n letters. Each letter has about 500 bytes of JSON, with words and
 // numbers, and the headers of a framework.
 func (b *benchStore) receive(t *testing.T, n int) {
 	b.number++
-	w := deadletter.Window{Session: 1, Number: b.number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
+	w := deadletter.Window{
+		Session: 1, Number: b.number, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+		Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
+	}
 	for i := range n {
 		words := make([]string, 40)
 		for k := range words {
 			words[k] = vocabulary[b.random.IntN(len(vocabulary))]
 		}
-		body := fmt.Sprintf(`{"order": {"id": %d, "tier": %q, "amount": %d}, "text": %q}`, b.random.IntN(1e9), []string{"gold", "silver", "bronze"}[b.random.IntN(3)], b.random.IntN(1e6), fmt.Sprint(words))
-		a := deadletter.Arrival{Tag: uint64(i + 1), Body: []byte(body), Exchange: "dlo.dlx", RoutingKey: "k", Properties: deadletter.Properties{
-			ContentType: "application/json", DeliveryMode: 2, AppID: []string{"shop", "billing"}[b.random.IntN(2)], MessageID: fmt.Sprintf("%d-%d", b.number, i), Timestamp: time.Now(),
-			Headers: deadletter.Table{
-				"x-tenant": fmt.Sprintf("tenant-%d", b.random.IntN(200)), "traceparent": fmt.Sprintf("00-%032x-%016x-01", b.random.Uint64(), b.random.Uint64()), "x-retry": int32(b.random.IntN(3)),
-				"x-death": []any{deadletter.Table{"queue": "q", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}}, "x-first-death-queue": "q",
-				"x-first-death-reason": "rejected", "x-first-death-exchange": "events",
+		body := fmt.Sprintf(
+			`{"order": {"id": %d, "tier": %q, "amount": %d}, "text": %q}`, b.random.IntN(1e9),
+			[]string{"gold", "silver", "bronze"}[b.random.IntN(3)], b.random.IntN(1e6), fmt.Sprint(words),
+		)
+		a := deadletter.Arrival{
+			Tag:        uint64(i + 1),
+			Body:       []byte(body),
+			Exchange:   "dlo.dlx",
+			RoutingKey: "k",
+			Properties: deadletter.Properties{
+				ContentType:  "application/json",
+				DeliveryMode: 2,
+				AppID:        []string{"shop", "billing"}[b.random.IntN(2)],
+				MessageID:    fmt.Sprintf("%d-%d", b.number, i),
+				Timestamp:    time.Now(),
+				Headers: deadletter.Table{
+					"x-tenant":    fmt.Sprintf("tenant-%d", b.random.IntN(200)),
+					"traceparent": fmt.Sprintf("00-%032x-%016x-01", b.random.Uint64(), b.random.Uint64()),
+					"x-retry":     int32(b.random.IntN(3)),
+					"x-death": []any{
+						deadletter.Table{
+							"queue":        "q",
+							"exchange":     "events",
+							"reason":       "rejected",
+							"count":        int64(1),
+							"routing-keys": []any{"k"},
+							"time":         time.Now(),
+						},
+					},
+					"x-first-death-queue":    "q",
+					"x-first-death-reason":   "rejected",
+					"x-first-death-exchange": "events",
+				},
 			},
-		}}
+		}
 		print, err := a.Print()
 		if err != nil {
 			t.Error(err)
@@ -197,9 +243,22 @@ func (b *benchStore) classify(t *testing.T) {
 				to = deadletter.ClassifiedRetry
 			}
 			verdicts[i] = deadletter.Classified{
-				Letter: l.ID, To: to, Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: fmt.Sprintf("queue-%d", group%40), Exchange: "events", RoutingKey: fmt.Sprintf("key-%d", group%20)},
-				Reason: reason, Type: fmt.Sprintf("acme.v1.Type%d", group%10), Rule: "default", Summary: `order.tier: "gold", text: "timeout gateway"`, Error: "endpoint answered 410",
-				GroupKey: sha256.Sum256(fmt.Append(nil, group)), GroupTitle: fmt.Sprint(group), GroupVersion: 1, Severity: deadletter.SeverityDigest, DueAt: time.Now().Add(time.Hour),
+				Letter: l.ID,
+				To:     to,
+				Origin: deadletter.Origin{
+					Broker: "main", VHost: "/", Queue: fmt.Sprintf("queue-%d", group%40), Exchange: "events",
+					RoutingKey: fmt.Sprintf("key-%d", group%20),
+				},
+				Reason:       reason,
+				Type:         fmt.Sprintf("acme.v1.Type%d", group%10),
+				Rule:         "default",
+				Summary:      `order.tier: "gold", text: "timeout gateway"`,
+				Error:        "endpoint answered 410",
+				GroupKey:     sha256.Sum256(fmt.Append(nil, group)),
+				GroupTitle:   fmt.Sprint(group),
+				GroupVersion: 1,
+				Severity:     deadletter.SeverityDigest,
+				DueAt:        time.Now().Add(time.Hour),
 			}
 		}
 		if err := b.Classify(t.Context(), verdicts); err != nil {
@@ -217,7 +276,10 @@ func (b *benchStore) measureDisk(t *testing.T) {
 			size += info.Size()
 		}
 	}
-	t.Logf("P13 disk: %.0f bytes a letter, %.0f received (bodies and properties): ratio %.2f, goal <= 1.5", float64(size)/float64(b.letters), float64(b.received)/float64(b.letters), float64(size)/float64(b.received))
+	t.Logf(
+		"P13 disk: %.0f bytes a letter, %.0f received (bodies and properties): ratio %.2f, goal <= 1.5",
+		float64(size)/float64(b.letters), float64(b.received)/float64(b.letters), float64(size)/float64(b.received),
+	)
 	parts, err := b.sizes(t)
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +314,9 @@ func (b *benchStore) sizes(t *testing.T) (string, error) {
 
 // whileReceiving runs fn while windows of n letters are stored. It waits for the given pause after
 // each window. It calls the function "onCommit" with the time that the commit of a window took.
-func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, onCommit func(commit time.Duration), fn func()) {
+func (b *benchStore) whileReceiving(
+	t *testing.T, n int, pause time.Duration, onCommit func(commit time.Duration), fn func(),
+) {
 	t.Helper()
 	stop := make(chan struct{})
 	var done sync.WaitGroup
@@ -278,7 +342,8 @@ func (b *benchStore) whileReceiving(t *testing.T, n int, pause time.Duration, on
 func (b *benchStore) measureLists(t *testing.T) map[string][]time.Duration {
 	t.Helper()
 	into := map[string][]time.Duration{}
-	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() { // the windows are small, so that the small store stays small
+	// the windows are small, so that the small store stays small
+	b.whileReceiving(t, 100, 250*time.Millisecond, func(time.Duration) {}, func() {
 		for _, f := range listFilters {
 			q := benchQuery(t, f)
 			middle, all := "", time.Now()
@@ -318,14 +383,19 @@ func (b *benchStore) measureNumbers(t *testing.T) {
 			}
 			took = append(took, time.Since(began))
 		}
-		t.Logf("P7 %-44s p50 %7.2f ms, p99 %7.2f ms, goal <= 20", name, ms(percentile(took, 50)), ms(percentile(took, 99)))
+		t.Logf(
+			"P7 %-44s p50 %7.2f ms, p99 %7.2f ms, goal <= 20", name, ms(percentile(took, 50)), ms(percentile(took, 99)),
+		)
 	}
 	ctx := t.Context()
 	for _, f := range []string{"", "state:dead", "queue:queue-7 state:dead", "group:G-17"} {
 		q := benchQuery(t, f)
 		measure(fmt.Sprintf("count %q", f), func() error { _, _, err := b.Count(ctx, q, 10_000); return err })
 		measure(fmt.Sprintf("facets %q", f), func() error { _, err := b.Facets(ctx, q); return err })
-		measure(fmt.Sprintf("histogram %q", f), func() error { _, err := b.Histogram(ctx, q, time.Time{}, time.Time{}, 60); return err })
+		measure(
+			fmt.Sprintf("histogram %q", f),
+			func() error { _, err := b.Histogram(ctx, q, time.Time{}, time.Time{}, 60); return err },
+		)
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(b.Collector())
@@ -334,10 +404,19 @@ func (b *benchStore) measureNumbers(t *testing.T) {
 	measure("count of words, to 10,000", func() error { _, _, err := b.Count(ctx, q, 10_000); return err })
 	measure("facets of words, of the newest letters", func() error { _, err := b.Facets(ctx, q); return err })
 	measure("counts of the inbox", func() error { _, err := b.GroupCounts(ctx, "local"); return err })
-	measure("100 groups", func() error { _, _, err := b.Groups(ctx, query.Query{}, deadletter.GroupPage{Limit: 100}); return err })
+	measure(
+		"100 groups",
+		func() error { _, _, err := b.Groups(ctx, query.Query{}, deadletter.GroupPage{Limit: 100}); return err },
+	)
 	measure("tend to the groups", func() error { _, err := b.Tend(ctx); return err })
 
-	digester := notify.NewDigester(b.Store, notify.Schedule{Clock: notify.Clock{At: notify.TimeOfDay{Hour: 8, Minute: 30}, Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6}, Zone: time.UTC}}, nil, slog.New(slog.DiscardHandler), func() {})
+	digester := notify.NewDigester(b.Store, notify.Schedule{
+		Clock: notify.Clock{
+			At:   notify.TimeOfDay{Hour: 8, Minute: 30},
+			Days: []time.Weekday{0, 1, 2, 3, 4, 5, 6},
+			Zone: time.UTC,
+		},
+	}, nil, slog.New(slog.DiscardHandler), func() {})
 	pages := web.New(web.Options{Store: b.Store, Digests: digester, Fields: []string{benchField}})
 	for _, path := range []string{"/", "/triage", "/triage?tab=digest", "/triage?q=queue:queue-7", "/groups/G-1"} {
 		measure("the page "+path, func() error {
@@ -357,7 +436,10 @@ func (b *benchStore) measureChanges(t *testing.T) {
 	t.Helper()
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, nil)
-	desk := operation.New(b.Store, operation.Options{Targets: targets, Log: slog.New(slog.DiscardHandler), Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return deadletter.UnknownQueue }})
+	desk := operation.New(b.Store, operation.Options{
+		Targets: targets, Log: slog.New(slog.DiscardHandler),
+		Facts: func(context.Context, deadletter.Origin) deadletter.QueueFacts { return deadletter.UnknownQueue },
+	})
 	var alone, during []time.Duration
 	for range 60 {
 		began := time.Now()
@@ -369,37 +451,53 @@ func (b *benchStore) measureChanges(t *testing.T) {
 	q := benchQuery(t, "state:dead")
 	first := min(500_000, b.letters/2)
 	began := time.Now()
-	plan, err := desk.Plan(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbDiscard, Selection: query.Selection{Query: &q}})
+	plan, err := desk.Plan(t.Context(), deadletter.Local, operation.Request{
+		Action:    deadletter.VerbDiscard,
+		Selection: query.Selection{Query: &q},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	planned := time.Since(began)
-	b.whileReceiving(t, 500, 20*time.Millisecond, func(commit time.Duration) { during = append(during, commit) }, func() {
-		began = time.Now()
-		id, err := desk.Start(t.Context(), deadletter.Local, operation.Request{Action: deadletter.VerbDiscard, Selection: query.Selection{Query: &q}, First: first})
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		frozen := time.Since(began)
-		for {
-			op, err := b.Operation(t.Context(), id)
+	b.whileReceiving(
+		t, 500, 20*time.Millisecond, func(commit time.Duration) { during = append(during, commit) }, func() {
+			began = time.Now()
+			id, err := desk.Start(t.Context(), deadletter.Local, operation.Request{
+				Action:    deadletter.VerbDiscard,
+				Selection: query.Selection{Query: &q},
+				First:     first,
+			})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if op.Phase == deadletter.PhaseOver {
-				t.Logf("P8 plan of %d letters %s, freezing %d %s, discarding them %s", plan.Total, planned.Round(time.Millisecond), op.Total, frozen.Round(time.Millisecond), time.Since(began).Round(time.Second))
-				return
+			frozen := time.Since(began)
+			for {
+				op, err := b.Operation(t.Context(), id)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if op.Phase == deadletter.PhaseOver {
+					t.Logf(
+						"P8 plan of %d letters %s, freezing %d %s, discarding them %s", plan.Total,
+						planned.Round(time.Millisecond), op.Total, frozen.Round(time.Millisecond),
+						time.Since(began).Round(time.Second),
+					)
+					return
+				}
+				if _, _, err := desk.Step(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
 			}
-			if _, _, err := desk.Step(t.Context()); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	t.Logf("P8 ingest commits of 500 letters: alone p50 %.0f ms, p99 %.0f ms; during p50 %.0f ms, p99 %.0f ms (%d commits), goal p99 <= 200", ms(percentile(alone, 50)), ms(percentile(alone, 99)),
-		ms(percentile(during, 50)), ms(percentile(during, 99)), len(during))
+		},
+	)
+	t.Logf(
+		"P8 ingest commits of 500 letters: alone p50 %.0f ms, p99 %.0f ms; during p50 %.0f ms, p99 %.0f ms (%d commits), goal p99 <= 200",
+		ms(percentile(alone, 50)), ms(percentile(alone, 99)),
+		ms(percentile(during, 50)), ms(percentile(during, 99)), len(during),
+	)
 }
 
 // coldStart measures goal P14 of docs/performance.md: the time of a start after kill -9. It starts
@@ -417,7 +515,10 @@ func (b *benchStore) coldStart(t *testing.T) {
 		took = append(took, time.Since(began))
 		p.Kill9()
 	}
-	t.Logf("P14 cold start to serving with %d letters: %s to %s, goal <= 3 s", b.letters, slices.Min(took).Round(time.Millisecond), slices.Max(took).Round(time.Millisecond))
+	t.Logf(
+		"P14 cold start to serving with %d letters: %s to %s, goal <= 3 s", b.letters,
+		slices.Min(took).Round(time.Millisecond), slices.Max(took).Round(time.Millisecond),
+	)
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -91,7 +91,10 @@ func (b *bench) line(name string, run func() measure) {
 
 func summary(ms []measure) string {
 	rates, loads := column(ms, rate), column(ms, load)
-	return fmt.Sprintf("%8.0f /s (%.0f to %.0f), %5.0f us CPU per letter", median(rates), slices.Min(rates), slices.Max(rates), median(loads))
+	return fmt.Sprintf(
+		"%8.0f /s (%.0f to %.0f), %5.0f us CPU per letter", median(rates), slices.Min(rates), slices.Max(rates),
+		median(loads),
+	)
 }
 
 func column(ms []measure, of func(measure) float64) []float64 {
@@ -114,7 +117,9 @@ func (b *bench) ratio(name, numerator, denominator, goal string, value func(meas
 		ratios = append(ratios, value(b.lines[numerator][i])/value(b.lines[denominator][i]))
 	}
 	if len(ratios) > 0 {
-		b.t.Logf("%-36s %.2f (%.2f to %.2f), goal %s", name, median(ratios), slices.Min(ratios), slices.Max(ratios), goal)
+		b.t.Logf(
+			"%-36s %.2f (%.2f to %.2f), goal %s", name, median(ratios), slices.Min(ratios), slices.Max(ratios), goal,
+		)
 	}
 }
 
@@ -186,14 +191,29 @@ func (b *bench) publish(queue string, n, window int) {
 	}
 	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, window))
 	headers := amqp.Table{
-		"x-death":             []any{amqp.Table{"queue": "work", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"key"}, "time": time.Unix(1763625600, 0)}},
-		"x-first-death-queue": "work", "x-first-death-reason": "rejected", "x-first-death-exchange": "events", "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		"x-death": []any{
+			amqp.Table{
+				"queue":        "work",
+				"exchange":     "events",
+				"reason":       "rejected",
+				"count":        int64(1),
+				"routing-keys": []any{"key"},
+				"time":         time.Unix(1763625600, 0),
+			},
+		},
+		"x-first-death-queue":    "work",
+		"x-first-death-reason":   "rejected",
+		"x-first-death-exchange": "events",
+		"traceparent":            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 	}
 	flying := 0
 	for i := range n {
 		body := make([]byte, bodyBytes)
 		copy(body, fmt.Sprintf("letter %d", i))
-		if err := ch.PublishWithContext(context.Background(), "", queue, true, false, amqp.Publishing{Headers: headers, Body: body, DeliveryMode: 2, MessageId: fmt.Sprint(i), ContentType: "application/octet-stream"}); err != nil {
+		if err := ch.PublishWithContext(context.Background(), "", queue, true, false, amqp.Publishing{
+			Headers: headers, Body: body, DeliveryMode: 2, MessageId: fmt.Sprint(i),
+			ContentType: "application/octet-stream",
+		}); err != nil {
 			b.t.Fatal(err)
 		}
 		if flying++; flying == window {
@@ -324,7 +344,10 @@ func (b *bench) shovel() measure {
 	uri := strings.TrimSuffix(b.node.AMQPURL(""), "/") + "/" + url.PathEscape(b.vhost)
 	path := "/api/parameters/shovel/" + url.PathEscape(b.vhost) + "/bench"
 	m := b.timed(b.n, noCPU, func() {
-		value := map[string]any{"src-protocol": "amqp091", "src-uri": uri, "src-queue": "from", "dest-protocol": "amqp091", "dest-uri": uri, "dest-queue": "to", "ack-mode": "on-confirm", "src-delete-after": "queue-length"}
+		value := map[string]any{
+			"src-protocol": "amqp091", "src-uri": uri, "src-queue": "from", "dest-protocol": "amqp091", "dest-uri": uri,
+			"dest-queue": "to", "ack-mode": "on-confirm", "src-delete-after": "queue-length",
+		}
 		if err := b.node.API("PUT", path, map[string]any{"value": value}, nil); err != nil {
 			b.t.Fatal(err)
 		}
@@ -332,6 +355,7 @@ func (b *bench) shovel() measure {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	b.node.API("DELETE", path, nil, nil) // removes the shovel if it is still there; RabbitMQ deletes it once the queue is empty
+	// removes the shovel if it is still there; RabbitMQ deletes it once the queue is empty
+	b.node.API("DELETE", path, nil, nil)
 	return m
 }

@@ -42,11 +42,18 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
 	newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
-	p := newChild(t, url, fmt.Sprintf("brokers: [{url: %q, management: %q}]\ndefault: {retry: {delays: [0s, 1s, 1s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\ningest: {letters: 64}\n", url, node.ManagementURLOf("guest:guest")))
+	p := newChild(
+		t, url,
+		fmt.Sprintf(
+			"brokers: [{url: %q, management: %q}]\ndefault: {retry: {delays: [0s, 1s, 1s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\ningest: {letters: 64}\n",
+			url, node.ManagementURLOf("guest:guest"),
+		),
+	)
 	p.Start("")
 	p.Draining()
 	w := newTraffic(t, url)
-	time.Sleep(13 * time.Second) // a quorum queue younger than 12 s does not survive a kill (measured on 3.10.8, 4.0.5, 4.3.6)
+	// a quorum queue younger than 12 s does not survive a kill (measured on 3.10.8, 4.0.5, 4.3.6)
+	time.Sleep(13 * time.Second)
 	for range 2 {
 		w.runSessions(w.publishing, w.publish)
 		w.runSessions(w.working, w.work)
@@ -64,7 +71,8 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	w.publishing.stop()
 	quiet := 0
 	eventually(t, "all letters at their end", func() bool {
-		if p.letters("settled")+p.letters("held") == p.letters() && w.ready("work") == 0 && w.ready("dlo.letters") == 0 {
+		if p.letters("settled")+p.letters("held") == p.letters() && w.ready("work") == 0 &&
+			w.ready("dlo.letters") == 0 {
 			quiet++
 		} else {
 			quiet = 0
@@ -104,7 +112,16 @@ type runners struct {
 func (r *runners) stop() { r.end(); r.done.Wait() }
 
 func newTraffic(t testing.TB, url string) *traffic {
-	w := &traffic{t: t, url: url, publishing: &runners{}, working: &runners{}, confirmed: map[string]int{}, unknown: map[string]int{}, accepted: map[string]map[string]int{}, rejected: map[string]int{}}
+	w := &traffic{
+		t:          t,
+		url:        url,
+		publishing: &runners{},
+		working:    &runners{},
+		confirmed:  map[string]int{},
+		unknown:    map[string]int{},
+		accepted:   map[string]map[string]int{},
+		rejected:   map[string]int{},
+	}
 	for _, r := range []*runners{w.publishing, w.working} {
 		r.ctx, r.end = context.WithCancel(t.Context())
 	}
@@ -117,7 +134,9 @@ func newTraffic(t testing.TB, url string) *traffic {
 func (w *traffic) runSessions(r *runners, session func(ctx context.Context, ch *amqp.Channel)) {
 	r.done.Go(func() {
 		for r.ctx.Err() == nil {
-			conn, err := amqp.DialConfig(w.url, amqp.Config{Heartbeat: 10 * time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
+			conn, err := amqp.DialConfig(w.url, amqp.Config{
+				Heartbeat: 10 * time.Second, Dial: amqp.DefaultDial(5 * time.Second),
+			})
 			if err == nil {
 				if ch, err := conn.Channel(); err == nil {
 					session(r.ctx, ch)
@@ -143,7 +162,18 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 	if ch.Confirm(false) != nil {
 		return
 	}
-	header := amqp.Table{"x-death": []any{amqp.Table{"queue": "work", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"work"}, "time": time.Unix(1763625600, 0)}}}
+	header := amqp.Table{
+		"x-death": []any{
+			amqp.Table{
+				"queue":        "work",
+				"exchange":     "",
+				"reason":       "rejected",
+				"count":        int64(1),
+				"routing-keys": []any{"work"},
+				"time":         time.Unix(1763625600, 0),
+			},
+		},
+	}
 	type sent struct {
 		body   string
 		answer *amqp.DeferredConfirmation
@@ -169,7 +199,9 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 			body, id := letter(w.number)
 			w.number++
 			w.mu.Unlock()
-			answer, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Headers: header, Body: []byte(body), MessageId: id, DeliveryMode: 2})
+			answer, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{
+				Headers: header, Body: []byte(body), MessageId: id, DeliveryMode: 2,
+			})
 			if err != nil {
 				w.mu.Lock()
 				w.unknown[body]++
@@ -246,7 +278,8 @@ func (w *traffic) ready(queue string) int {
 func (w *traffic) judge(p *child) string {
 	w.t.Helper()
 	rows, tokens, held := map[string]int{}, map[string]map[string]bool{}, map[string]int{}
-	p.rows(`SELECT b.body, l.state, l.why, l.suspect > 0 FROM letters l JOIN bodies b ON b.letter = l.id`, nil, func(r *sql.Rows) error {
+	p.rows(`SELECT b.body, l.state, l.why, l.suspect > 0 FROM letters l
+		JOIN bodies b ON b.letter = l.id`, nil, func(r *sql.Rows) error {
 		var body, state, why string
 		var suspect bool
 		err := r.Scan(&body, &state, &why, &suspect)
@@ -294,7 +327,10 @@ func (w *traffic) judge(p *child) string {
 	for _, n := range []int{9, 19, 29} { // numbers of letters with equal bodies
 		body, _ := letter(n)
 		if rows[body] < w.confirmed[body] || rows[body]-held[body] > w.confirmed[body]+w.unknown[body] {
-			w.t.Errorf("%q was confirmed %d times, perhaps %d times more, and has %d rows, %d of them held", body, w.confirmed[body], w.unknown[body], rows[body], held[body])
+			w.t.Errorf(
+				"%q was confirmed %d times, perhaps %d times more, and has %d rows, %d of them held", body,
+				w.confirmed[body], w.unknown[body], rows[body], held[body],
+			)
 		}
 		suspects += held[body]
 	}
@@ -306,8 +342,13 @@ func (w *traffic) judge(p *child) string {
 			copies += n - 1
 		}
 	}
-	if code, answer := p.get("/api/v1/letters/count?exact=1&q=doubt:restart,cut-off"); code != http.StatusOK || !strings.Contains(answer, fmt.Sprintf(`"count":%d,`, suspects)) {
+	if code, answer := p.get(
+		"/api/v1/letters/count?exact=1&q=doubt:restart,cut-off",
+	); code != http.StatusOK || !strings.Contains(answer, fmt.Sprintf(`"count":%d,`, suspects)) {
 		w.t.Errorf("%d suspects are held, and one query finds %d %s", suspects, code, answer)
 	}
-	return fmt.Sprintf("%d letters confirmed and %d perhaps published, unlike all others: %d rows; %d suspects held of those with equal bodies; %d duplicate copies; %d that the broker lost when they were rejected, and the store has", confirmed, unknown, len(rows)-3, suspects, copies, onTheWay)
+	return fmt.Sprintf(
+		"%d letters confirmed and %d perhaps published, unlike all others: %d rows; %d suspects held of those with equal bodies; %d duplicate copies; %d that the broker lost when they were rejected, and the store has",
+		confirmed, unknown, len(rows)-3, suspects, copies, onTheWay,
+	)
 }

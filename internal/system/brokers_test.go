@@ -84,7 +84,9 @@ func TestTwoVHosts(t *testing.T) {
 		if n := c.a.acceptedLetters(); n != c.letters {
 			t.Errorf("%d letters went back to %s, want %d", n, c.broker, c.letters)
 		}
-		if n := p.count(`letters l JOIN origins o ON o.id = l.origin JOIN bodies b ON b.letter = l.id`, `o.broker = $1 AND o.queue = 'work' AND CAST(b.body AS TEXT) LIKE $2`, c.broker, c.body); n != c.letters {
+		if n := p.count(`letters l JOIN origins o ON o.id = l.origin
+			JOIN bodies b ON b.letter = l.id`, `o.broker = $1 AND o.queue = 'work'
+				AND CAST(b.body AS TEXT) LIKE $2`, c.broker, c.body); n != c.letters {
 			t.Errorf("%d letters of %s have their origin there, want %d", n, c.broker, c.letters)
 		}
 	}
@@ -96,7 +98,8 @@ func TestTwoVHosts(t *testing.T) {
 	if n := p.count("groups", ""); n != 2 {
 		t.Errorf("%d groups, want one for each vhost", n)
 	}
-	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_broker_up{broker="main"} 1`) || !strings.Contains(metrics, `dlo_broker_up{broker="second"} 1`) {
+	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_broker_up{broker="main"} 1`) ||
+		!strings.Contains(metrics, `dlo_broker_up{broker="second"} 1`) {
 		t.Errorf("the metrics do not tell the brokers apart:\n%s", metrics)
 	}
 	if code := p.Stop(); code != 0 {
@@ -116,7 +119,9 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	relay.Refuse(true) // the first broker is not killed, because it must keep its queues
 	_, other := mortal.VHost(t)
 	first, second := newAudit(t, url, "work", nil), newAudit(t, other, "work", nil)
-	for _, a := range []*audit{first, second} { // declares the inbox first, because letters that die without an inbox are lost; its type is classic, because a new quorum queue does not survive a kill
+	// declares the inbox first, because letters that die without an inbox are lost; its type is
+	// classic, because a new quorum queue does not survive a kill
+	for _, a := range []*audit{first, second} {
 		ch := a.channel()
 		if _, err := ch.QueueDeclare("dlo.letters", true, false, false, false, nil); err != nil {
 			t.Fatal(err)
@@ -125,7 +130,13 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newChild(t, "", fmt.Sprintf("brokers: [{url: %q}, {name: second, url: %q}]\ndefault: {retry: {delays: [5s]}}\nrequeue: {rate: 0, watch: 1s}\n", node.AMQPURLVia(relay.Addr(), vhost), other))
+	p := newChild(
+		t, "",
+		fmt.Sprintf(
+			"brokers: [{url: %q}, {name: second, url: %q}]\ndefault: {retry: {delays: [5s]}}\nrequeue: {rate: 0, watch: 1s}\n",
+			node.AMQPURLVia(relay.Addr(), vhost), other,
+		),
+	)
 	p.Start("")
 	p.waitUntilDrained("second")
 	first.work()
@@ -134,7 +145,8 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second %d", i), "" })
 	eventually(t, "the letters of the second broker back", func() bool { return second.acceptedLetters() == 10 })
 	code, s := p.ready()
-	if code != 200 || !s.Ready || s.Brokers[0].Connected || s.Brokers[0].Reason == "" || s.Brokers[0].Inboxes[0].Draining || !s.Brokers[1].Connected {
+	if code != 200 || !s.Ready || s.Brokers[0].Connected || s.Brokers[0].Reason == "" ||
+		s.Brokers[0].Inboxes[0].Draining || !s.Brokers[1].Connected {
 		t.Errorf("with the first broker away: %d %+v", code, s)
 	}
 	if n := first.acceptedLetters(); n != 0 {

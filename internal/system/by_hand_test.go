@@ -39,10 +39,37 @@ func TestALetterIsPublishedByHand(t *testing.T) {
 	body := []byte("\x00'\xff\n{}")
 	o := deadletter.Origin{VHost: vhost, Queue: queue}
 	sent := deadletter.Properties{
-		ContentType: "application/x'", ContentEncoding: "identity", DeliveryMode: 2, Priority: 3, CorrelationID: "c", ReplyTo: "r", Expiration: "60000", MessageID: "é\u202e", Timestamp: time.Unix(1763625600, 0).UTC(), Type: "t", AppID: "`a`",
-		Headers: deadletter.Table{"text": "a\n'b'\x00\u200b", "int32": int32(-5), "large": int64(1) << 60, "third": float32(2), "small": 1e-30, "yes": true, "list": []any{"x", int8(1), deadletter.Table{"in": int64(1)}}, "void": nil},
+		ContentType:     "application/x'",
+		ContentEncoding: "identity",
+		DeliveryMode:    2,
+		Priority:        3,
+		CorrelationID:   "c",
+		ReplyTo:         "r",
+		Expiration:      "60000",
+		MessageID:       "é\u202e",
+		Timestamp:       time.Unix(1763625600, 0).UTC(),
+		Type:            "t",
+		AppID:           "`a`",
+		Headers: deadletter.Table{
+			"text":  "a\n'b'\x00\u200b",
+			"int32": int32(-5),
+			"large": int64(1) << 60,
+			"third": float32(2),
+			"small": 1e-30,
+			"yes":   true,
+			"list":  []any{"x", int8(1), deadletter.Table{"in": int64(1)}},
+			"void":  nil,
+		},
 	}
-	want := amqp.Table{"text": "a\n'b'\x00\u200b", "int32": int64(-5), "large": int64(1) << 60, "third": float64(2), "small": 1e-30, "yes": true, "list": []any{"x", int64(1), amqp.Table{"in": int64(1)}}}
+	want := amqp.Table{
+		"text":  "a\n'b'\x00\u200b",
+		"int32": int64(-5),
+		"large": int64(1) << 60,
+		"third": float64(2),
+		"small": 1e-30,
+		"yes":   true,
+		"list":  []any{"x", int64(1), amqp.Table{"in": int64(1)}},
+	}
 	management, err := url.Parse(node.ManagementURL())
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +78,15 @@ func TestALetterIsPublishedByHand(t *testing.T) {
 		copy view.Copy
 		fill *strings.Replacer
 	}{
-		"curl":          {view.Curl(o, sent, body), strings.NewReplacer("USER", "guest:guest", "HOST:15672", management.Host)},
-		"rabbitmqadmin": {view.Admin(o, sent, body), strings.NewReplacer("USER", "guest", "PASSWORD", "guest", "HOST", management.Hostname()+" --port "+management.Port())},
+		"curl": {
+			view.Curl(o, sent, body), strings.NewReplacer("USER", "guest:guest", "HOST:15672", management.Host),
+		},
+		"rabbitmqadmin": {
+			view.Admin(o, sent, body),
+			strings.NewReplacer(
+				"USER", "guest", "PASSWORD", "guest", "HOST", management.Hostname()+" --port "+management.Port(),
+			),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := exec.LookPath(name); err != nil {
@@ -66,8 +100,11 @@ func TestALetterIsPublishedByHand(t *testing.T) {
 			if err != nil || !there {
 				t.Fatalf("nothing arrived: %v, it said %s", err, said)
 			}
-			if string(d.Body) != string(body) || d.ContentType != sent.ContentType || d.ContentEncoding != sent.ContentEncoding || d.DeliveryMode != 2 || d.Priority != 3 || d.CorrelationId != "c" || d.ReplyTo != "r" || d.Expiration != "60000" ||
-				d.MessageId != sent.MessageID || !d.Timestamp.Equal(sent.Timestamp) || d.Type != "t" || d.AppId != sent.AppID {
+			if string(d.Body) != string(body) || d.ContentType != sent.ContentType ||
+				d.ContentEncoding != sent.ContentEncoding || d.DeliveryMode != 2 || d.Priority != 3 ||
+				d.CorrelationId != "c" || d.ReplyTo != "r" || d.Expiration != "60000" ||
+				d.MessageId != sent.MessageID || !d.Timestamp.Equal(sent.Timestamp) || d.Type != "t" ||
+				d.AppId != sent.AppID {
 				t.Errorf("%+v", d)
 			}
 			if diff := cmp.Diff(want, d.Headers); diff != "" {

@@ -64,20 +64,27 @@ func TestCelery(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &letter); err != nil {
 			t.Fatal(err, answer)
 		}
-		if letter.Type != "shop.charge" || letter.Queue != "shop" || len(letter.Decoded.JSON) != 3 || !strings.Contains(string(letter.Decoded.JSON[0]), "acme acme") {
+		if letter.Type != "shop.charge" || letter.Queue != "shop" || len(letter.Decoded.JSON) != 3 ||
+			!strings.Contains(string(letter.Decoded.JSON[0]), "acme acme") {
 			t.Errorf("it says %s", answer)
 		}
-		if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, "<dt>Task id</dt><dd class=\"mono break\">"+letter.Properties.CorrelationID) {
+		if _, page := p.get("/letters/" + string(id)); !strings.Contains(
+			page, "<dt>Task id</dt><dd class=\"mono break\">"+letter.Properties.CorrelationID,
+		) {
 			t.Error("the page does not say which task of Celery it is")
 		}
 	}
-	if n := p.count("letters l JOIN groups g ON g.id = l.grp", "g.title = 'shop.charge rejected'"); n != len(compressions) {
+	if n := p.count(
+		"letters l JOIN groups g ON g.id = l.grp", "g.title = 'shop.charge rejected'",
+	); n != len(compressions) {
 		t.Errorf("%d letters are in the group of their task", n)
 	}
 	if err := os.WriteFile(repaired, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, answer := p.post("/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`))); code != 202 {
+	if code, answer := p.post(
+		"/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`)),
+	); code != 202 {
 		t.Fatalf("%d %s", code, answer)
 	}
 	eventually(t, "all letters quiet", func() bool { return p.letters("settled") == len(compressions) })
@@ -101,6 +108,8 @@ func celery(t *testing.T) []string {
 			return []string{python, "testdata/shop.py"}
 		}
 	}
-	testenv.Unavailable(t, fmt.Errorf("%w: Celery; to install it: .ci/install python3-celery python3-zstandard", testenv.ErrMissing))
+	testenv.Unavailable(
+		t, fmt.Errorf("%w: Celery; to install it: .ci/install python3-celery python3-zstandard", testenv.ErrMissing),
+	)
 	return nil
 }

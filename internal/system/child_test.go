@@ -34,8 +34,9 @@ import (
 // DLO_TEST_CRASH is set too, dlo kills itself with SIGKILL when it reaches a named point for the
 // n-th time.
 const (
-	runVariable   = "DLO_TEST_RUN"   // arguments of dlo, as a JSON list
-	crashVariable = "DLO_TEST_CRASH" // point=n, or point=path; with a path, dlo waits at the point until the file exists
+	runVariable = "DLO_TEST_RUN" // arguments of dlo, as a JSON list
+	// point=n, or point=path; with a path, dlo waits at the point until the file exists
+	crashVariable = "DLO_TEST_CRASH"
 	drainVariable = "DLO_TEST_DRAIN" // a drain request, as JSON
 )
 
@@ -53,8 +54,13 @@ type commands struct {
 func process(args []string, crash func(point string)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	program := cli.Program{Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test", Check: server.Check, Ask: server.Ask, Tokens: openTokens}
-	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: "test", Crash: crash}), os.Stderr)
+	program := cli.Program{
+		Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
+		Check: server.Check, Ask: server.Ask, Tokens: openTokens,
+	}
+	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{
+		Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: "test", Crash: crash,
+	}), os.Stderr)
 }
 
 func TestMain(m *testing.M) {
@@ -133,7 +139,9 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 		t.Skip("short: it takes a whole program")
 	}
 	dir := t.TempDir()
-	p := &child{t: t, dir: dir, amqp: amqpURL, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db")}
+	p := &child{
+		t: t, dir: dir, amqp: amqpURL, config: filepath.Join(dir, "dlo.yaml"), store: filepath.Join(dir, "dlo.db"),
+	}
 	p.Configure(config)
 	t.Cleanup(func() {
 		if p.cmd != nil {
@@ -155,7 +163,10 @@ func newChild(t testing.TB, amqpURL, config string) *child {
 // storeDoubts are messages that dlo logs if its store is older than its notes, or if nothing proves
 // that the store is current. They must not appear after a kill of dlo or the broker, or after a
 // lost connection.
-var storeDoubts = []string{"the store was restored from a copy", "the broker is older than its last confirm", "nothing proves that this store is not an older copy"}
+var storeDoubts = []string{
+	"the store was restored from a copy", "the broker is older than its last confirm",
+	"nothing proves that this store is not an older copy",
+}
 
 var readyURL = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
@@ -203,7 +214,10 @@ func (p *child) Draining() {
 // in the store.
 func (p *child) Waiting() {
 	p.t.Helper()
-	eventually(p.t, "letters can wait in the broker", func() bool { return strings.Contains(p.Log(), `msg="letters can wait in the broker"`) })
+	eventually(
+		p.t, "letters can wait in the broker",
+		func() bool { return strings.Contains(p.Log(), `msg="letters can wait in the broker"`) },
+	)
 }
 
 func (p *child) start(crash string) chan string {
@@ -320,7 +334,10 @@ func (p *child) post(path string, body any) (int, string) {
 // The operation cannot be undone, does not try a few letters first, and does not stop
 // automatically.
 func requeueAtOnce(ids []deadletter.ID) map[string]any {
-	return map[string]any{"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000, "stop_at": 0}
+	return map[string]any{
+		"action": "requeue", "ids": ids, "reason": "the fix is out", "hold": "0s", "canary": 0, "rate": 100000,
+		"stop_at": 0,
+	}
 }
 
 // tryPost sends a value as JSON to the API. It ignores errors, because dlo may be killed during the

@@ -31,9 +31,14 @@ func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string)
 		}
 		return ""
 	}
-	err := cli.Run(cli.Program{Ctx: ctx, Getenv: getenv, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Version: "test", Check: server.Check, Ask: server.Ask, Look: server.Look, Dropped: server.Dropped, Tokens: openTokens}, &commands{}, args)
+	err := cli.Run(cli.Program{
+		Ctx: ctx, Getenv: getenv, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Version: "test",
+		Check: server.Check, Ask: server.Ask, Look: server.Look, Dropped: server.Dropped, Tokens: openTokens,
+	}, &commands{}, args)
 	if got := cli.ExitCode(err, &errs); got != code {
-		p.t.Fatalf("dlo %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String())
+		p.t.Fatalf(
+			"dlo %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String(),
+		)
 	}
 	if strings.Contains(out.String()+errs.String(), "\x1b") {
 		p.t.Errorf("dlo %s writes a raw escape", strings.Join(args, " "))
@@ -46,9 +51,24 @@ func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string)
 func exportLine(number int, queue string, minutes int) string {
 	at := time.Now().Add(-time.Duration(minutes) * time.Minute).UTC().Truncate(time.Millisecond)
 	text, err := json.Marshal(map[string]any{
-		"v": 1, "id": deadletter.NewID(deadletter.SerialAt(at)+int64(number), uint64(number)), "state": "dead", "inbox": "dlo.letters", "exchange": "dlo.dlx", "routing_key": queue, "received_at": at,
-		"origin": map[string]any{"broker": "main", "vhost": "/", "queue": queue, "exchange": "events", "routing_key": "k"}, "reason": "rejected", "attempts": 0, "type": "", "error": "no such tenant \x1b[31m",
-		"why": "", "properties": map[string]any{}, "headers": map[string]any{}, "body": []byte(fmt.Sprintf(`{"number": %d}`, number)),
+		"v":           1,
+		"id":          deadletter.NewID(deadletter.SerialAt(at)+int64(number), uint64(number)),
+		"state":       "dead",
+		"inbox":       "dlo.letters",
+		"exchange":    "dlo.dlx",
+		"routing_key": queue,
+		"received_at": at,
+		"origin": map[string]any{
+			"broker": "main", "vhost": "/", "queue": queue, "exchange": "events", "routing_key": "k",
+		},
+		"reason":     "rejected",
+		"attempts":   0,
+		"type":       "",
+		"error":      "no such tenant \x1b[31m",
+		"why":        "",
+		"properties": map[string]any{},
+		"headers":    map[string]any{},
+		"body":       []byte(fmt.Sprintf(`{"number": %d}`, number)),
 	})
 	if err != nil {
 		panic(err)
@@ -87,7 +107,10 @@ func TestTheWholeCommandLine(t *testing.T) {
 	}
 	out, errs := p.dlo(ctx, 3, "damaged\n"+lines.String(), "letters", "import", "-")
 	has(out, "150 letters imported, 0 were already there, 1 lines left out")
-	has(errs, "server "+p.url+" (production)\n", "line 1 left out: it cannot be read", "partly done: 1 lines were left out")
+	has(
+		errs, "server "+p.url+" (production)\n", "line 1 left out: it cannot be read",
+		"partly done: 1 lines were left out",
+	)
 	file := filepath.Join(t.TempDir(), "letters.ndjson")
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -135,11 +158,21 @@ func TestTheWholeCommandLine(t *testing.T) {
 	p.dlo(ctx, 1, "", "letters", "body", ids[0], "--out", body) // the file already exists
 
 	// Plans show what an operation would do.
-	out = ok("letters", "requeue", "-q", "queue:sms since:3h", "--dry-run", "--except", ids[0]+","+ids[1], "--first", "60", "--rate", "7.5", "--canary", "3", "--canary-wait", "30s", "--stop-at", "2", "--max-depth", "9", "--order", "newest", "--to", "sms2")
-	has(out, "requeue: 60 of 98 letters", "sms2", "CAME BACK", "unknown", "can be undone for 10s; 3 go first and are watched for 30s, then 7.5 a second, newest first; stops when more than 2% come back; waits while a queue has 9 messages")
+	out = ok(
+		"letters", "requeue", "-q", "queue:sms since:3h", "--dry-run", "--except", ids[0]+","+ids[1], "--first", "60",
+		"--rate", "7.5", "--canary", "3", "--canary-wait", "30s", "--stop-at", "2", "--max-depth", "9", "--order",
+		"newest", "--to", "sms2",
+	)
+	has(
+		out, "requeue: 60 of 98 letters", "sms2", "CAME BACK", "unknown",
+		"can be undone for 10s; 3 go first and are watched for 30s, then 7.5 a second, newest first; stops when more than 2% come back; waits while a queue has 9 messages",
+	)
 	has(out, "letters on production")
 	has(ok("letters", "discard", "-q", "", "--dry-run", "-o", "json"), `"eligible": 150`)
-	has(ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters", "left alone: 50, it is dead, which cannot be restored")
+	has(
+		ok("letters", "restore", "-q", "queue:email", "--dry-run"), "restore: 0 of 50 letters",
+		"left alone: 50, it is dead, which cannot be restored",
+	)
 
 	// These commands change letters. They fail without --yes, because no person is there to confirm.
 	_, errs = p.dlo(ctx, 2, "", "letters", "discard", "-q", "queue:sms")
@@ -155,7 +188,13 @@ func TestTheWholeCommandLine(t *testing.T) {
 	}
 
 	// Each command that changes letters is run, and its output is checked.
-	for _, step := range []struct{ verb, state string }{{"hold", "held"}, {"release", "dead"}, {"discard", "discarded"}, {"restore", "dead"}, {"purge", "purged"}} {
+	for _, step := range []struct{ verb, state string }{
+		{"hold", "held"},
+		{"release", "dead"},
+		{"discard", "discarded"},
+		{"restore", "dead"},
+		{"purge", "purged"},
+	} {
 		args := []string{"letters", step.verb, ids[0], ids[1], "--watch", "--reason", "a test"}
 		if step.verb == "purge" {
 			args = append(args, "--hold", "0s")
@@ -213,7 +252,10 @@ func TestTheWholeCommandLine(t *testing.T) {
 	has(ok("brokers", "connect", "main"), "broker main is not connected: ", "connection refused")
 	p.dlo(ctx, 1, "", "brokers", "connect", "other")
 	has(ok("queues", "list", "--inboxes"), "dlo.letters", "no", "unknown")
-	has(ok("queues", "pause", "sms", "--reason", "the gateway\x1b is down"), "retries of queue sms: paused by local: the gateway\\x1b is down")
+	has(
+		ok("queues", "pause", "sms", "--reason", "the gateway\x1b is down"),
+		"retries of queue sms: paused by local: the gateway\\x1b is down",
+	)
 	_, errs = p.dlo(ctx, 1, "", "queues", "pause", "sms", "--broker", "main", "--vhost", "/")
 	has(errs, "already paused; to pause them for another reason, resume them first")
 	p.dlo(ctx, 1, "", "queues", "pause", "nothing")

@@ -35,17 +35,26 @@ func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 
 	// The origin queue of these letters does not exist, so the broker returns them. No letter may be
 	// lost.
-	_, errs := p.dlo(ctx, 1, "", "letters", "requeue", "-q", "queue:gone", "--first", "2", "--yes", "--watch", "--hold", "0s")
+	_, errs := p.dlo(
+		ctx, 1, "", "letters", "requeue", "-q", "queue:gone", "--first", "2", "--yes", "--watch", "--hold", "0s",
+	)
 	if !strings.Contains(errs, "2 returned") || !strings.Contains(errs, "no letter was changed") {
 		t.Error(errs)
 	}
-	out, _ = p.dlo(ctx, 0, "", "letters", "requeue", "-q", "queue:gone state:held", "--yes", "--watch", "--hold", "0s", "--to", "repaired")
+	out, _ = p.dlo(
+		ctx, 0, "", "letters", "requeue", "-q", "queue:gone state:held", "--yes", "--watch", "--hold", "0s", "--to",
+		"repaired",
+	)
 	if !strings.Contains(out, "requeue of 2 letters, done, 2 unverified") {
 		t.Error(out)
 	}
 	p.dlo(ctx, 0, "", "rules", "overrides", "add", "gone", "repaired", "--reason", "renamed")
-	out, errs = p.dlo(ctx, 0, "", "letters", "requeue", "-q", "queue:gone state:dead", "--yes", "--watch", "--hold", "0s", "--canary", "3", "--canary-wait", "1s", "--rate", "1000")
-	if !strings.Contains(out, "requeue of 28 letters, done, 28 unverified") || !strings.Contains(errs, "watches the first until") {
+	out, errs = p.dlo(
+		ctx, 0, "", "letters", "requeue", "-q", "queue:gone state:dead", "--yes", "--watch", "--hold", "0s", "--canary",
+		"3", "--canary-wait", "1s", "--rate", "1000",
+	)
+	if !strings.Contains(out, "requeue of 28 letters, done, 28 unverified") ||
+		!strings.Contains(errs, "watches the first until") {
 		t.Error(out, errs)
 	}
 	if n := ready(t, conn, "repaired"); n != 30 {

@@ -22,7 +22,18 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	url := c.Nodes[0].AMQPURLVia(balancer.Addr(), vhost)
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
 	// As in TestBrokerKilledUnderLoad, letters are published directly to the inbox.
-	a.to, a.header = "dlo.letters", amqp.Table{"x-death": []any{amqp.Table{"queue": "work", "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{"work"}, "time": time.Unix(1763625600, 0)}}}
+	a.to, a.header = "dlo.letters", amqp.Table{
+		"x-death": []any{
+			amqp.Table{
+				"queue":        "work",
+				"exchange":     "",
+				"reason":       "rejected",
+				"count":        int64(1),
+				"routing-keys": []any{"work"},
+				"time":         time.Unix(1763625600, 0),
+			},
+		},
+	}
 	p := newChild(t, url, fast)
 	p.Start("")
 	p.Draining()
@@ -49,7 +60,10 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 		}
 	}
 	total := kills * letters
-	within(t, 10*time.Minute, "each letter has a row", func() bool { return p.letters() >= total && ready(t, a.conn, "dlo.letters") == 0 })
+	within(
+		t, 10*time.Minute, "each letter has a row",
+		func() bool { return p.letters() >= total && ready(t, a.conn, "dlo.letters") == 0 },
+	)
 	for _, node := range []int{1, 2} { // the queues return the letters that they kept for a node that was killed
 		if err := c.Lead(t.Context(), vhost, "dlo.letters", node); err != nil {
 			t.Fatal(err)
@@ -57,7 +71,8 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	}
 	quiet := 0
 	within(t, 10*time.Minute, "all letters back or held", func() bool {
-		if p.letters("settled", "held") == p.letters() && ready(t, a.conn, "work") == 0 && ready(t, a.conn, "dlo.letters") == 0 {
+		if p.letters("settled", "held") == p.letters() && ready(t, a.conn, "work") == 0 &&
+			ready(t, a.conn, "dlo.letters") == 0 {
 			quiet++
 		} else {
 			quiet = 0
@@ -66,7 +81,10 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	})
 	surplus, duplicates := a.checkStore(p)
 	suspects := p.letters("held")
-	t.Logf("%s: %d letters, %d kills: %d rows more than letters, %d suspects held, %d duplicate copies", c.Nodes[0].Version(), total, kills, surplus, suspects, duplicates)
+	t.Logf(
+		"%s: %d letters, %d kills: %d rows more than letters, %d suspects held, %d duplicate copies",
+		c.Nodes[0].Version(), total, kills, surplus, suspects, duplicates,
+	)
 	if surplus > suspects {
 		t.Errorf("%d rows more than letters but only %d suspects held", surplus, suspects)
 	}

@@ -22,7 +22,10 @@ func withLetters(t *testing.T, letters int) *child {
 		t.Fatal(err)
 	}
 	receiveInto(t, filling, letters, func(n int) deadletter.Arrival {
-		return deadletter.Arrival{Body: fmt.Appendf(nil, `{"order":%d}`, n), Properties: deadletter.Properties{DeliveryMode: 2, Headers: rejectedFrom("orders")}}
+		return deadletter.Arrival{
+			Body:       fmt.Appendf(nil, `{"order":%d}`, n),
+			Properties: deadletter.Properties{DeliveryMode: 2, Headers: rejectedFrom("orders")},
+		}
 	})
 	if err := filling.Close(); err != nil {
 		t.Fatal(err)
@@ -76,13 +79,15 @@ func TestALetterThatKillsDloIsFound(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
 	p := withLetters(t, 10)
-	for _, point := range []string{"reading=5", "reading=10", "reading=1"} { // the letter is the fifth of its batch, then the last and claimed alone, then the only one left
+	// the letter is the fifth of its batch, then the last and claimed alone, then the only one left
+	for _, point := range []string{"reading=5", "reading=10", "reading=1"} {
 		p.start(point)
 		p.Crashed("the death of the fifth letter")
 	}
 	p.Start("")
 	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 10 })
-	blamed := p.ask(`SELECT count(*) FROM letters WHERE crashes = $1 AND reading = $2 AND id = (SELECT max(id) FROM (SELECT id FROM letters ORDER BY id LIMIT 5))`, deadletter.MaxCrashes, string(deadletter.ReadCrashed))
+	blamed := p.ask(`SELECT count(*) FROM letters WHERE crashes = $1 AND reading = $2 AND id = (SELECT max(id) FROM
+		(SELECT id FROM letters ORDER BY id LIMIT 5))`, deadletter.MaxCrashes, string(deadletter.ReadCrashed))
 	if n := p.count("letters", `crashes > 0 OR reading = $1`, string(deadletter.ReadCrashed)); blamed != 1 || n != 1 {
 		t.Errorf("%d letters are blamed; the fifth is one of them: %t", n, blamed == 1)
 	}

@@ -37,26 +37,32 @@ const (
 var languages = []language{
 	{"consumer.go", true, "", false, func(t *testing.T, dir string) (*exec.Cmd, error) {
 		built := filepath.Join(dir, "consumer")
-		if out, err := exec.Command("go", "build", "-trimpath", "-o", built, filepath.Join(dir, "consumer.go")).CombinedOutput(); err != nil {
+		if out, err := exec.Command(
+			"go", "build", "-trimpath", "-o", built, filepath.Join(dir, "consumer.go"),
+		).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return exec.Command(built), nil
 	}},
-	{"consumer.js", true, ".ci/install nodejs npm && .ci/consumers", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
-		modules, err := filepath.Abs(nodeModules)
-		if err == nil {
-			_, err = os.Stat(filepath.Join(modules, "amqplib"))
-		}
-		if err != nil {
-			return nil, err
-		}
-		cmd := exec.Command("node", filepath.Join(dir, "consumer.js"))
-		cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
-		return cmd, look("node")
-	}},
+	{
+		"consumer.js", true, ".ci/install nodejs npm && .ci/consumers", true,
+		func(t *testing.T, dir string) (*exec.Cmd, error) {
+			modules, err := filepath.Abs(nodeModules)
+			if err == nil {
+				_, err = os.Stat(filepath.Join(modules, "amqplib"))
+			}
+			if err != nil {
+				return nil, err
+			}
+			cmd := exec.Command("node", filepath.Join(dir, "consumer.js"))
+			cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
+			return cmd, look("node")
+		},
+	},
 	{"consumer.py", true, ".ci/install python3-pika", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
 		var err error
-		for _, python := range []string{"python3", "/usr/bin/python3"} { // the system package of pika works only with the system's Python
+		// the system package of pika works only with the system's Python
+		for _, python := range []string{"python3", "/usr/bin/python3"} {
 			if err = exec.Command(python, "-c", "import pika").Run(); err == nil {
 				return exec.Command(python, filepath.Join(dir, "consumer.py")), nil
 			}
@@ -72,22 +78,30 @@ var languages = []language{
 		return cmd, look("php")
 	}},
 	{"consumer.rb", false, "apt-get install ruby-bunny", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
-		return exec.Command("ruby", filepath.Join(dir, "consumer.rb")), exec.Command("ruby", "-e", "require 'bunny'").Run()
+		return exec.Command(
+			"ruby", filepath.Join(dir, "consumer.rb"),
+		), exec.Command("ruby", "-e", "require 'bunny'").Run()
 	}},
-	{"Consumer.java", false, "apt-get install default-jdk-headless librabbitmq-client-java libjackson2-databind-java", true, func(t *testing.T, dir string) (*exec.Cmd, error) {
-		for jar := range strings.SplitSeq(javaClasses, ":") {
-			if _, err := os.Stat(jar); err != nil {
+	{
+		"Consumer.java", false,
+		"apt-get install default-jdk-headless librabbitmq-client-java libjackson2-databind-java", true,
+		func(t *testing.T, dir string) (*exec.Cmd, error) {
+			for jar := range strings.SplitSeq(javaClasses, ":") {
+				if _, err := os.Stat(jar); err != nil {
+					return nil, err
+				}
+			}
+			if err := look("javac"); err != nil {
 				return nil, err
 			}
-		}
-		if err := look("javac"); err != nil {
-			return nil, err
-		}
-		if out, err := exec.Command("javac", "-cp", javaClasses, "-d", dir, filepath.Join(dir, "Consumer.java")).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return exec.Command("java", "-cp", dir+":"+javaClasses, "Consumer"), nil
-	}},
+			if out, err := exec.Command(
+				"javac", "-cp", javaClasses, "-d", dir, filepath.Join(dir, "Consumer.java"),
+			).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			return exec.Command("java", "-cp", dir+":"+javaClasses, "Consumer"), nil
+		},
+	},
 }
 
 func look(program string) error {
@@ -116,7 +130,9 @@ func TestTheConsumersOfTheDocumentation(t *testing.T) {
 	if err := node.API("PUT", "/api/users/mute", map[string]string{"password": "mute", "tags": ""}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := node.API("PUT", "/api/permissions/"+neturl.PathEscape(vhost)+"/mute", map[string]string{"configure": "", "write": "", "read": ".*"}, nil); err != nil {
+	if err := node.API("PUT", "/api/permissions/"+neturl.PathEscape(vhost)+"/mute", map[string]string{
+		"configure": "", "write": "", "read": ".*",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := serve(t, url, "default: {retry: {delays: [100ms]}}\nrequeue: {rate: 0, watch: 1s}\n", nil).child
@@ -155,16 +171,27 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop := l.start(t, cmd, a.conn, url, queue)
 
 	bodies := []string{`{"id": 1, "tenant": "acme"}`, `{"id": 7}`, `{"id": 8}`}
-	a.publish(len(bodies), func(i int) (string, string) { return bodies[i], []string{"good " + l.file, "bad " + l.file, ""}[i] }) // the last message has no id
+	// the last message has no id
+	a.publish(len(bodies), func(i int) (string, string) {
+		return bodies[i], []string{
+			"good " + l.file, "bad " + l.file, "",
+		}[i]
+	})
 	eventually(t, "both letters died twice, and say why", func() bool {
-		return p.count(`letters l JOIN origins o ON o.id = l.origin JOIN annotations n ON n.id = l.annotation`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND n.token <> '' AND l.error <> ''`, queue) == 2
+		return p.count(`letters l JOIN origins o ON o.id = l.origin
+			JOIN annotations n ON n.id = l.annotation`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1
+				AND n.token <> '' AND l.error <> ''`, queue) == 2
 	})
 	stop()
-	eventually(t, "nothing is left in the queue", func() bool { return consumers(t, a.conn, queue) == 0 && ready(t, a.conn, queue) == 0 })
+	eventually(
+		t, "nothing is left in the queue",
+		func() bool { return consumers(t, a.conn, queue) == 0 && ready(t, a.conn, queue) == 0 },
+	)
 	if n := p.count(`letters l JOIN origins o ON o.id = l.origin`, `o.queue = $1`, queue); n != 2 {
 		t.Errorf("%d letters of two messages that were rejected", n)
 	}
-	for _, id := range p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1`, queue) {
+	for _, id := range p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin
+		WHERE o.queue = $1`, queue) {
 		var letter struct {
 			Body    []byte            `json:"body"`
 			Error   string            `json:"error"`
@@ -181,7 +208,10 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 		json.Unmarshal(letter.Body, &order)
 		want := fmt.Sprintf("order %d has no tenant", order.ID)
 		f := letter.Failure
-		if f["service"] != "order-worker" || f["version"] != "2026.11.20-1" || f["message"] != want || f["type"] == "" || (f["stack"] != "") != l.stack || !strings.Contains(letter.Error, want) {
+		if f["service"] != "order-worker" || f["version"] != "2026.11.20-1" || f["message"] != want ||
+			f["type"] == "" || (f["stack"] != "") != l.stack || !strings.Contains(
+			letter.Error, want,
+		) {
 			t.Errorf("order %d: error %q, %v", order.ID, letter.Error, f)
 		}
 		said := 0
@@ -199,7 +229,8 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 	stop = l.start(t, cmd, a.conn, strings.Replace(url, "guest:guest", "mute:mute", 1), queue)
 	a.publish(2, func(i int) (string, string) { return fmt.Sprintf(`{"id": %d}`, 10+i), "" })
 	eventually(t, "two letters without a word", func() bool {
-		return p.count(`letters l JOIN origins o ON o.id = l.origin`, `o.queue = $1 AND l.state = 'dead' AND l.attempts = 1 AND l.annotation = 0`, queue) == 2
+		return p.count(`letters l JOIN origins o ON o.id = l.origin`, `o.queue = $1 AND l.state = 'dead'
+			AND l.attempts = 1 AND l.annotation = 0`, queue) == 2
 	})
 	stop()
 }

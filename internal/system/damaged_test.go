@@ -49,9 +49,11 @@ func TestADamagedStoreIsNotWritten(t *testing.T) {
 	a.publish(30, letter(20))
 	eventually(t, "/readyz says it", func() bool {
 		code, body := p.get("/readyz")
-		return code == 503 && strings.Contains(body, `"kind":"store_damaged","severity":"page"`) && strings.Contains(body, "put a backup in its place")
+		return code == 503 && strings.Contains(body, `"kind":"store_damaged","severity":"page"`) &&
+			strings.Contains(body, "put a backup in its place")
 	})
-	if _, page := p.get("/"); !strings.Contains(page, "The store is damaged.") || strings.Contains(page, "Nothing needs a person") {
+	if _, page := p.get("/"); !strings.Contains(page, "The store is damaged.") ||
+		strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say it")
 	}
 	pager.waitForNotice(t, "The store is damaged.")

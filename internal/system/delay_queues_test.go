@@ -20,9 +20,12 @@ import (
 type delayRecipe struct {
 	name, queue, inbox string
 	declare            func(ch *amqp.Channel) error
-	retry              func(ch *amqp.Channel, d *amqp.Delivery, try int64) error // publishes the message for its next try and settles the delivery
-	rejects            bool                                                      // the worker rejects the message, so x-death names the queue of the work
-	delay              string                                                    // the queue in which the newest death happened
+	// publishes the message for its next try and settles the delivery
+	retry func(ch *amqp.Channel, d *amqp.Delivery, try int64) error
+	// the worker rejects the message, so x-death names the queue of the work
+	rejects bool
+	// the queue in which the newest death happened
+	delay string
 }
 
 // delayedCopy returns a message with the headers and the body of a delivery, as these recipes
@@ -33,7 +36,10 @@ func delayedCopy(d *amqp.Delivery, try int64, expiration string) amqp.Publishing
 		headers[k] = v
 	}
 	headers["tries"] = try
-	return amqp.Publishing{Headers: headers, Body: d.Body, DeliveryMode: 2, ContentType: d.ContentType, MessageId: d.MessageId, Expiration: expiration}
+	return amqp.Publishing{
+		Headers: headers, Body: d.Body, DeliveryMode: 2, ContentType: d.ContentType, MessageId: d.MessageId,
+		Expiration: expiration,
+	}
 }
 
 func queueDeclare(ch *amqp.Channel, name, exchange, key string, ttl int32) error {
@@ -52,7 +58,8 @@ var delayRecipes = []delayRecipe{
 	{
 		// The worker rejects messages, and an exchange routes them to the delay queue. The delay
 		// queue sends them back to the work queue.
-		name: "two queues that lead to each other", queue: "timeline", inbox: "timeline_error", rejects: true, delay: "timeline_retry10",
+		name: "two queues that lead to each other", queue: "timeline", inbox: "timeline_error", rejects: true,
+		delay: "timeline_retry10",
 		declare: func(ch *amqp.Channel) error {
 			for _, x := range []string{"acme", "acme_back"} {
 				if err := ch.ExchangeDeclare(x, "direct", true, false, false, false, nil); err != nil {
@@ -91,7 +98,10 @@ var delayRecipes = []delayRecipe{
 			return ch.QueueBind("orders", "", "orders_back", false, nil)
 		},
 		retry: func(ch *amqp.Channel, d *amqp.Delivery, try int64) error {
-			if err := ch.PublishWithContext(context.Background(), "", "orders.retry."+strconv.FormatInt(100*try, 10), true, false, delayedCopy(d, try, "")); err != nil {
+			if err := ch.PublishWithContext(
+				context.Background(), "", "orders.retry."+strconv.FormatInt(100*try, 10), true, false,
+				delayedCopy(d, try, ""),
+			); err != nil {
 				return err
 			}
 			return d.Ack(false)
@@ -107,7 +117,9 @@ var delayRecipes = []delayRecipe{
 			return queueDeclare(ch, "mail_wait", "", "mail", 0)
 		},
 		retry: func(ch *amqp.Channel, d *amqp.Delivery, try int64) error {
-			if err := ch.PublishWithContext(context.Background(), "", "mail_wait", true, false, delayedCopy(d, try, strconv.FormatInt(100*try, 10))); err != nil {
+			if err := ch.PublishWithContext(
+				context.Background(), "", "mail_wait", true, false, delayedCopy(d, try, strconv.FormatInt(100*try, 10)),
+			); err != nil {
 				return err
 			}
 			return d.Ack(false)
@@ -153,7 +165,9 @@ func (w *delayWorker) handle(ch *amqp.Channel, d *amqp.Delivery) error {
 	if try < 2 {
 		return w.retry(ch, d, try+1)
 	}
-	if err := ch.PublishWithContext(context.Background(), "", w.inbox, true, false, delayedCopy(d, try+1, "")); err != nil {
+	if err := ch.PublishWithContext(
+		context.Background(), "", w.inbox, true, false, delayedCopy(d, try+1, ""),
+	); err != nil {
 		return err
 	}
 	return d.Ack(false)
@@ -194,7 +208,10 @@ func TestRetryRecipesWithDelayQueues(t *testing.T) {
 				t.Parallel()
 				vhost, address := testenv.VHost(t)
 				shown := func(queue string) { awaitFigures(t, node, vhost, queue) }
-				entry := map[string]string{"with management": management, "without management": "", "with origins": "origins: {" + r.inbox + ": " + r.queue + "}, "}[knows]
+				entry := map[string]string{
+					"with management": management, "without management": "",
+					"with origins": "origins: {" + r.inbox + ": " + r.queue + "}, ",
+				}[knows]
 				playDelayRecipe(t, address, r, shown, entry, knows == "without management" && !r.rejects)
 			})
 		}
@@ -214,7 +231,9 @@ func awaitFigures(t *testing.T, node *testenv.Node, vhost, queue string) {
 	})
 }
 
-func playDelayRecipe(t *testing.T, address string, r delayRecipe, shown func(queue string), entry string, question bool) {
+func playDelayRecipe(
+	t *testing.T, address string, r delayRecipe, shown func(queue string), entry string, question bool,
+) {
 	const letters = 10
 	conn := publishParked(t, address, r.inbox, 0, nil)
 	ch, err := conn.Channel()
@@ -227,26 +246,41 @@ func playDelayRecipe(t *testing.T, address string, r delayRecipe, shown func(que
 	w := &delayWorker{delayRecipe: r, accepted: map[string]int{}}
 	w.work(t, ch)
 	for i := range letters {
-		if err := ch.PublishWithContext(t.Context(), "", r.queue, true, false, amqp.Publishing{Body: fmt.Appendf(nil, "letter %d", i), DeliveryMode: 2}); err != nil {
+		if err := ch.PublishWithContext(t.Context(), "", r.queue, true, false, amqp.Publishing{
+			Body: fmt.Appendf(nil, "letter %d", i), DeliveryMode: 2,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "all letters in the inbox", func() bool { return ready(t, conn, r.inbox) == letters })
 	shown(r.delay)
-	p := newChild(t, address, fmt.Sprintf("brokers: [{url: %%AMQP%%, %sinboxes: [dlo.letters, %s]}]\nrules: [{name: of-the-work, match: {queue: %s, reason: rejected}, retry: {delays: []}, dead: {severity: notify, group: broken}}]\nrequeue: {rate: 0, watch: 2s}\n", entry, r.inbox, r.queue))
+	p := newChild(
+		t, address,
+		fmt.Sprintf(
+			"brokers: [{url: %%AMQP%%, %sinboxes: [dlo.letters, %s]}]\nrules: [{name: of-the-work, match: {queue: %s, reason: rejected}, retry: {delays: []}, dead: {severity: notify, group: broken}}]\nrequeue: {rate: 0, watch: 2s}\n",
+			entry, r.inbox, r.queue,
+		),
+	)
 	p.Start("")
 	if question {
 		eventually(t, "all letters held", func() bool { return p.letters("held") == letters })
-		if n := p.count("letters", `why LIKE $1`, "which queue rejected it? It expired in "+r.delay+", and that may be a queue that only delays retries: broker main has no management API%"); n != letters {
+		if n := p.count(
+			"letters", `why LIKE $1`,
+			"which queue rejected it? It expired in "+r.delay+
+				", and that may be a queue that only delays retries: broker main has no management API%",
+		); n != letters {
 			t.Errorf("%d of %d letters ask", n, letters)
 		}
 	} else {
-		eventually(t, "all letters decided", func() bool { return p.count("letters", "state != 'received'") == letters })
+		eventually(
+			t, "all letters decided", func() bool { return p.count("letters", "state != 'received'") == letters },
+		)
 		if n := p.letters("dead"); n != letters {
 			code, text := p.get("/api/v1/letters")
 			t.Fatalf("%d of %d letters are dead: %d %s", n, letters, code, text)
 		}
-		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.reason = 'rejected' AND l.rule = 'of-the-work' AND l.died_at IS NOT NULL = $2`, r.queue, r.rejects); n != letters {
+		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.reason = 'rejected'
+			AND l.rule = 'of-the-work' AND l.died_at IS NOT NULL = $2`, r.queue, r.rejects); n != letters {
 			t.Errorf("%d of %d letters are of %s, rejected, under its rule", n, letters, r.queue)
 		}
 	}

@@ -17,7 +17,11 @@ import (
 // that a lost connection gives back.
 func delayRetries(t *testing.T, node *testenv.Node, vhost, policies, pattern, kind string, ms int) {
 	t.Helper()
-	body := map[string]any{"pattern": pattern, "apply-to": "queues", "definition": map[string]any{"delayed-retry-type": kind, "delayed-retry-min": ms}}
+	body := map[string]any{
+		"pattern":    pattern,
+		"apply-to":   "queues",
+		"definition": map[string]any{"delayed-retry-type": kind, "delayed-retry-min": ms},
+	}
 	if err := node.API(http.MethodPut, "/api/"+policies+"/"+url.PathEscape(vhost)+"/retries", body, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +70,10 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 			if c.ms > 0 {
 				delayRetries(t, node, vhost, c.policies, `^dlo\.letters$`, c.kind, c.ms)
 			} else { // a policy cannot say 0
-				args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": -1, "x-delayed-retry-type": c.kind, "x-delayed-retry-min": 0}
+				args := amqp.Table{
+					"x-queue-type": "quorum", "x-delivery-limit": -1, "x-delayed-retry-type": c.kind,
+					"x-delayed-retry-min": 0,
+				}
 				if _, err := a.channel().QueueDeclare("dlo.letters", true, false, false, false, args); err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +110,13 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 				p.Crashed("the crash")
 				p.Start("")
 			}
-			eventually(t, "all letters at their end", func() bool { return p.letters() >= published && p.letters("settled")+p.letters("held") == p.letters() })
+			eventually(
+				t, "all letters at their end",
+				func() bool {
+					return p.letters() >= published &&
+						p.letters("settled")+p.letters("held") == p.letters()
+				},
+			)
 			surplus, _ := a.checkStore(p)
 			held := p.letters("held")
 			if surplus != 0 && (!c.identical || surplus > held) || held != 0 && !c.identical {

@@ -55,7 +55,10 @@ func TestAFullDisk(t *testing.T) {
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, "default: {retry: {delays: []}}\ndisk: {stop_below: 0, stop_below_percent: 0, reserve: 0}\ningest: {letters: 20}\n")
+	p := newChild(
+		t, url,
+		"default: {retry: {delays: []}}\ndisk: {stop_below: 0, stop_below_percent: 0, reserve: 0}\ningest: {letters: 20}\n",
+	)
 	grow := smallDisk(t, p, "16m")
 	p.Start("")
 	p.Draining()
@@ -68,8 +71,12 @@ func TestAFullDisk(t *testing.T) {
 	if n := p.letters(); n == 0 || n == letters {
 		t.Errorf("%d letters are stored on a disk that holds some of them", n)
 	}
-	eventually(t, "/readyz says it", func() bool { _, body := p.get("/readyz"); return strings.Contains(body, `"kind":"disk"`) })
-	if _, page := p.get("/"); !strings.Contains(page, "dlo takes in no letters") || strings.Contains(page, "Nothing needs a person") {
+	eventually(
+		t, "/readyz says it",
+		func() bool { _, body := p.get("/readyz"); return strings.Contains(body, `"kind":"disk"`) },
+	)
+	if _, page := p.get("/"); !strings.Contains(page, "dlo takes in no letters") ||
+		strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say that nothing is taken in")
 	}
 	grow()

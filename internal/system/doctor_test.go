@@ -24,7 +24,9 @@ func doctor(t *testing.T, code int, text string, args ...string) string {
 	}
 	var out, errs strings.Builder
 	program := cli.Program{Ctx: t.Context(), Getenv: noEnvironment, Stdout: &out, Stderr: &errs, Version: "test"}
-	err := cli.Run(program, &commands{}, append([]string{"doctor", "--config", path}, args...), server.Options{Getenv: noEnvironment, Out: &out})
+	err := cli.Run(program, &commands{}, append([]string{"doctor", "--config", path}, args...), server.Options{
+		Getenv: noEnvironment, Out: &out,
+	})
 	if got := cli.ExitCode(err, &errs); got != code {
 		t.Fatalf("exit code %d, want %d\n%s%s", got, code, out.String(), errs.String())
 	}
@@ -39,7 +41,10 @@ func TestTheDoctor(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"slack": "https://hooks.slack.example/a", "secret": "secret", "types/a.proto": "syntax = \"proto3\"; message A { int32 a = 1; }", "bad/a.proto": "message {"} {
+	for name, text := range map[string]string{
+		"slack": "https://hooks.slack.example/a", "secret": "secret",
+		"types/a.proto": "syntax = \"proto3\"; message A { int32 a = 1; }", "bad/a.proto": "message {",
+	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -48,13 +53,18 @@ func TestTheDoctor(t *testing.T) {
 		}
 	}
 	brokers := fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest"))
-	text := brokers + fmt.Sprintf("channels: {ops: {slack: {url_file: %s/slack}}}\nschemas: {directory: %[1]s/types}\n", dir)
+	text := brokers + fmt.Sprintf(
+		"channels: {ops: {slack: {url_file: %s/slack}}}\nschemas: {directory: %[1]s/types}\n", dir,
+	)
 	p := newChild(t, address, text)
 	p.Start("")
 	p.Draining()
 	text += "store: " + p.store + "\n"
 	out := doctor(t, 0, text)
-	for _, part := range []string{"configuration", "broker main", "paths of main", "room at main", "clock", "store", "disk", "channel ops", "schemas"} {
+	for _, part := range []string{
+		"configuration", "broker main", "paths of main", "room at main", "clock", "store", "disk", "channel ops",
+		"schemas",
+	} {
 		if !strings.Contains(out, "\nok       "+part+" ") && !strings.HasPrefix(out, "ok       "+part+" ") {
 			t.Errorf("%s is not ok:\n%s", part, out)
 		}
@@ -65,25 +75,36 @@ func TestTheDoctor(t *testing.T) {
 	}
 
 	user, powerless := node.User(t, vhost, "management")
-	limited := fmt.Sprintf("brokers: [{amqp: %s, management: {url: %q, user: %q, password_file: %s/secret}}]\nstore: %s\n", amqpOf(t, powerless), strings.Replace(node.ManagementURLOf("x"), "x@", "", 1), user, dir, p.store)
+	limited := fmt.Sprintf(
+		"brokers: [{amqp: %s, management: {url: %q, user: %q, password_file: %s/secret}}]\nstore: %s\n",
+		amqpOf(t, powerless), strings.Replace(node.ManagementURLOf("x"), "x@", "", 1), user, dir, p.store,
+	)
 	a := adoptable(t, node, vhost, address)
 	for what, c := range map[string]struct{ text, want string }{
-		"paths":      {text, "2 of 2 findings lose dead letters or can lose them"},
-		"broker":     {"brokers: [{url: 'amqp://guest:guest@127.0.0.1:1/'}]\nstore: " + p.store + "\n", "Until dlo has connected once"},
-		"management": {strings.Replace(text, node.ManagementURLOf("guest:guest"), "http://guest:guest@127.0.0.1:1", 1), "the management API does not answer"},
-		"rights":     {limited, "set_permissions"},
-		"store":      {strings.Replace(text, p.store, dir+"/types", 1), "is not a file"},
-		"folder":     {strings.Replace(text, p.store, dir+"/none/dlo.db", 1), "none does not exist"},
-		"disk":       {text + "disk: {stop_below_percent: 99}\n", "disk"},
-		"channels":   {brokers, "nobody is told"},
-		"schemas":    {strings.Replace(text, "/types", "/bad", 1), "a.proto"},
+		"paths": {text, "2 of 2 findings lose dead letters or can lose them"},
+		"broker": {
+			"brokers: [{url: 'amqp://guest:guest@127.0.0.1:1/'}]\nstore: " + p.store + "\n",
+			"Until dlo has connected once",
+		},
+		"management": {
+			strings.Replace(text, node.ManagementURLOf("guest:guest"), "http://guest:guest@127.0.0.1:1", 1),
+			"the management API does not answer",
+		},
+		"rights":   {limited, "set_permissions"},
+		"store":    {strings.Replace(text, p.store, dir+"/types", 1), "is not a file"},
+		"folder":   {strings.Replace(text, p.store, dir+"/none/dlo.db", 1), "none does not exist"},
+		"disk":     {text + "disk: {stop_below_percent: 99}\n", "disk"},
+		"channels": {brokers, "nobody is told"},
+		"schemas":  {strings.Replace(text, "/types", "/bad", 1), "a.proto"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			out := doctor(t, 1, c.text)
 			if !strings.Contains(out, c.want) {
 				t.Errorf("%q is missing in:\n%s", c.want, out)
 			}
-			if problems, cures := strings.Count("\n"+out, "\nproblem "), strings.Count(out, " cure: "); problems == 0 || problems != cures {
+			if problems, cures := strings.Count(
+				"\n"+out, "\nproblem ",
+			), strings.Count(out, " cure: "); problems == 0 || problems != cures {
 				t.Errorf("%d problems, %d cures:\n%s", problems, cures, out)
 			}
 		})
@@ -93,20 +114,31 @@ func TestTheDoctor(t *testing.T) {
 	// doctor names the tag that is missing.
 	node.Grant(t, vhost, user, ".*", ".*", ".*")
 	out = doctor(t, 1, limited)
-	for _, want := range []string{"ok       broker main", "problem  paths of main", "ok       room at main", "The user needs the tag monitoring", "ok       clock"} {
+	for _, want := range []string{
+		"ok       broker main", "problem  paths of main", "ok       room at main", "The user needs the tag monitoring",
+		"ok       clock",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("with the tag management, %q is missing in:\n%s", want, out)
 		}
 	}
-	if err := node.API(http.MethodPut, "/api/users/"+user, map[string]string{"password": "secret", "tags": ""}, nil); err != nil {
+	if err := node.API(http.MethodPut, "/api/users/"+user, map[string]string{
+		"password": "secret", "tags": "",
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if out = doctor(t, 1, limited); !strings.Contains(out, "rabbitmqctl set_user_tags") {
 		t.Errorf("without a tag, the doctor names none:\n%s", out)
 	}
-	a.api(http.MethodPut, "policies", "short", map[string]any{"pattern": "^dlo.letters$", "definition": map[string]any{"message-ttl": 60000}, "priority": 9, "apply-to": "queues"})
+	a.api(http.MethodPut, "policies", "short", map[string]any{
+		"pattern":    "^dlo.letters$",
+		"definition": map[string]any{"message-ttl": 60000},
+		"priority":   9,
+		"apply-to":   "queues",
+	})
 	eventually(t, "the doctor sees that the broker deletes letters", func() bool {
 		out := doctor(t, 1, text)
-		return strings.Contains(out, "problem  broker main") && strings.Contains(out, "message-ttl 60000") && strings.Contains(out, "GiB before its disk alarm blocks all publishers")
+		return strings.Contains(out, "problem  broker main") && strings.Contains(out, "message-ttl 60000") &&
+			strings.Contains(out, "GiB before its disk alarm blocks all publishers")
 	})
 }

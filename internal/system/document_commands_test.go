@@ -129,7 +129,10 @@ type document struct {
 
 func newDocument(t *testing.T) *document {
 	d := &document{t: t, p: serve(t, "", away, nil).child, dir: t.TempDir()}
-	for name, text := range map[string]string{"body.json": `{"number": 7}`, "definitions.json": `{"queues": []}`, "new.yaml": "rules: [{name: all, match: {queue: \"*\"}, retry: {delays: [5s]}}]\n"} {
+	for name, text := range map[string]string{
+		"body.json": `{"number": 7}`, "definitions.json": `{"queues": []}`,
+		"new.yaml": "rules: [{name: all, match: {queue: \"*\"}, retry: {delays: [5s]}}]\n",
+	} {
 		if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +180,9 @@ func (d *document) run(command string) {
 	}
 	filled := d.fill(command)
 	if strings.HasPrefix(command, "curl ") {
-		out, err := exec.CommandContext(d.t.Context(), "sh", "-c", strings.Replace(filled, "curl ", "curl --fail-with-body ", 1)).CombinedOutput()
+		out, err := exec.CommandContext(
+			d.t.Context(), "sh", "-c", strings.Replace(filled, "curl ", "curl --fail-with-body ", 1),
+		).CombinedOutput()
 		if err != nil {
 			d.t.Errorf("%s: %v\n%s", filled, err, out)
 		}
@@ -200,7 +205,9 @@ func (d *document) run(command string) {
 		d.t.Fatal(err)
 	}
 	args = slices.DeleteFunc(args, func(a string) bool { return a == "--watch" })
-	if slices.Contains([]string{"requeue", "discard", "release", "edit", "apply"}, args[1]) && !slices.Contains(args, "--dry-run") && !slices.Contains(args, "--yes") {
+	if slices.Contains([]string{
+		"requeue", "discard", "release", "edit", "apply",
+	}, args[1]) && !slices.Contains(args, "--dry-run") && !slices.Contains(args, "--yes") {
 		args = append(args, "--yes") // the test has no terminal on which dlo could ask for confirmation
 	}
 	code := 0
@@ -236,10 +243,14 @@ func (d *document) fill(command string) string {
 	if offered := regexp.MustCompile(`groups undo \d+`).FindString(d.said); offered != "" {
 		command = strings.Replace(command, "groups undo 12", offered, 1)
 	}
-	if strings.Contains(command, `"expect":12480`) { // the number of letters that the plan of the command before reported
+	// the number of letters that the plan of the command before reported
+	if strings.Contains(command, `"expect":12480`) {
 		now := time.Now().UTC()
 		count := regexp.MustCompile(`"letters":(\d+)`).FindStringSubmatch(d.said)
-		command = strings.NewReplacer("12480", count[1], "2026-11-20T12:03:10.482Z", now.Add(-2*time.Hour).Format(time.RFC3339), "2026-11-20T14:03:10.482Z", now.Format(time.RFC3339Nano)).Replace(command)
+		command = strings.NewReplacer(
+			"12480", count[1], "2026-11-20T12:03:10.482Z", now.Add(-2*time.Hour).Format(time.RFC3339),
+			"2026-11-20T14:03:10.482Z", now.Format(time.RFC3339Nano),
+		).Replace(command)
 	}
 	command = strings.ReplaceAll(command, "localhost:8672", strings.TrimPrefix(d.p.url, "http://"))
 	return exampleFile.ReplaceAllString(command, d.dir+"/$1")

@@ -69,7 +69,9 @@ func serve(t *testing.T, url, text string, crash func(string)) *serving {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := server.New(ctx, cfg, server.Options{Getenv: noEnvironment, Log: io.Discard, Version: "test", Crash: crash})
+	s, err := server.New(ctx, cfg, server.Options{
+		Getenv: noEnvironment, Log: io.Discard, Version: "test", Crash: crash,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,9 @@ func publishParked(t *testing.T, url, queue string, n int, args amqp.Table) *amq
 	var last *amqp.DeferredConfirmation
 	for i := range n {
 		var err error
-		if last, err = ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{Body: []byte(fmt.Sprintf("%s %d", queue, i)), MessageId: fmt.Sprint(i), DeliveryMode: 2}); err != nil {
+		if last, err = ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{
+			Body: []byte(fmt.Sprintf("%s %d", queue, i)), MessageId: fmt.Sprint(i), DeliveryMode: 2,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if i%500 == 499 || i == n-1 {
@@ -179,14 +183,17 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				if node.AtLeast("4.0") {
 					args["x-delivery-limit"] = int32(-1)
 				}
-				text = fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest")) + patient
+				text = fmt.Sprintf(
+					"brokers: [{url: %q, management: %q}]\n", url, node.ManagementURLOf("guest:guest"),
+				) + patient
 			}
 			const letters = 250
 			conn := publishParked(t, url, "parking", letters, args)
 			s := serve(t, url, text, nil)
 			first := s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking", Count: 100})
 			got := s.waitUntilEnded(first.ID)
-			if got.State != deadletter.DrainDone || got.Taken != 100 || got.Asked != 100 || got.Why != "as many as were asked for" || got.EndedAt.IsZero() {
+			if got.State != deadletter.DrainDone || got.Taken != 100 || got.Asked != 100 ||
+				got.Why != "as many as were asked for" || got.EndedAt.IsZero() {
 				t.Errorf("%+v", got)
 			}
 			eventually(t, "150 left in the queue", func() bool { return ready(t, conn, "parking") == 150 })
@@ -196,15 +203,20 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 			eventually(t, "100 held without an origin", func() bool {
 				return s.count("letters", `state = 'held' AND why LIKE 'no origin:%'`) == 100
 			})
-			second := s.drain(deadletter.DrainRequest{Broker: "main", VHost: got.VHost, Queue: "parking", Origin: "orders"})
+			second := s.drain(deadletter.DrainRequest{
+				Broker: "main", VHost: got.VHost, Queue: "parking", Origin: "orders",
+			})
 			got = s.waitUntilEnded(second.ID)
 			if got.State != deadletter.DrainDone || got.Taken != letters-100 || got.Why != "the queue is empty" {
 				t.Errorf("%+v", got)
 			}
 			eventually(t, "150 dead with their origin", func() bool {
-				return s.count(`letters l JOIN origins o ON o.id = l.origin`, `l.state = 'dead' AND o.queue = 'orders' AND l.reason = '' AND l.died_at IS NULL`) == letters-100
+				return s.count(`letters l JOIN origins o ON o.id = l.origin`, `l.state = 'dead' AND o.queue = 'orders'
+					AND l.reason = '' AND l.died_at IS NULL`) == letters-100
 			})
-			if rows, bodies, left := s.ask(rowsOf), s.ask(bodiesOf), ready(t, conn, "parking"); rows != letters || bodies != letters || left != 0 {
+			if rows, bodies, left := s.ask(rowsOf), s.ask(bodiesOf), ready(
+				t, conn, "parking",
+			); rows != letters || bodies != letters || left != 0 {
 				t.Errorf("%d rows, %d bodies, %d left", rows, bodies, left)
 			}
 			empty := s.waitUntilEnded(s.drain(deadletter.DrainRequest{Broker: "main", Queue: "parking"}).ID)
@@ -215,9 +227,13 @@ func TestADrainTakesWhatWasAskedFor(t *testing.T) {
 				t.Errorf("%+v", list)
 			}
 			eventually(t, "the audit says it", func() bool {
-				return s.count("events", `(kind = 'drain started' AND actor = 'local' OR kind = 'drain ended' AND actor = 'dlo') AND letter IS NULL`) == 6
+				return s.count("events", `(kind = 'drain started' AND actor = 'local' OR kind = 'drain ended'
+					AND actor = 'dlo') AND letter IS NULL`) == 6
 			})
-			if n := s.count("events", `kind = 'drain ended' AND detail LIKE $1`, first.ID+": queue parking of broker main: done, 100 letters taken:%"); n != 1 {
+			if n := s.count(
+				"events", `kind = 'drain ended' AND detail LIKE $1`,
+				first.ID+": queue parking of broker main: done, 100 letters taken:%",
+			); n != 1 {
 				t.Error("the audit does not say how the first drain ended")
 			}
 		})
@@ -242,7 +258,14 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	if _, err := ch.QueueDeclare("private", false, false, true, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, "", fmt.Sprintf("brokers: [{url: %q, requeue_to: [orders]}, {name: b, url: %q, exchange: '', inboxes: [second inbox]}, {name: away, url: 'amqp://127.0.0.1:1/'}]\n", url, url)+patient, nil)
+	s := serve(
+		t, "",
+		fmt.Sprintf(
+			"brokers: [{url: %q, requeue_to: [orders]}, {name: b, url: %q, exchange: '', inboxes: [second inbox]}, {name: away, url: 'amqp://127.0.0.1:1/'}]\n",
+			url, url,
+		)+patient,
+		nil,
+	)
 	for _, c := range []struct {
 		name string
 		r    deadletter.DrainRequest
@@ -250,23 +273,125 @@ func TestWhatCannotBeDrained(t *testing.T) {
 		kind error
 		says string
 	}{
-		{"no broker", deadletter.DrainRequest{Broker: "x", Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, `no broker "x"`},
-		{"no broker named, of several", deadletter.DrainRequest{Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, "no broker"},
-		{"another vhost", deadletter.DrainRequest{Broker: "main", VHost: "other", Queue: "work"}, deadletter.Local, deadletter.ErrNotFound, "configured for vhost"},
-		{"no queue named", deadletter.DrainRequest{Broker: "main"}, deadletter.Local, deadletter.ErrInvalid, "name a queue to drain"},
-		{"no such queue", deadletter.DrainRequest{Broker: "main", Queue: "none"}, deadletter.Local, deadletter.ErrNotFound, "there is no queue none"},
-		{"a long name", deadletter.DrainRequest{Broker: "main", Queue: strings.Repeat("q", 256)}, deadletter.Local, deadletter.ErrInvalid, "at most 255 bytes"},
-		{"a negative count", deadletter.DrainRequest{Broker: "main", Queue: "work", Count: -1}, deadletter.Local, deadletter.ErrInvalid, "or 0 for all"},
-		{"an inbox", deadletter.DrainRequest{Broker: "main", Queue: "dlo.letters"}, deadletter.Local, deadletter.ErrConflict, "is an inbox"},
-		{"an inbox of another entry", deadletter.DrainRequest{Broker: "main", Queue: "second inbox"}, deadletter.Local, deadletter.ErrConflict, "is an inbox"},
-		{"a queue of dlo", deadletter.DrainRequest{Broker: "main", Queue: "dlo.epoch.lock.x"}, deadletter.Local, deadletter.ErrInvalid, "one of dlo's own queues"},
-		{"a stream", deadletter.DrainRequest{Broker: "main", Queue: "stream"}, deadletter.Local, deadletter.ErrInvalid, "is a stream"},
-		{"a queue of one connection", deadletter.DrainRequest{Broker: "main", Queue: "private"}, deadletter.Local, deadletter.ErrConflict, "exclusive"},
-		{"its own origin", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "work"}, deadletter.Local, deadletter.ErrInvalid, "sent back into work"},
-		{"an origin outside of the allow list", deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "sms"}, deadletter.Local, deadletter.ErrInvalid, "not in requeue_to"},
-		{"somebody without the right", deadletter.DrainRequest{Broker: "main", Queue: "work"}, deadletter.Principal{Name: "eve"}, deadletter.ErrForbidden, `eve may not drain a queue`},
-		{"a broker that is away", deadletter.DrainRequest{Broker: "away", Queue: "work"}, deadletter.Local, deadletter.ErrUnavailable, "broker away"},
-		{"letters that the broker may delete", deadletter.DrainRequest{Broker: "main", Queue: "quorum"}, deadletter.Local, deadletter.ErrConflict, "delivery limit"},
+		{
+			"no broker",
+			deadletter.DrainRequest{Broker: "x", Queue: "work"},
+			deadletter.Local,
+			deadletter.ErrNotFound,
+			`no broker "x"`,
+		},
+		{
+			"no broker named, of several",
+			deadletter.DrainRequest{Queue: "work"},
+			deadletter.Local,
+			deadletter.ErrNotFound,
+			"no broker",
+		},
+		{
+			"another vhost",
+			deadletter.DrainRequest{Broker: "main", VHost: "other", Queue: "work"},
+			deadletter.Local,
+			deadletter.ErrNotFound,
+			"configured for vhost",
+		},
+		{
+			"no queue named",
+			deadletter.DrainRequest{Broker: "main"},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"name a queue to drain",
+		},
+		{
+			"no such queue",
+			deadletter.DrainRequest{Broker: "main", Queue: "none"},
+			deadletter.Local,
+			deadletter.ErrNotFound,
+			"there is no queue none",
+		},
+		{
+			"a long name",
+			deadletter.DrainRequest{Broker: "main", Queue: strings.Repeat("q", 256)},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"at most 255 bytes",
+		},
+		{
+			"a negative count",
+			deadletter.DrainRequest{Broker: "main", Queue: "work", Count: -1},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"or 0 for all",
+		},
+		{
+			"an inbox",
+			deadletter.DrainRequest{Broker: "main", Queue: "dlo.letters"},
+			deadletter.Local,
+			deadletter.ErrConflict,
+			"is an inbox",
+		},
+		{
+			"an inbox of another entry",
+			deadletter.DrainRequest{Broker: "main", Queue: "second inbox"},
+			deadletter.Local,
+			deadletter.ErrConflict,
+			"is an inbox",
+		},
+		{
+			"a queue of dlo",
+			deadletter.DrainRequest{Broker: "main", Queue: "dlo.epoch.lock.x"},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"one of dlo's own queues",
+		},
+		{
+			"a stream",
+			deadletter.DrainRequest{Broker: "main", Queue: "stream"},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"is a stream",
+		},
+		{
+			"a queue of one connection",
+			deadletter.DrainRequest{Broker: "main", Queue: "private"},
+			deadletter.Local,
+			deadletter.ErrConflict,
+			"exclusive",
+		},
+		{
+			"its own origin",
+			deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "work"},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"sent back into work",
+		},
+		{
+			"an origin outside of the allow list",
+			deadletter.DrainRequest{Broker: "main", Queue: "work", Origin: "sms"},
+			deadletter.Local,
+			deadletter.ErrInvalid,
+			"not in requeue_to",
+		},
+		{
+			"somebody without the right",
+			deadletter.DrainRequest{Broker: "main", Queue: "work"},
+			deadletter.Principal{Name: "eve"},
+			deadletter.ErrForbidden,
+			`eve may not drain a queue`,
+		},
+		{
+			"a broker that is away",
+			deadletter.DrainRequest{Broker: "away", Queue: "work"},
+			deadletter.Local,
+			deadletter.ErrUnavailable,
+			"broker away",
+		},
+		{
+			"letters that the broker may delete",
+			deadletter.DrainRequest{Broker: "main", Queue: "quorum"},
+			deadletter.Local,
+			deadletter.ErrConflict,
+			"delivery limit",
+		},
 	} {
 		if c.r.Queue == "quorum" && !node.AtLeast("4.0") {
 			continue
@@ -282,7 +407,8 @@ func TestWhatCannotBeDrained(t *testing.T) {
 	if n, list := ready(t, conn, "work"), s.drains.List(); n != 1 || len(list) != 0 {
 		t.Errorf("%d letters in work, drains %+v", n, list)
 	}
-	if n := s.count("events", `letter IS NULL`); n != 0 { // no letter is checked, because the events of the second inbox belong to letters
+	// no letter is checked, because the events of the second inbox belong to letters
+	if n := s.count("events", `letter IS NULL`); n != 0 {
 		t.Errorf("%d events of what did not happen", n)
 	}
 }
@@ -301,17 +427,24 @@ func TestADrainIsStopped(t *testing.T) {
 	request := deadletter.DrainRequest{Queue: "parking"} // names no broker, because there is only one
 	id := s.drain(request).ID
 	eventually(t, "some taken", func() bool { return s.stateOf(id).Taken >= 64 })
-	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), id) {
+	if _, err := s.drains.Start(
+		t.Context(), deadletter.Local, request,
+	); !errors.Is(err, deadletter.ErrConflict) || !strings.Contains(err.Error(), id) {
 		t.Errorf("a second drain of the queue: %v", err)
 	}
-	if err := s.drains.Stop(t.Context(), deadletter.Principal{Name: "eve"}, id); !errors.Is(err, deadletter.ErrForbidden) {
+	if err := s.drains.Stop(
+		t.Context(), deadletter.Principal{Name: "eve"}, id,
+	); !errors.Is(err, deadletter.ErrForbidden) {
 		t.Errorf("somebody without the right stops it: %v", err)
 	}
 	if err := s.drains.Stop(t.Context(), deadletter.Local, id); err != nil {
 		t.Fatal(err)
 	}
 	got := s.waitUntilEnded(id)
-	if got.State != deadletter.DrainStopped || got.Why != "stopped by local" || got.Taken < 64 || got.Taken >= letters || got.Taken != s.ask(rowsOf) {
+	if got.State != deadletter.DrainStopped || got.Why != "stopped by local" || got.Taken < 64 ||
+		got.Taken >= letters || got.Taken != s.ask(
+		rowsOf,
+	) {
 		t.Errorf("%+v, %d rows", got, s.ask(rowsOf))
 	}
 	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-got.Taken })
@@ -329,7 +462,9 @@ func TestADrainIsStopped(t *testing.T) {
 	if rows := s.ask(rowsOf); rows != got.Taken+again.Taken || s.ask(bodiesOf) != rows || s.ask(openOf) != 0 {
 		t.Errorf("%d rows of %d letters taken", rows, got.Taken+again.Taken)
 	}
-	eventually(t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-got.Taken-again.Taken })
+	eventually(
+		t, "the rest in the queue", func() bool { return ready(t, conn, "parking") == letters-got.Taken-again.Taken },
+	)
 	if _, err := s.drains.Start(t.Context(), deadletter.Local, request); !errors.Is(err, deadletter.ErrUnavailable) {
 		t.Errorf("a drain after the end: %v", err)
 	}
@@ -345,7 +480,10 @@ func TestADrainOverLostConnections(t *testing.T) {
 	relay := testenv.Relay(t, node.AMQPAddr())
 	const letters, asked = 1000, 700
 	conn := publishParked(t, url, "parking", letters, nil)
-	s := serve(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: []}}\ningest: {letters: 16}\n", slowAfterCommit)
+	s := serve(
+		t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: []}}\ningest: {letters: 16}\n",
+		slowAfterCommit,
+	)
 	id := s.drain(deadletter.DrainRequest{Queue: "parking", Count: asked}).ID
 	for cut := 1; cut <= 4; cut++ {
 		eventually(t, "some taken", func() bool { return s.stateOf(id).Taken >= cut*100 })
@@ -374,7 +512,10 @@ func TestADrainOverARestartOfTheBroker(t *testing.T) {
 	id := s.drain(deadletter.DrainRequest{Queue: "parking"}).ID
 	eventually(t, "some taken", func() bool { return s.stateOf(id).Taken >= 500 })
 	node.Kill9()
-	eventually(t, "the drain says what it waits for", func() bool { d := s.stateOf(id); return d.State == deadletter.DrainRunning && d.Why != "" })
+	eventually(
+		t, "the drain says what it waits for",
+		func() bool { d := s.stateOf(id); return d.State == deadletter.DrainRunning && d.Why != "" },
+	)
 	restart(t, node)
 	got := s.waitUntilEnded(id)
 	if got.State != deadletter.DrainDone || got.Taken != letters {
@@ -405,7 +546,10 @@ func TestADrainIsCutOff(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
 	node := testenv.Broker(t)
-	for _, point := range []string{"ingest: fetched=2", "ingest: committed=1", "ingest: committed=3", "ingest: acked=3", "ingest: fenced=3", "ingest: settled=2"} {
+	for _, point := range []string{
+		"ingest: fetched=2", "ingest: committed=1", "ingest: committed=3", "ingest: acked=3", "ingest: fenced=3",
+		"ingest: settled=2",
+	} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			vhost, url := testenv.VHost(t)
@@ -428,7 +572,10 @@ func TestADrainIsCutOff(t *testing.T) {
 			p.Start("")
 			p.Draining()
 			eventually(t, "no window open", func() bool { return p.ask(openOf) == 0 })
-			eventually(t, "what is stored is out of the queue, and the rest in it", func() bool { return ready(t, conn, "parking") == letters-stored })
+			eventually(
+				t, "what is stored is out of the queue, and the rest in it",
+				func() bool { return ready(t, conn, "parking") == letters-stored },
+			)
 			if n := p.ask(rowsOf); n != stored {
 				t.Errorf("%d rows after the start, %d before", n, stored)
 			}
@@ -442,7 +589,10 @@ func TestADrainIsCutOff(t *testing.T) {
 			}
 			p.env = append(slices.Clone(env), drainVariable+"="+string(request))
 			p.Start("")
-			eventually(t, "the queue is empty", func() bool { return p.ask(rowsOf) >= letters && p.ask(openOf) == 0 && ready(t, conn, "parking") == 0 })
+			eventually(
+				t, "the queue is empty",
+				func() bool { return p.ask(rowsOf) >= letters && p.ask(openOf) == 0 && ready(t, conn, "parking") == 0 },
+			)
 			if rows, bodies := p.ask(rowsOf), p.ask(bodiesOf); rows != letters || bodies != letters {
 				t.Errorf("%d rows, %d bodies, want %d", rows, bodies, letters)
 			}
@@ -475,9 +625,12 @@ func TestTheNextDrainClosesWhatACrashLeftOpen(t *testing.T) {
 			}
 			p.Start("")
 			eventually(t, "all taken", func() bool {
-				return p.count("events", `kind = 'drain ended' AND detail LIKE '%the queue is empty'`) == 1 && ready(t, conn, "parking") == 0
+				return p.count("events", `kind = 'drain ended' AND detail LIKE '%the queue is empty'`) == 1 &&
+					ready(t, conn, "parking") == 0
 			})
-			if rows, bodies := p.ask(rowsOf), p.ask(bodiesOf); rows != c.letters || bodies != c.letters || p.ask(openOf) != 0 {
+			if rows, bodies := p.ask(rowsOf), p.ask(
+				bodiesOf,
+			); rows != c.letters || bodies != c.letters || p.ask(openOf) != 0 {
 				t.Errorf("%d rows, %d bodies, want %d", rows, bodies, c.letters)
 			}
 		})

@@ -48,14 +48,18 @@ func (s *saying) Write(text []byte) (int, error) {
 func drill(t *testing.T, node *testenv.Node, interruptAt string, args ...string) drilling {
 	t.Helper()
 	defer logWait(t, "dlo drill "+strings.Join(args, " "))()
-	env := map[string]string{"DLO_AMQP_URL": node.AMQPURL("/"), "DLO_MANAGEMENT_URL": node.ManagementURLOf("guest:guest")}
+	env := map[string]string{
+		"DLO_AMQP_URL": node.AMQPURL("/"), "DLO_MANAGEMENT_URL": node.ManagementURLOf("guest:guest"),
+	}
 	getenv := func(name string) string { return env[name] }
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out bytes.Buffer
 	errs := &saying{end: cancel, once: interruptAt}
 	program := cli.Program{Ctx: ctx, Getenv: getenv, Stdout: &out, Stderr: errs, Version: "test"}
-	err := cli.Run(program, &commands{}, append([]string{"drill"}, args...), server.Options{Getenv: getenv, Log: errs, Out: &out, Version: "test"})
+	err := cli.Run(program, &commands{}, append([]string{"drill"}, args...), server.Options{
+		Getenv: getenv, Log: errs, Out: &out, Version: "test",
+	})
 	code := cli.ExitCode(err, errs)
 	return drilling{node, code, out.String(), errs.text.String()}
 }
@@ -76,7 +80,9 @@ func (d *drilling) checkRemoved(t *testing.T) {
 	t.Helper()
 	name, folder := d.place(t)
 	for _, kind := range []string{"vhosts", "users"} {
-		if err := d.node.API(http.MethodGet, "/api/"+kind+"/"+name, nil, nil); err == nil || !strings.Contains(err.Error(), "404") {
+		if err := d.node.API(
+			http.MethodGet, "/api/"+kind+"/"+name, nil, nil,
+		); err == nil || !strings.Contains(err.Error(), "404") {
 			t.Errorf("%s %s is left: %v", kind, name, err)
 		}
 	}
@@ -115,7 +121,9 @@ func TestADrill(t *testing.T) {
 			t.Errorf("exit code %d\n%s%s", kept.code, kept.errs, kept.out)
 		}
 		offered := drill(t, node, "", "--only", "store-locked")
-		if !strings.Contains(offered.errs, "left by earlier drills, or by one that is running: "+name+"; dlo drill --clean removes them") {
+		if !strings.Contains(
+			offered.errs, "left by earlier drills, or by one that is running: "+name+"; dlo drill --clean removes them",
+		) {
 			t.Errorf("it is not offered: %s", offered.errs)
 		}
 		if d := drill(t, node, "", "--clean"); d.code != 0 || d.out != "removed "+name+"\n" {
@@ -148,7 +156,9 @@ func TestADrillRefuses(t *testing.T) {
 		"no such broker":       {[]string{"--broker", "other"}, "there is no broker other"},
 		"no such file":         {[]string{"--management-file", file + "x"}, "no such file"},
 	} {
-		if d := drill(t, node, "", c.args...); d.code != 2 || !strings.Contains(d.errs, c.says) || d.out != "" || strings.Contains(d.errs, "folder") {
+		if d := drill(
+			t, node, "", c.args...,
+		); d.code != 2 || !strings.Contains(d.errs, c.says) || d.out != "" || strings.Contains(d.errs, "folder") {
 			t.Errorf("%s: exit code %d\n%s%s", name, d.code, d.errs, d.out)
 		}
 	}
@@ -171,7 +181,9 @@ func TestADrillWithoutAnAdministrator(t *testing.T) {
 	if err := os.WriteFile(file, []byte(node.ManagementURLOf(user+":secret")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := drill(t, node, "", "--vhost", vhost, "--management-file", file, "--only", "inbox-deleted,operator-policy,rights")
+	d := drill(
+		t, node, "", "--vhost", vhost, "--management-file", file, "--only", "inbox-deleted,operator-policy,rights",
+	)
 	if d.code != 3 || strings.Count(d.out, "PASS  ") != 1 || strings.Count(d.out, "it takes an administrator") != 2 {
 		t.Errorf("exit code %d\n%s%s", d.code, d.errs, d.out)
 	}

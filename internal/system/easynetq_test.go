@@ -39,26 +39,46 @@ func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrap := func(exception string, d *amqp.Delivery) { // builds the error message as DefaultConsumerErrorStrategy.cs of EasyNetQ does
+	// builds the error message as DefaultConsumerErrorStrategy.cs of EasyNetQ does
+	wrap := func(exception string, d *amqp.Delivery) {
 		t.Helper()
 		body, err := json.Marshal(map[string]any{
-			"RoutingKey": "order", "Exchange": "shop", "Queue": "easy.q", "Exception": exception, "Message": string(d.Body), "DateTime": time.Now().UTC(),
-			"BasicProperties": map[string]any{"ContentType": d.ContentType, "Headers": d.Headers, "DeliveryMode": 2, "CorrelationId": d.CorrelationId, "Type": d.Type},
+			"RoutingKey": "order",
+			"Exchange":   "shop",
+			"Queue":      "easy.q",
+			"Exception":  exception,
+			"Message":    string(d.Body),
+			"DateTime":   time.Now().UTC(),
+			"BasicProperties": map[string]any{
+				"ContentType": d.ContentType, "Headers": d.Headers, "DeliveryMode": 2, "CorrelationId": d.CorrelationId,
+				"Type": d.Type,
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ch.PublishWithContext(context.Background(), "", "dlo.letters", false, false, amqp.Publishing{Type: "EasyNetQ.SystemMessages.Error, EasyNetQ", ContentType: "application/json", DeliveryMode: 2, Body: body}); err != nil {
+		if err := ch.PublishWithContext(context.Background(), "", "dlo.letters", false, false, amqp.Publishing{
+			Type: "EasyNetQ.SystemMessages.Error, EasyNetQ", ContentType: "application/json", DeliveryMode: 2,
+			Body: body,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const body = `{"id":17}`
-	wrap("System.X: first", &amqp.Delivery{ContentType: "application/json", CorrelationId: "c-1", Type: "Acme.OrderMsg, Acme", Headers: amqp.Table{"x-tenant": "7"}, Body: []byte(body)})
+	wrap("System.X: first", &amqp.Delivery{
+		ContentType:   "application/json",
+		CorrelationId: "c-1",
+		Type:          "Acme.OrderMsg, Acme",
+		Headers:       amqp.Table{"x-tenant": "7"},
+		Body:          []byte(body),
+	})
 	got := func() amqp.Delivery {
 		t.Helper()
 		select {
 		case d := <-work:
-			if string(d.Body) != body || d.Type != "Acme.OrderMsg, Acme" || d.CorrelationId != "c-1" || d.ContentType != "application/json" || d.Headers["x-tenant"] != "7" || d.Headers[deadletter.HeaderToken] == nil {
+			if string(d.Body) != body || d.Type != "Acme.OrderMsg, Acme" || d.CorrelationId != "c-1" ||
+				d.ContentType != "application/json" || d.Headers["x-tenant"] != "7" ||
+				d.Headers[deadletter.HeaderToken] == nil {
 				t.Errorf("the consumer got %s with %+v", d.Body, d)
 			}
 			return d
@@ -70,10 +90,13 @@ func TestAnErrorOfEasyNetQGoesBackAsItsMessage(t *testing.T) {
 	d := got()
 	wrap("System.Y: again", &d)
 	eventually(t, "the letter dead, once its retry was used up", func() bool { return p.letters("dead") == 1 })
-	if n := p.letters(); n != 1 || p.count("attempts", `outcome = 'came back'`) != 1 || p.count("letters", `error = 'System.Y: again' AND reason = 'rejected' AND revision = 1`) != 1 {
+	if n := p.letters(); n != 1 || p.count("attempts", `outcome = 'came back'`) != 1 ||
+		p.count("letters", `error = 'System.Y: again' AND reason = 'rejected' AND revision = 1`) != 1 {
 		t.Errorf("%d rows, %d attempts came back", n, p.count("attempts", `outcome = 'came back'`))
 	}
-	if code, text := p.post("/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`))); code/100 != 2 {
+	if code, text := p.post(
+		"/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`)),
+	); code/100 != 2 {
 		t.Fatal(code, text)
 	}
 	got()

@@ -40,9 +40,45 @@ func TestLettersAtTheEdges(t *testing.T) {
 	}{
 		{"10,000 deaths", "", amqp.Publishing{Body: []byte("10,000 deaths"), Headers: amqp.Table{"x-death": deaths}}},
 		{"empty", "nothing says which queue it died in", amqp.Publishing{}},
-		{"foreign queue", "is not UTF-8", amqp.Publishing{Body: []byte("foreign queue"), Headers: amqp.Table{"x-death": []any{amqp.Table{"queue": foreign, "reason": "rejected", "exchange": foreign, "routing-keys": []any{foreign}}}}}},
-		{"foreign header", "", amqp.Publishing{Body: []byte("foreign header"), Headers: amqp.Table{foreign: foreign, "x-death": []any{amqp.Table{"queue": long, "reason": "rejected"}}}}},
-		{"long header", "", amqp.Publishing{Body: []byte("long header"), Headers: amqp.Table{strings.Repeat("h", 255): "v", "x-death": []any{amqp.Table{"queue": long, "reason": "rejected"}}}}},
+		{
+			"foreign queue",
+			"is not UTF-8",
+			amqp.Publishing{
+				Body: []byte("foreign queue"),
+				Headers: amqp.Table{
+					"x-death": []any{
+						amqp.Table{
+							"queue":        foreign,
+							"reason":       "rejected",
+							"exchange":     foreign,
+							"routing-keys": []any{foreign},
+						},
+					},
+				},
+			},
+		},
+		{
+			"foreign header",
+			"",
+			amqp.Publishing{
+				Body: []byte("foreign header"),
+				Headers: amqp.Table{
+					foreign:   foreign,
+					"x-death": []any{amqp.Table{"queue": long, "reason": "rejected"}},
+				},
+			},
+		},
+		{
+			"long header",
+			"",
+			amqp.Publishing{
+				Body: []byte("long header"),
+				Headers: amqp.Table{
+					strings.Repeat("h", 255): "v",
+					"x-death":                []any{amqp.Table{"queue": long, "reason": "rejected"}},
+				},
+			},
+		},
 	}
 	a.publish(10, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	a.work()
@@ -60,9 +96,15 @@ func TestLettersAtTheEdges(t *testing.T) {
 	}
 	p.Start("")
 	p.Draining()
-	eventually(t, "all letters stored and decided", func() bool { return p.letters() == 10+len(odd) && p.letters("received") == 0 })
+	eventually(
+		t, "all letters stored and decided",
+		func() bool { return p.letters() == 10+len(odd) && p.letters("received") == 0 },
+	)
 	const sent = 13 // the ordinary letters, and the unusual letters with a known queue
-	eventually(t, "what has a queue arrives there", func() bool { return a.acceptedLetters() == sent && p.letters("settled") == sent })
+	eventually(
+		t, "what has a queue arrives there",
+		func() bool { return a.acceptedLetters() == sent && p.letters("settled") == sent },
+	)
 	for _, o := range odd {
 		if o.why != "" && p.count("letters", `state IN ('held', 'dead') AND why LIKE '%`+o.why+`%'`) != 1 {
 			t.Errorf("%s: nothing says %q", o.name, o.why)
@@ -76,7 +118,9 @@ func TestLettersAtTheEdges(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/letters", "/queues", "/api/v1/letters", "/api/v1/queues", "/letters?q=" + url.QueryEscape("queue:"+long)} {
+	for _, path := range []string{
+		"/", "/letters", "/queues", "/api/v1/letters", "/api/v1/queues", "/letters?q=" + url.QueryEscape("queue:"+long),
+	} {
 		if code, _ := p.get(path); code != 200 {
 			t.Errorf("%s: %d", path, code)
 		}

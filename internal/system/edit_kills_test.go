@@ -37,7 +37,13 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(schemas, "order.proto"), []byte(orderSchema), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := newChild(t, amqpURL, fmt.Sprintf("default: {retry: {delays: []}}\nrequeue: {watch: 5s, in_flight: %d}\nschemas: {directory: %s, bindings: [{queue: orders, type: acme.v1.Order}]}\n", inFlight, schemas))
+	p := newChild(
+		t, amqpURL,
+		fmt.Sprintf(
+			"default: {retry: {delays: []}}\nrequeue: {watch: 5s, in_flight: %d}\nschemas: {directory: %s, bindings: [{queue: orders, type: acme.v1.Order}]}\n",
+			inFlight, schemas,
+		),
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -45,11 +51,17 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 
 	p.Kill9()
-	for kill, point := range []string{"operation: frozen=1", "operation: advanced=2", "requeue: publishing=5", "requeue: confirmed=7", "operation: advanced=2"} {
+	for kill, point := range []string{
+		"operation: frozen=1", "operation: advanced=2", "requeue: publishing=5", "requeue: confirmed=7",
+		"operation: advanced=2",
+	} {
 		p.Start(point)
 		if kill == 0 { // dlo is killed while it handles this request
-			p.tryPost("/api/v1/operations", json.RawMessage(`{"action":"edit","q":"state:dead","hold":"0s","canary":0,"rate":1000,"reason":"gold is no longer sold",
-				"patch":[{"op":"test","path":"/tier","value":"gold"},{"op":"replace","path":"/tier","value":"silver"}]}`))
+			p.tryPost(
+				"/api/v1/operations",
+				json.RawMessage(`{"action":"edit","q":"state:dead","hold":"0s","canary":0,"rate":1000,"reason":"gold is no longer sold",
+				"patch":[{"op":"test","path":"/tier","value":"gold"},{"op":"replace","path":"/tier","value":"silver"}]}`),
+			)
 		}
 		p.Crashed("the crash at " + point)
 	}
@@ -64,7 +76,9 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	if originals > 0 {
 		t.Errorf("%d originals were sent as well", originals)
 	}
-	duplicates, doubled := 0, 0 // number of surplus copies, and number of letters with surplus copies; two kills may affect the same letter
+	// number of surplus copies, and number of letters with surplus copies; two kills may affect the
+	// same letter
+	duplicates, doubled := 0, 0
 	for i := range letters {
 		tokens := a.accepted[digest([]byte(order("silver", i)))]
 		if len(tokens) != 1 {
@@ -78,7 +92,10 @@ func TestAnEditSurvivesKills(t *testing.T) {
 		}
 	}
 	if len(a.accepted) != letters || duplicates > 5*inFlight || doubled > op.Twice {
-		t.Errorf("%d different bodies arrived, %d duplicate copies of %d letters, %d listed as maybe sent twice", len(a.accepted), duplicates, doubled, op.Twice)
+		t.Errorf(
+			"%d different bodies arrived, %d duplicate copies of %d letters, %d listed as maybe sent twice",
+			len(a.accepted), duplicates, doubled, op.Twice,
+		)
 	}
 	for what, n := range map[string]int{
 		`SELECT count(*) FROM revisions`:                                          letters,
@@ -90,5 +107,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 			t.Errorf("%s: %d, want %d", what, got, n)
 		}
 	}
-	t.Logf("%d letters, %d duplicate copies of %d, %d listed as maybe sent twice", letters, duplicates, doubled, op.Twice)
+	t.Logf(
+		"%d letters, %d duplicate copies of %d, %d listed as maybe sent twice", letters, duplicates, doubled, op.Twice,
+	)
 }

@@ -58,14 +58,23 @@ func newSMSWorker(t *testing.T, dir string) *smsWorker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &smsWorker{t: t, md: files[0].UnwrapFile().Messages().ByName("Text"), came: map[string]int{}, again: map[string]int{}, kept: map[string]string{}}
+	return &smsWorker{
+		t:     t,
+		md:    files[0].UnwrapFile().Messages().ByName("Text"),
+		came:  map[string]int{},
+		again: map[string]int{},
+		kept:  map[string]string{},
+	}
 }
 
 // body returns the body of a text message, as the publisher sends it.
 func (c *smsWorker) body(number int, text string) string {
 	c.t.Helper()
 	m := dynamicpb.NewMessage(c.md)
-	content := fmt.Sprintf(`{"to": "+4930555%04d", "text": %q, "tenant_id": 40100, "number": %d, "from": {"name": "shop", "country": "DE"}}`, number, text, number)
+	content := fmt.Sprintf(
+		`{"to": "+4930555%04d", "text": %q, "tenant_id": 40100, "number": %d, "from": {"name": "shop", "country": "DE"}}`,
+		number, text, number,
+	)
 	if err := protojson.Unmarshal([]byte(content), m); err != nil {
 		c.t.Fatal(err)
 	}
@@ -121,14 +130,22 @@ func repair(t *testing.T, script bool) {
 	a := newAudit(t, amqpURL, "sms-queue", nil)
 	a.refuse = worker.refuse
 	management := node.ManagementURLOf("guest:guest")
-	p := newChild(t, amqpURL, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\nschemas: {directory: %s}\n", management, schemas))
+	p := newChild(
+		t, amqpURL,
+		fmt.Sprintf(
+			"brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\nschemas: {directory: %s}\n",
+			management, schemas,
+		),
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
 	dead := func(n int) {
 		t.Helper()
 		eventually(t, "the letters are dead and read", func() bool {
-			return p.count(`letters l JOIN types y ON y.id = l.type`, `l.state = 'dead' AND y.name = 'shop.v1.Text'`) == n && p.count("unindexed", "") == 0
+			return p.count(
+				`letters l JOIN types y ON y.id = l.type`, `l.state = 'dead' AND y.name = 'shop.v1.Text'`,
+			) == n && p.count("unindexed", "") == 0
 		})
 	}
 	letter := func(n int) (string, string) { return worker.body(n, longSMS), fmt.Sprint(n) }
@@ -142,7 +159,9 @@ func repair(t *testing.T, script bool) {
 	r.waitForTexts("Text", longSMS, "Edit and requeue")
 	r.press(`a[data-verb="edit"]`)
 	r.waitIn(`location.pathname.endsWith('/edit')`)
-	r.waitForTexts("An edited copy is sent. The original is kept and is not sent", "shop.v1.Text", "base64", "Not checked yet")
+	r.waitForTexts(
+		"An edited copy is sent. The original is kept and is not sent", "shop.v1.Text", "base64", "Not checked yet",
+	)
 	r.checkPage("edit")
 	shorten := func() {
 		t.Helper()
@@ -162,7 +181,9 @@ func repair(t *testing.T, script bool) {
 
 	shorten()
 	r.press(`button[name="do"][value="check"]`)
-	r.waitIn(`document.querySelector('#edit-diff .del')?.innerText.includes('behind') && document.querySelector('#edit-diff .add')?.innerText.includes('` + shortSMS + `')`)
+	r.waitIn(
+		`document.querySelector('#edit-diff .del')?.innerText.includes('behind') && document.querySelector('#edit-diff .add')?.innerText.includes('` + shortSMS + `')`,
+	)
 	r.waitForTexts("1 field", "valid for the type")
 	r.checkPage("edit, checked")
 	r.picture("edit")
@@ -193,7 +214,8 @@ func repair(t *testing.T, script bool) {
 	for _, e := range detail.History {
 		kinds = append(kinds, e.Kind)
 	}
-	if got, want := strings.Join(kinds, ", "), "received, dead, edited, requeue, requeued, settled"; got != want || !strings.Contains(detail.History[3].Detail, "as revision 1") {
+	if got, want := strings.Join(kinds, ", "), "received, dead, edited, requeue, requeued, settled"; got != want ||
+		!strings.Contains(detail.History[3].Detail, "as revision 1") {
 		t.Errorf("the history is %s: %+v", got, detail.History)
 	}
 	if code, sent := p.get("/letters/" + id + "/body"); code != 200 || sent != worker.body(0, longSMS) {
@@ -203,7 +225,8 @@ func repair(t *testing.T, script bool) {
 	// The test makes the same change for the other five letters of the group.
 	a.publish(5, func(n int) (string, string) { return letter(n + 1) })
 	dead(5)
-	r.tab.Open(p.url + "/letters/" + string(p.ids(`SELECT id, random FROM letters WHERE state = 'dead' ORDER BY id LIMIT 1`)[0]) + "/edit")
+	r.tab.Open(p.url + "/letters/" + string(p.ids(`SELECT id, random FROM letters WHERE state = 'dead' ORDER BY id
+		LIMIT 1`)[0]) + "/edit")
 	shorten()
 	r.fill(`#edit-reason`, "the column is not widened")
 	r.press(`button[name="do"][value="group"]`)
@@ -232,7 +255,9 @@ func repair(t *testing.T, script bool) {
 	for n := range 6 {
 		original, _ := letter(n)
 		if worker.came[original] != 1 || worker.again[original] != 0 {
-			t.Errorf("the original %d came %d times, %d of them from dlo", n, worker.came[original], worker.again[original])
+			t.Errorf(
+				"the original %d came %d times, %d of them from dlo", n, worker.came[original], worker.again[original],
+			)
 		}
 		if times := worker.again[worker.body(n, shortSMS)]; times != 1 || worker.kept[fmt.Sprint(n)] != shortSMS {
 			t.Errorf("the edited copy of %d came %d times; accepted as %q", n, times, worker.kept[fmt.Sprint(n)])

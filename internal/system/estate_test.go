@@ -46,7 +46,14 @@ func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	s := &estate{adopting: &adopting{t: t, node: node, vhost: vhost}, conn: conn, queues: map[string]amqp.Table{}, sent: map[string]bool{}, accepted: map[string]int{}, rejected: map[string]bool{}}
+	s := &estate{
+		adopting: &adopting{t: t, node: node, vhost: vhost},
+		conn:     conn,
+		queues:   map[string]amqp.Table{},
+		sent:     map[string]bool{},
+		accepted: map[string]int{},
+		rejected: map[string]bool{},
+	}
 	if s.ch, err = conn.Channel(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +72,14 @@ func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate
 	for i := range 2 {
 		s.queues[fmt.Sprintf("latest.%d", i)] = amqp.Table{"x-max-length": int32(10)}
 	}
-	s.queues["legacy"], s.queues["legacy.dlq"] = amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "legacy.dlq"}, nil
-	s.queues["recipe"], s.queues["recipe.wait"] = amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "recipe.wait"}, amqp.Table{"x-message-ttl": int32(500), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "recipe"}
+	s.queues["legacy"], s.queues["legacy.dlq"] = amqp.Table{
+		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "legacy.dlq",
+	}, nil
+	s.queues["recipe"], s.queues["recipe.wait"] = amqp.Table{
+		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "recipe.wait",
+	}, amqp.Table{
+		"x-message-ttl": int32(500), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "recipe",
+	}
 	s.queues["naive"] = nil
 	s.declare()
 	if err := s.ch.ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
@@ -77,10 +90,20 @@ func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate
 			t.Fatal(err)
 		}
 	}
-	s.api(http.MethodPut, "policies", "everything", map[string]any{"pattern": ".*", "definition": map[string]any{"max-length": 100000}, "priority": 0, "apply-to": "queues"})
-	s.api(http.MethodPut, "operator-policies", "caps", map[string]any{"pattern": "^jobs", "definition": map[string]any{"max-length": 50000}, "apply-to": "queues"})
+	s.api(http.MethodPut, "policies", "everything", map[string]any{
+		"pattern":    ".*",
+		"definition": map[string]any{"max-length": 100000},
+		"priority":   0,
+		"apply-to":   "queues",
+	})
+	s.api(http.MethodPut, "operator-policies", "caps", map[string]any{
+		"pattern":    "^jobs",
+		"definition": map[string]any{"max-length": 50000},
+		"apply-to":   "queues",
+	})
 	for name := range s.queues {
-		if !strings.HasPrefix(name, "metrics") && !strings.HasPrefix(name, "latest") && name != "recipe.wait" && name != "legacy.dlq" {
+		if !strings.HasPrefix(name, "metrics") && !strings.HasPrefix(name, "latest") && name != "recipe.wait" &&
+			name != "legacy.dlq" {
 			s.consume(name)
 		}
 	}
@@ -173,7 +196,9 @@ func (s *estate) publish() {
 			s.sent[key+" "+body] = true
 		}
 		s.mu.Unlock()
-		if err := ch.PublishWithContext(context.Background(), exchange, key, true, false, amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: body, Body: []byte(body)}); err != nil {
+		if err := ch.PublishWithContext(context.Background(), exchange, key, true, false, amqp.Publishing{
+			DeliveryMode: amqp.Persistent, MessageId: body, Body: []byte(body),
+		}); err != nil {
 			s.t.Error(err)
 			return
 		}
@@ -276,15 +301,19 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	var publishing sync.WaitGroup
 	publishing.Go(s.publish)
 	t.Cleanup(func() { s.stopping.Store(true) })
-	eventually(t, "the broker shows what the site did", func() bool { // the management API shows its first figures after some seconds
+	// the management API shows its first figures after some seconds
+	eventually(t, "the broker shows what the site did", func() bool {
 		var stats json.RawMessage
-		err := node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/naive?columns=message_stats.redeliver", nil, &stats)
+		err := node.API(
+			http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/naive?columns=message_stats.redeliver", nil, &stats,
+		)
 		return err == nil && strings.Contains(string(stats), `"redeliver"`)
 	})
 	people, guide := newReceiver(t), readGuide(t, "adopting.md")
 	s.config = guide.block("yaml", 1,
 		"amqp: {host: rabbit, user: dlo, password_file: /etc/dlo/password}", fmt.Sprintf("url: %q", address),
-		`management: {url: "http://rabbit:15672", user: dlo, password_file: /etc/dlo/password}`, fmt.Sprintf("management: %q", node.ManagementURLOf("guest:guest")))
+		`management: {url: "http://rabbit:15672", user: dlo, password_file: /etc/dlo/password}`,
+		fmt.Sprintf("management: %q", node.ManagementURLOf("guest:guest")))
 	s.config += strings.Replace(people.configFor(t, "page"), "delays: []", "delays: [1s]", 1)
 	s.p = newChild(t, address, s.config)
 
@@ -352,11 +381,19 @@ func (s *estate) runCommand(code int, command string, more ...string) string {
 func (s *estate) adopt(guide *guide) {
 	s.t.Helper()
 	at := "http://user:password@host:15672"
-	out := s.runCommand(5, guide.command("dlo topology check --broker "+at, at, s.node.ManagementURLOf("guest:guest")), "--vhost", s.vhost)
+	out := s.runCommand(
+		5, guide.command("dlo topology check --broker "+at, at, s.node.ManagementURLOf("guest:guest")), "--vhost",
+		s.vhost,
+	)
 	if !strings.HasPrefix(out, "27 of 31 queues will drop what their consumers reject") {
 		s.t.Errorf("%s", out)
 	}
-	rabbitmqctl(s.t, s.node, s.vhost, guide.command(`rabbitmqctl set_policy --priority 1000 --apply-to queues dlo-own '^dlo\.' '{"overflow":"drop-head"}'`))
+	rabbitmqctl(
+		s.t, s.node, s.vhost,
+		guide.command(
+			`rabbitmqctl set_policy --priority 1000 --apply-to queues dlo-own '^dlo\.' '{"overflow":"drop-head"}'`,
+		),
+	)
 	s.p.Start("")
 	s.p.Draining()
 	eventually(s.t, "dlo has looked", func() bool {
@@ -372,7 +409,9 @@ func (s *estate) adopt(guide *guide) {
 		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {
 			s.t.Fatalf("%v\n%s", err, out)
 		}
-		return strings.Contains(plans.Plans[0].Rule, `queue: ["latest.0", "latest.1", "metrics.0", "metrics.1", "metrics.2"]`)
+		return strings.Contains(
+			plans.Plans[0].Rule, `queue: ["latest.0", "latest.1", "metrics.0", "metrics.1", "metrics.2"]`,
+		)
 	})
 	out = s.runCommand(3, plan)
 	for _, queue := range []string{"legacy", "recipe", "recipe.wait"} {
@@ -386,8 +425,12 @@ func (s *estate) adopt(guide *guide) {
 	eventually(s.t, "dlo has the rule of the plan", func() bool {
 		return strings.Contains(s.runCommand(0, "dlo rules list"), "dropped by design")
 	})
-	out = s.runCommand(0, guide.command("dlo topology apply orders", "orders", "work.* jobs.* events.* metrics.* latest.* naive"), "--yes")
-	if !strings.Contains(out, "instead of policy everything, whose other keys it repeats") || strings.Contains(out, "not proved") {
+	out = s.runCommand(
+		0, guide.command("dlo topology apply orders", "orders", "work.* jobs.* events.* metrics.* latest.* naive"),
+		"--yes",
+	)
+	if !strings.Contains(out, "instead of policy everything, whose other keys it repeats") ||
+		strings.Contains(out, "not proved") {
 		s.t.Errorf("%s", out)
 	}
 	s.failing.Store(true)
@@ -413,14 +456,18 @@ func (s *estate) mendNaive(guide *guide) {
 		return found
 	}
 	eventually(s.t, "the storm is found", func() bool { return len(storm()) > 0 })
-	told := regexp.MustCompile(`^naive: naive delivers the same messages again, (\d+) times a second\. .*\((\d+) redeliveries and \d+ acknowledgements a second\).* reject failed messages without requeue`)
+	told := regexp.MustCompile(
+		`^naive: naive delivers the same messages again, (\d+) times a second\. .*\((\d+) redeliveries and \d+ acknowledgements a second\).* reject failed messages without requeue`,
+	)
 	found := storm()
 	if len(found) != 1 || !told.MatchString(found[0]) {
 		s.t.Errorf("%q", found)
 	}
 	s.mended.Store(true)
 	eventually(s.t, "the storm is gone", func() bool { return len(storm()) == 0 })
-	if out := s.runCommand(5, guide.command("dlo topology check")); strings.Contains(out, "redelivery_storm") || strings.Contains(out, "no_exchange") {
+	if out := s.runCommand(
+		5, guide.command("dlo topology check"),
+	); strings.Contains(out, "redelivery_storm") || strings.Contains(out, "no_exchange") {
 		s.t.Errorf("%s", out)
 	}
 }
@@ -434,7 +481,9 @@ func (s *estate) endObserving(guide *guide) {
 	}
 	for _, queue := range []string{"naive", "work.0", "jobs.0", "events.0", "metrics.0", "latest.0"} {
 		eventually(s.t, "letters of "+queue+" were observed", func() bool {
-			return s.p.count("letters l JOIN origins o ON o.id = l.origin", "l.state = 'dead' AND o.queue = $1", queue) > 0
+			return s.p.count(
+				"letters l JOIN origins o ON o.id = l.origin", "l.state = 'dead' AND o.queue = $1", queue,
+			) > 0
 		})
 	}
 	if _, body := s.p.get("/api/v1/queues"); strings.Contains(body, deadletter.ProbePrefix) {
@@ -444,10 +493,16 @@ func (s *estate) endObserving(guide *guide) {
 	s.p.Configure(replaceExamples(s.t, s.config, "    observe: true\n", ""))
 	s.p.Start("")
 	s.p.Draining()
-	s.runCommand(0, guide.command("dlo letters requeue -q 'rule:observed reason:rejected'"), "--yes", "--canary", "0", "--hold", "0s", "--rate", "1000")
+	s.runCommand(
+		0, guide.command("dlo letters requeue -q 'rule:observed reason:rejected'"), "--yes", "--canary", "0", "--hold",
+		"0s", "--rate", "1000",
+	)
 	s.runCommand(0, guide.command("dlo letters discard -q 'rule:observed reason:expired,maxlen'"), "--yes")
 	eventually(s.t, "no observed letter is dead", func() bool { return s.p.letters("dead") == 0 })
-	eventually(s.t, "200 letters were retried by the rule", func() bool { return s.p.count("attempts", "operation IS NULL") >= 200 })
+	eventually(
+		s.t, "200 letters were retried by the rule",
+		func() bool { return s.p.count("attempts", "operation IS NULL") >= 200 },
+	)
 }
 
 // leave takes one queue out of its policy. It then removes everything that belongs to dlo, with the
@@ -459,13 +514,16 @@ func (s *estate) leave() {
 		s.t.Errorf("%s", out)
 	}
 	s.runCommand(0, guide.command("dlo topology leave orders", "orders", "work.0"), "--yes")
-	if out := rabbitmqctl(s.t, s.node, s.vhost, "rabbitmqctl list_queues name policy"); !strings.Contains(out, "work.0\teverything\n") || strings.Contains(out, "work.1\teverything\n") {
+	if out := rabbitmqctl(
+		s.t, s.node, s.vhost, "rabbitmqctl list_queues name policy",
+	); !strings.Contains(out, "work.0\teverything\n") || strings.Contains(out, "work.1\teverything\n") {
 		s.t.Errorf("%s", out)
 	}
 	s.runCommand(0, guide.command("dlo topology undo '*'"), "--yes")
 	eventually(s.t, "no letter is on its way", func() bool {
 		list, err := s.node.Ctl("list_queues", "-p", s.vhost, "name", "policy", "messages")
-		return err == nil && !strings.Contains(strings.ReplaceAll(list, "dlo-own", ""), "\tdlo-") && strings.Contains(list, "dlo.letters\tdlo-own\t0\n") && s.p.letters("received") == 0
+		return err == nil && !strings.Contains(strings.ReplaceAll(list, "dlo-own", ""), "\tdlo-") &&
+			strings.Contains(list, "dlo.letters\tdlo-own\t0\n") && s.p.letters("received") == 0
 	})
 	rabbitmqctl(s.t, s.node, s.vhost, guide.command("rabbitmqctl clear_policy dlo-own"))
 	s.p.Stop()

@@ -24,7 +24,10 @@ func TestConfirmsWithheld(t *testing.T) {
 	vhost, url := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
 	a := newAudit(t, url, "work", nil)
-	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: [2s]}}\nrequeue: {rate: 200, in_flight: 32, watch: 1s, confirm_timeout: 5s}\n")
+	p := newChild(
+		t, node.AMQPURLVia(relay.Addr(), vhost),
+		"default: {retry: {delays: [2s]}}\nrequeue: {rate: 200, in_flight: 32, watch: 1s, confirm_timeout: 5s}\n",
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -101,7 +104,9 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	vhost, url := testenv.VHost(t)
 	relay := testenv.Relay(t, node.AMQPAddr())
 	a := newAudit(t, url, "work", nil)
-	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p := newChild(
+		t, node.AMQPURLVia(relay.Addr(), vhost), "default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s}\n",
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -111,10 +116,15 @@ func TestAStopDoesNotWaitForALine(t *testing.T) {
 	eventually(t, "all letters stored", func() bool { return p.letters("scheduled") == letters })
 	relay.Refuse(true)
 	relay.Cut()
-	if code, answer := p.post("/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`))); code >= 300 {
+	if code, answer := p.post(
+		"/api/v1/operations", requeueAtOnce(p.ids(`SELECT id, random FROM letters`)),
+	); code >= 300 {
 		t.Fatal(code, answer)
 	}
-	eventually(t, "all letters due", func() bool { return p.count("letters", `state = 'scheduled' AND operation IS NOT NULL`) == letters })
+	eventually(
+		t, "all letters due",
+		func() bool { return p.count("letters", `state = 'scheduled' AND operation IS NOT NULL`) == letters },
+	)
 	relay.Slice(64 << 10)
 	relay.Delay(100 * time.Millisecond)
 	relay.Refuse(false)
@@ -153,7 +163,8 @@ func TestNoTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "20 held, 20 settled", func() bool {
-		return p.count("letters", `state = 'held' AND why LIKE 'no target: queue gone does not exist%' AND attempts = 0`) == 20 &&
+		return p.count("letters", `state = 'held' AND why LIKE 'no target: queue gone does not exist%'
+			AND attempts = 0`) == 20 &&
 			p.count("letters", `state = 'settled' AND attempts = 1`) == 20
 	})
 }
@@ -166,7 +177,10 @@ func TestAFullQueueRefuses(t *testing.T) {
 	testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", amqp.Table{"x-max-length": int32(1), "x-overflow": "reject-publish"})
-	p := newChild(t, url, "default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s, nack: {first: 1s, max: 2s, notice_after: 2}}\n")
+	p := newChild(
+		t, url,
+		"default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s, nack: {first: 1s, max: 2s, notice_after: 2}}\n",
+	)
 	p.Start("")
 	p.Draining()
 	ch := a.channel()
@@ -181,11 +195,14 @@ func TestAFullQueueRefuses(t *testing.T) {
 		})
 	}
 	eventually(t, "all letters wait", func() bool { return p.letters("scheduled") == 3 })
-	if code, answer := p.post("/api/v1/operations", map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"}); code >= 300 {
+	if code, answer := p.post("/api/v1/operations", map[string]any{
+		"action": "retry_now", "q": "state:scheduled", "reason": "now",
+	}); code >= 300 {
 		t.Fatal(code, answer)
 	}
 	eventually(t, "the queue refuses", func() bool {
-		return p.count("letters", `state = 'scheduled' AND nacks >= 2 AND attempts = 0`) == 2 && p.count("notices", `kind = 'nacks'`) == 1
+		return p.count("letters", `state = 'scheduled' AND nacks >= 2 AND attempts = 0`) == 2 &&
+			p.count("notices", `kind = 'nacks'`) == 1
 	})
 	a.work()
 	eventually(t, "all letters settled", func() bool {
@@ -225,7 +242,9 @@ func TestWrongPassword(t *testing.T) {
 	vhost, _ := testenv.VHost(t)
 	p := newChild(t, strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1), fast)
 	// The URL comes from the environment, because the configuration file must not contain a password.
-	if err := os.WriteFile(p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600); err != nil {
+	if err := os.WriteFile(
+		p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	p.env = []string{"DLO_AMQP_URL=" + strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1)}
@@ -253,7 +272,9 @@ func TestASecondInstanceIsTurnedAway(t *testing.T) {
 	}
 	for _, name := range []string{p.store, soft, hard} {
 		second := newChild(t, url, fast)
-		if err := os.WriteFile(second.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", name)), 0o600); err != nil {
+		if err := os.WriteFile(
+			second.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", name)), 0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 		second.start("")
@@ -303,10 +324,30 @@ func TestRefusesToStart(t *testing.T) {
 		code         int
 		says         []string
 	}{
-		{"bad configuration", "listn: x\nrequeue: {rate: fast}\nsearch: {substring: true}\n", cli.ExitUsage, []string{":1:1: there is no key \"listn\"", ":2:17:", ":3:10: substring: not in this version"}},
-		{"an address that others can reach", "listen: 0.0.0.0:8672\nstore: " + filepath.Join(dir, "a.db"), cli.ExitUsage, []string{"an address other than loopback needs auth"}},
-		{"a damaged store", "store: " + damaged, cli.ExitFailed, []string{"not an SQLite database", "Letters wait in the broker", "Restore"}},
-		{"an address that is taken", "listen: " + taken.Addr().String() + "\nstore: " + filepath.Join(dir, "b.db"), cli.ExitFailed, []string{"address already in use", "DLO_LISTEN"}},
+		{
+			"bad configuration",
+			"listn: x\nrequeue: {rate: fast}\nsearch: {substring: true}\n",
+			cli.ExitUsage,
+			[]string{":1:1: there is no key \"listn\"", ":2:17:", ":3:10: substring: not in this version"},
+		},
+		{
+			"an address that others can reach",
+			"listen: 0.0.0.0:8672\nstore: " + filepath.Join(dir, "a.db"),
+			cli.ExitUsage,
+			[]string{"an address other than loopback needs auth"},
+		},
+		{
+			"a damaged store",
+			"store: " + damaged,
+			cli.ExitFailed,
+			[]string{"not an SQLite database", "Letters wait in the broker", "Restore"},
+		},
+		{
+			"an address that is taken",
+			"listen: " + taken.Addr().String() + "\nstore: " + filepath.Join(dir, "b.db"),
+			cli.ExitFailed,
+			[]string{"address already in use", "DLO_LISTEN"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newChild(t, "", "")

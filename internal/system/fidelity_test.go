@@ -18,10 +18,24 @@ import (
 
 // everyType is a table of headers with each AMQP field type that the client library supports.
 var everyType = amqp.Table{
-	"bool": true, "int8": int8(-8), "uint8": uint8(200), "int16": int16(-16000), "uint16": uint16(60000), "int32": int32(-32), "uint32": uint32(4000000000), "int64": int64(-1 << 60),
-	"float32": float32(1.5), "float64": 2.25, "decimal": amqp.Decimal{Scale: 2, Value: -1234}, "string": "grün \x00 binary \xff", "bytes": []byte{0, 1, 255}, "time": time.Unix(1763625600, 0),
-	"void": nil, "table": amqp.Table{"nested": amqp.Table{"deep": int16(1)}, "empty": amqp.Table{}}, "array": []any{int32(1), "two", []any{}, amqp.Table{"three": 3.0}},
-	"": "empty key",
+	"bool":    true,
+	"int8":    int8(-8),
+	"uint8":   uint8(200),
+	"int16":   int16(-16000),
+	"uint16":  uint16(60000),
+	"int32":   int32(-32),
+	"uint32":  uint32(4000000000),
+	"int64":   int64(-1 << 60),
+	"float32": float32(1.5),
+	"float64": 2.25,
+	"decimal": amqp.Decimal{Scale: 2, Value: -1234},
+	"string":  "grün \x00 binary \xff",
+	"bytes":   []byte{0, 1, 255},
+	"time":    time.Unix(1763625600, 0),
+	"void":    nil,
+	"table":   amqp.Table{"nested": amqp.Table{"deep": int16(1)}, "empty": amqp.Table{}},
+	"array":   []any{int32(1), "two", []any{}, amqp.Table{"three": 3.0}},
+	"":        "empty key",
 }
 
 // TestHeadersAndBodiesComeBackTypeForType compares published letters with the copies that dlo sends
@@ -35,12 +49,16 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	full := amqp.Publishing{
-		Headers: everyType, ContentType: "application/x-protobuf", ContentEncoding: "identity", DeliveryMode: 2, Priority: 3, CorrelationId: "c", ReplyTo: "answers", MessageId: "m",
+		Headers: everyType, ContentType: "application/x-protobuf", ContentEncoding: "identity", DeliveryMode: 2,
+		Priority: 3, CorrelationId: "c", ReplyTo: "answers", MessageId: "m",
 		Timestamp: time.Unix(1763625601, 0).UTC(), Type: "acme.T", AppId: "shop",
 	}
 	bodies := [][]byte{{}, {0}, bytes.Repeat([]byte{0xff, 0, '\n'}, 10000), []byte("text")}
 	if !testing.Short() {
-		bodies = append(bodies, bytes.Repeat([]byte("sixteen MiB less some. "), (16<<20-4096)/23), bytes.Repeat([]byte("and another one .... "), (16<<20-4096)/21))
+		bodies = append(
+			bodies, bytes.Repeat([]byte("sixteen MiB less some. "), (16<<20-4096)/23),
+			bytes.Repeat([]byte("and another one .... "), (16<<20-4096)/21),
+		)
 	}
 	ch := a.channel()
 	if err := ch.Confirm(false); err != nil {
@@ -86,12 +104,16 @@ func TestHeadersAndBodiesComeBackTypeForType(t *testing.T) {
 			}
 			delete(d.Headers, own)
 		}
-		if diff := cmp.Diff(everyType, d.Headers, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
+		if diff := cmp.Diff(
+			everyType, d.Headers, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) }),
+		); diff != "" {
 			t.Errorf("headers of body %d: %s", i, diff)
 		}
 		got := amqp.Publishing{
-			Headers: everyType, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: d.DeliveryMode, Priority: d.Priority, CorrelationId: d.CorrelationId, ReplyTo: d.ReplyTo,
-			MessageId: "m", Expiration: d.Expiration, Timestamp: d.Timestamp.UTC(), Type: d.Type, UserId: d.UserId, AppId: d.AppId,
+			Headers: everyType, ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,
+			DeliveryMode: d.DeliveryMode, Priority: d.Priority, CorrelationId: d.CorrelationId, ReplyTo: d.ReplyTo,
+			MessageId: "m", Expiration: d.Expiration, Timestamp: d.Timestamp.UTC(), Type: d.Type, UserId: d.UserId,
+			AppId: d.AppId,
 		}
 		if diff := cmp.Diff(full, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 			t.Errorf("properties of body %d: %s", i, diff)
@@ -125,9 +147,28 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		{"expiration", amqp.Publishing{Expiration: "3600000"}, "", ""},
 		{"own user id", amqp.Publishing{UserId: "guest"}, "", ""},
 		{"direct reply-to", amqp.Publishing{ReplyTo: "amq.rabbitmq.reply-to.g1h2AAd"}, "", ""},
-		{"a delivery count", amqp.Publishing{Headers: amqp.Table{"x-delivery-count": int64(7), "x-acquired-count": int64(9)}}, "", "x-delivery-count"},
-		{"forged dlo headers", amqp.Publishing{Headers: amqp.Table{"dlo-id": "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "dlo-token": strings.Repeat("ab", 16)}}, "", ""},
-		{"headers near the frame size", amqp.Publishing{Headers: amqp.Table{"a": big, "b": big, "c": strings.Repeat("y", 5000)}}, "unpublishable", ""},
+		{
+			"a delivery count",
+			amqp.Publishing{Headers: amqp.Table{"x-delivery-count": int64(7), "x-acquired-count": int64(9)}},
+			"",
+			"x-delivery-count",
+		},
+		{
+			"forged dlo headers",
+			amqp.Publishing{
+				Headers: amqp.Table{
+					"dlo-id": "0197a3c2-5b1e-7ac0-9d3f-44e2a6b18c20", "dlo-token": strings.Repeat("ab", 16),
+				},
+			},
+			"",
+			"",
+		},
+		{
+			"headers near the frame size",
+			amqp.Publishing{Headers: amqp.Table{"a": big, "b": big, "c": strings.Repeat("y", 5000)}},
+			"unpublishable",
+			"",
+		},
 		{"an infinite double", amqp.Publishing{Headers: amqp.Table{"f": math.Inf(1)}}, "unpublishable", ""},
 	}
 	const good = 500
@@ -215,7 +256,10 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 			continue
 		}
 		id := fmt.Sprintf("bad %d", k)
-		held := p.count(`letters JOIN bodies ON letter = id`, `body = $1 AND state = 'held' AND why LIKE $2`, []byte(id), "%"+b.held+"%")
+		held := p.count(
+			`letters JOIN bodies ON letter = id`, `body = $1 AND state = 'held' AND why LIKE $2`, []byte(id),
+			"%"+b.held+"%",
+		)
 		switch {
 		case b.held != "" && (held != 1 || count(id) != 0):
 			t.Errorf("%s: held %d times, went out %d times", b.name, held, count(id))
@@ -229,7 +273,9 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		if d.Expiration != "" || d.UserId != "" || strings.HasPrefix(d.ReplyTo, "amq.rabbitmq") {
 			t.Errorf("%s: expiration %q, user %q, reply to %q went out", d.MessageId, d.Expiration, d.UserId, d.ReplyTo)
 		}
-		for _, h := range []string{"CC", "BCC", "x-delivery-count", "x-acquired-count", "x-death", "x-first-death-queue"} {
+		for _, h := range []string{
+			"CC", "BCC", "x-delivery-count", "x-acquired-count", "x-death", "x-first-death-queue",
+		} {
 			if _, ok := d.Headers[h]; ok {
 				t.Errorf("%s: header %s went out", d.MessageId, h)
 			}

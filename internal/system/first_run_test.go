@@ -39,7 +39,9 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	}
 	p.Start("")
 	dropped := "Until dlo has connected once, dead letters are dropped by the broker."
-	says("/", []string{"Never connected to main:", check, dropped, "Connect the broker:", "not yet."}, "Nothing is lost", "wait in")
+	says("/", []string{
+		"Never connected to main:", check, dropped, "Connect the broker:", "not yet.",
+	}, "Nothing is lost", "wait in")
 	says("/letters", []string{"Never connected to main:", check, dropped}, "Nothing is lost")
 	says("/readyz", []string{"Never connected to broker main.", check, dropped}, "new dead letters wait in the broker")
 	out, _ := p.dlo(t.Context(), 0, "", "brokers", "connect", "main")
@@ -50,17 +52,25 @@ func TestNeverConnectedIsNotLost(t *testing.T) {
 	p.connectBroker("main")
 	p.Draining()
 	says("/", []string{"done: RabbitMQ"}, "Never connected")
-	eventually(t, "the store knows that the inbox was there", func() bool { return p.ask(`SELECT count(*) FROM inboxes WHERE marker <> ''`) > 0 })
+	eventually(
+		t, "the store knows that the inbox was there",
+		func() bool { return p.ask(`SELECT count(*) FROM inboxes WHERE marker <> ''`) > 0 },
+	)
 
 	relay.Refuse(true)
 	relay.Cut()
-	says("/", []string{"Connection to broker main lost", "Nothing is lost: dead letters wait in", "dlo.letters", "Retries and requeues resume when it is back."}, "Never connected", "dropped")
+	says("/", []string{
+		"Connection to broker main lost", "Nothing is lost: dead letters wait in", "dlo.letters",
+		"Retries and requeues resume when it is back.",
+	}, "Never connected", "dropped")
 	relay.Refuse(false)
 	p.connectBroker("main")
 	relay.Refuse(true)
 	p.Stop()
 	p.Start("")
-	says("/", []string{"Not connected to broker main since dlo started", "Nothing is lost: dead letters wait in"}, "Never connected", "dropped")
+	says("/", []string{
+		"Not connected to broker main since dlo started", "Nothing is lost: dead letters wait in",
+	}, "Never connected", "dropped")
 	says("/readyz", []string{"Broker main is not connected.", "new dead letters wait in the broker"}, "dropped")
 }
 

@@ -31,38 +31,140 @@ func (f *frameworkError) queue() string { return "sms " + f.name }
 // frameworkErrors are messages whose headers name the queue in which they failed. %s stands for the
 // name of that queue.
 var frameworkErrors = []frameworkError{
-	{name: "Spring AMQP", inbox: "parked %s", reads: []string{"__TypeId__"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{
-		"x-exception-message": "stock of 17", "x-exception-stacktrace": "java.lang.IllegalStateException: stock of 17\n\tat com.acme.Stock.take(Stock.java:42)\n", "x-original-exchange": "", "x-original-routingKey": "%s", "__TypeId__": "com.acme.orders.Place",
-	}}},
-	{name: "MassTransit", inbox: "%s_error", p: amqp.Publishing{ContentType: "application/vnd.masstransit+json", Body: []byte(`{"messageId":"1","messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`), Headers: amqp.Table{
-		"MT-Reason": "fault", "MT-Fault-ExceptionType": "System.InvalidOperationException", "MT-Fault-Message": "stock of 17", "MT-Fault-InputAddress": "rabbitmq://localhost/shop/%s", "MT-Fault-MessageType": "Acme.Orders.Place", "MT-Fault-RetryCount": int32(3),
-	}}},
-	{name: "NServiceBus", inbox: "errors of %s", reads: []string{"NServiceBus.EnclosedMessageTypes", "NServiceBus.MessageId"}, p: amqp.Publishing{ContentType: "application/json", Type: "Acme.Orders.Place", MessageId: "5d41", Body: []byte(`{"id":17}`), Headers: amqp.Table{
-		"NServiceBus.FailedQ": "%s", "NServiceBus.ExceptionInfo.ExceptionType": "System.InvalidOperationException", "NServiceBus.ExceptionInfo.Message": "stock of 17", "NServiceBus.EnclosedMessageTypes": "Acme.Orders.Place, Acme.Contracts", "NServiceBus.MessageId": "5d41",
-	}}},
-	{name: "Rebus", inbox: "error of %s", reads: []string{"rbs2-msg-type", "rbs2-content-type", "rbs2-msg-id"}, p: amqp.Publishing{Body: []byte(`{"id":17}`), Headers: amqp.Table{
-		"rbs2-error-details": "1 unhandled exceptions: stock of 17", "rbs2-source-queue": "%s", "rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts", "rbs2-content-type": "application/json;charset=utf-8", "rbs2-msg-id": "7f1c",
-	}}},
-	{name: "Wolverine", inbox: "wolverine of %s", reads: []string{"message-type"}, p: amqp.Publishing{ContentType: "application/json", Type: "Acme.Orders.Place", Body: []byte(`{"id":17}`), Headers: amqp.Table{
-		"exception-type": "System.InvalidOperationException", "exception-message": "stock of 17", "failed-at": "1795158672123", "original-destination": "rabbitmq://queue/%s", "attempts": "3", "message-type": "Acme.Orders.Place",
-	}}},
-	{name: "Sneakers", inbox: "%s-error", reads: []string{"x-tenant"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{
-		"retry_info": `{"error":"stock of 17","num_attempts":6,"failed_at":"2026-11-20T07:11:12Z","error_class":"Shop::OutOfStock","error_message":"stock of 17"}`, "x-tenant": "7",
-	}}},
-	{name: "Watermill", inbox: "poison of %s", reads: []string{"_watermill_message_uuid", "name"}, p: amqp.Publishing{Body: []byte(`{"id":17}`), Headers: amqp.Table{
-		"_watermill_message_uuid": "6c2a", "reason_poisoned": "stock of 17", "topic_poisoned": "%s", "handler_poisoned": "place", "name": "Place",
-	}}},
-	{name: "Laravel", inbox: "%s.failed", p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"displayName":"App\\Jobs\\Place","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"commandName":"App\\Jobs\\Place","command":"O:14:"}}`), Headers: amqp.Table{
-		"laravel": amqp.Table{"attempts": int32(2)},
-	}}},
+	{
+		name:  "Spring AMQP",
+		inbox: "parked %s",
+		reads: []string{"__TypeId__"},
+		p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{
+			"x-exception-message":    "stock of 17",
+			"x-exception-stacktrace": "java.lang.IllegalStateException: stock of 17\n\tat com.acme.Stock.take(Stock.java:42)\n",
+			"x-original-exchange":    "", "x-original-routingKey": "%s", "__TypeId__": "com.acme.orders.Place",
+		}},
+	},
+	{
+		name:  "MassTransit",
+		inbox: "%s_error",
+		p: amqp.Publishing{
+			ContentType: "application/vnd.masstransit+json",
+			Body: []byte(
+				`{"messageId":"1","messageType":["urn:message:Acme.Orders:Place"],"message":{"id":17}}`,
+			),
+			Headers: amqp.Table{
+				"MT-Reason": "fault", "MT-Fault-ExceptionType": "System.InvalidOperationException",
+				"MT-Fault-Message": "stock of 17", "MT-Fault-InputAddress": "rabbitmq://localhost/shop/%s",
+				"MT-Fault-MessageType": "Acme.Orders.Place", "MT-Fault-RetryCount": int32(3),
+			},
+		},
+	},
+	{
+		name:  "NServiceBus",
+		inbox: "errors of %s",
+		reads: []string{"NServiceBus.EnclosedMessageTypes", "NServiceBus.MessageId"},
+		p: amqp.Publishing{
+			ContentType: "application/json",
+			Type:        "Acme.Orders.Place",
+			MessageId:   "5d41",
+			Body:        []byte(`{"id":17}`),
+			Headers: amqp.Table{
+				"NServiceBus.FailedQ":                     "%s",
+				"NServiceBus.ExceptionInfo.ExceptionType": "System.InvalidOperationException",
+				"NServiceBus.ExceptionInfo.Message":       "stock of 17",
+				"NServiceBus.EnclosedMessageTypes":        "Acme.Orders.Place, Acme.Contracts",
+				"NServiceBus.MessageId":                   "5d41",
+			},
+		},
+	},
+	{
+		name:  "Rebus",
+		inbox: "error of %s",
+		reads: []string{"rbs2-msg-type", "rbs2-content-type", "rbs2-msg-id"},
+		p: amqp.Publishing{Body: []byte(`{"id":17}`), Headers: amqp.Table{
+			"rbs2-error-details": "1 unhandled exceptions: stock of 17", "rbs2-source-queue": "%s",
+			"rbs2-msg-type": "Acme.Orders.Place, Acme.Contracts", "rbs2-content-type": "application/json;charset=utf-8",
+			"rbs2-msg-id": "7f1c",
+		}},
+	},
+	{
+		name:  "Wolverine",
+		inbox: "wolverine of %s",
+		reads: []string{"message-type"},
+		p: amqp.Publishing{
+			ContentType: "application/json",
+			Type:        "Acme.Orders.Place",
+			Body:        []byte(`{"id":17}`),
+			Headers: amqp.Table{
+				"exception-type": "System.InvalidOperationException", "exception-message": "stock of 17",
+				"failed-at": "1795158672123", "original-destination": "rabbitmq://queue/%s", "attempts": "3",
+				"message-type": "Acme.Orders.Place",
+			},
+		},
+	},
+	{
+		name:  "Sneakers",
+		inbox: "%s-error",
+		reads: []string{"x-tenant"},
+		p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{
+			"retry_info": `{"error":"stock of 17","num_attempts":6,"failed_at":"2026-11-20T07:11:12Z","error_class":"Shop::OutOfStock","error_message":"stock of 17"}`,
+			"x-tenant":   "7",
+		}},
+	},
+	{
+		name:  "Watermill",
+		inbox: "poison of %s",
+		reads: []string{"_watermill_message_uuid", "name"},
+		p: amqp.Publishing{Body: []byte(`{"id":17}`), Headers: amqp.Table{
+			"_watermill_message_uuid": "6c2a", "reason_poisoned": "stock of 17", "topic_poisoned": "%s",
+			"handler_poisoned": "place", "name": "Place",
+		}},
+	},
+	{
+		name:  "Laravel",
+		inbox: "%s.failed",
+		p: amqp.Publishing{
+			ContentType: "application/json",
+			Body: []byte(
+				`{"displayName":"App\\Jobs\\Place","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"commandName":"App\\Jobs\\Place","command":"O:14:"}}`,
+			),
+			Headers: amqp.Table{
+				"laravel": amqp.Table{"attempts": int32(2)},
+			},
+		},
+	},
 }
 
 // rejectedOnly are messages of frameworks that record nothing about a failure. Their consumers only
 // reject the messages.
 var rejectedOnly = []frameworkError{
-	{name: "Symfony Messenger", reads: []string{"type"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"type": `App\Message\Place`, "Content-Type": "application/json"}}},
-	{name: "Nameko", reads: []string{"nameko.call_id_stack"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"args":[17],"kwargs":{}}`), Headers: amqp.Table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}}}},
-	{name: "CloudEvents", reads: []string{"cloudEvents_type", "cloudEvents_id"}, p: amqp.Publishing{ContentType: "application/json", Body: []byte(`{"id":17}`), Headers: amqp.Table{"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop", "cloudEvents_id": "1"}}},
+	{
+		name:  "Symfony Messenger",
+		reads: []string{"type"},
+		p: amqp.Publishing{
+			ContentType: "application/json",
+			Body:        []byte(`{"id":17}`),
+			Headers:     amqp.Table{"type": `App\Message\Place`, "Content-Type": "application/json"},
+		},
+	},
+	{
+		name:  "Nameko",
+		reads: []string{"nameko.call_id_stack"},
+		p: amqp.Publishing{
+			ContentType: "application/json",
+			Body:        []byte(`{"args":[17],"kwargs":{}}`),
+			Headers:     amqp.Table{"nameko.call_id_stack": []any{"standalone.call.0", "orders.place.6c2a"}},
+		},
+	},
+	{
+		name:  "CloudEvents",
+		reads: []string{"cloudEvents_type", "cloudEvents_id"},
+		p: amqp.Publishing{
+			ContentType: "application/json",
+			Body:        []byte(`{"id":17}`),
+			Headers: amqp.Table{
+				"cloudEvents_specversion": "1.0", "cloudEvents_type": "com.acme.placed", "cloudEvents_source": "/shop",
+				"cloudEvents_id": "1",
+			},
+		},
+	},
 }
 
 // TestLettersOfFrameworksGoBack checks that dlo sends a letter of a framework back to the right
@@ -98,7 +200,11 @@ func TestLettersOfFrameworksGoBack(t *testing.T) {
 			}
 		}
 	}
-	p := newChild(t, url, "brokers: [{url: %AMQP%, inboxes: ["+strings.Join(inboxes, ", ")+"]}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p := newChild(
+		t, url,
+		"brokers: [{url: %AMQP%, inboxes: ["+strings.Join(inboxes, ", ")+
+			"]}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1s}\n",
+	)
 	p.Start("")
 	p.Draining()
 	var mu sync.Mutex
@@ -146,7 +252,8 @@ func TestLettersOfFrameworksGoBack(t *testing.T) {
 			continue
 		}
 		d := got[f.name][0]
-		if string(d.Body) != string(f.p.Body) || d.ContentType != f.p.ContentType || d.Type != f.p.Type || d.MessageId != f.p.MessageId {
+		if string(d.Body) != string(f.p.Body) || d.ContentType != f.p.ContentType || d.Type != f.p.Type ||
+			d.MessageId != f.p.MessageId {
 			t.Errorf("%s: its consumer got %s, %+v", f.name, d.Body, d)
 		}
 		for _, name := range f.reads {

@@ -28,8 +28,21 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := amqp.Table{"x-death": []any{amqp.Table{"queue": "sms", "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"sms.de"}, "time": time.Unix(1763625600, 0)}}}
-	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{Headers: dead, Body: []byte("sms"), DeliveryMode: 2}); err != nil {
+	dead := amqp.Table{
+		"x-death": []any{
+			amqp.Table{
+				"queue":        "sms",
+				"exchange":     "events",
+				"reason":       "rejected",
+				"count":        int64(1),
+				"routing-keys": []any{"sms.de"},
+				"time":         time.Unix(1763625600, 0),
+			},
+		},
+	}
+	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{
+		Headers: dead, Body: []byte("sms"), DeliveryMode: 2,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	// The worker of the queue "orders" accepts two of the messages. Each time another message
@@ -42,12 +55,17 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 	go func() {
 		for d := range work {
 			if body := string(d.Body); body != "orders_error 3" && body != "orders_error 4" {
-				ch.PublishWithContext(context.Background(), "", "orders_error", true, false, amqp.Publishing{Headers: d.Headers, MessageId: d.MessageId, Body: d.Body, DeliveryMode: 2})
+				ch.PublishWithContext(context.Background(), "", "orders_error", true, false, amqp.Publishing{
+					Headers: d.Headers, MessageId: d.MessageId, Body: d.Body, DeliveryMode: 2,
+				})
 			}
 			d.Ack(false)
 		}
 	}()
-	p := newChild(t, url, "brokers: [{url: %AMQP%, inboxes: [dlo.letters, orders_error, skipped], origins: {orders_error: orders}}]\ndefault: {retry: {delays: [1s]}}\nrequeue: {rate: 0, watch: 1s}\n")
+	p := newChild(
+		t, url,
+		"brokers: [{url: %AMQP%, inboxes: [dlo.letters, orders_error, skipped], origins: {orders_error: orders}}]\ndefault: {retry: {delays: [1s]}}\nrequeue: {rate: 0, watch: 1s}\n",
+	)
 	p.Start("")
 	eventually(t, "all letters at their end", func() bool {
 		return p.letters("dead") == 19 && p.letters("settled") == 2 && p.letters("held") == 5
@@ -56,13 +74,19 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 		text string
 		want int
 	}{
-		"letters":                                 {`SELECT count(*) FROM letters`, 26},
-		"held without an origin":                  {`SELECT count(*) FROM letters WHERE origin < 0 AND why LIKE 'no origin:%'`, 5},
-		"of orders":                               {`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE o.broker = 'main' AND o.queue = 'orders'`, 21},
-		"with a death that nobody knows of":       {`SELECT count(*) FROM letters WHERE reason = '' AND died_at IS NULL AND exchange = '' AND routing_key = ''`, 26},
-		"of sms, as x-death says":                 {`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = 'sms'`, 0},
-		"parked again, each in its own row":       {`SELECT count(*) FROM attempts WHERE outcome = 'came back' AND back_queue = '' AND back_reason = ''`, 19},
-		"dead after the one retry, of orders yet": {`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin WHERE l.state = 'dead' AND l.attempts = 1 AND l.why LIKE 'retries used up%' AND o.queue = 'orders'`, 19},
+		"letters": {`SELECT count(*) FROM letters`, 26},
+		"held without an origin": {`SELECT count(*) FROM letters WHERE origin < 0
+			AND why LIKE 'no origin:%'`, 5},
+		"of orders": {`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin
+			WHERE o.broker = 'main' AND o.queue = 'orders'`, 21},
+		"with a death that nobody knows of": {`SELECT count(*) FROM letters WHERE reason = '' AND died_at IS NULL
+			AND exchange = '' AND routing_key = ''`, 26},
+		"of sms, as x-death says": {`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin
+			WHERE o.queue = 'sms'`, 0},
+		"parked again, each in its own row": {`SELECT count(*) FROM attempts WHERE outcome = 'came back'
+			AND back_queue = '' AND back_reason = ''`, 19},
+		"dead after the one retry, of orders yet": {`SELECT count(*) FROM letters l JOIN origins o ON o.id = l.origin
+			WHERE l.state = 'dead' AND l.attempts = 1 AND l.why LIKE 'retries used up%' AND o.queue = 'orders'`, 19},
 	} {
 		if n := p.ask(query.text); n != query.want {
 			t.Errorf("%d letters %s, want %d", n, what, query.want)
@@ -80,10 +104,15 @@ func TestInboxesThatCannotBeDrained(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
-	conn := publishParked(t, url, "stream", 1, amqp.Table{"x-queue-type": "stream", "x-max-length-bytes": int64(50_000_000), "x-max-age": "1h"})
+	conn := publishParked(t, url, "stream", 1, amqp.Table{
+		"x-queue-type": "stream", "x-max-length-bytes": int64(50_000_000), "x-max-age": "1h",
+	})
 	publishParked(t, url, "single", 0, amqp.Table{"x-single-active-consumer": true})
 	publishParked(t, url, "shared", 0, nil)
-	publishParked(t, url, "exclusive", 0, amqp.Table{"x-queue-type": "classic", "x-max-length": int32(10), "x-max-length-bytes": int32(1000000), "x-message-ttl": int32(1000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "it's"})
+	publishParked(t, url, "exclusive", 0, amqp.Table{
+		"x-queue-type": "classic", "x-max-length": int32(10), "x-max-length-bytes": int32(1000000),
+		"x-message-ttl": int32(1000), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "it's",
+	})
 	for queue, exclusive := range map[string]bool{"single": false, "shared": false, "exclusive": true} {
 		ch, err := conn.Channel()
 		if err != nil {
@@ -96,7 +125,10 @@ func TestInboxesThatCannotBeDrained(t *testing.T) {
 	inboxes := []string{"dlo.letters", "missing", "stream", "single", "shared", "exclusive"}
 	for _, management := range []string{"", fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest"))} {
 		t.Run("management"+management, func(t *testing.T) {
-			p := newChild(t, url, fmt.Sprintf("brokers: [{url: %%AMQP%%, inboxes: [%s]%s}]\n", strings.Join(inboxes, ", "), management))
+			p := newChild(
+				t, url,
+				fmt.Sprintf("brokers: [{url: %%AMQP%%, inboxes: [%s]%s}]\n", strings.Join(inboxes, ", "), management),
+			)
 			p.Start("")
 			for queue, want := range map[string]struct {
 				draining bool
@@ -104,16 +136,26 @@ func TestInboxesThatCannotBeDrained(t *testing.T) {
 			}{
 				"dlo.letters": {true, ""},
 				"missing":     {false, "there is no queue missing; declare it, or take it out of inboxes"},
-				"stream":      {false, "stream is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes"},
-				"single":      {true, "single has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer, or take the queue out of inboxes"},
-				"shared":      {true, "another consumer reads from shared: dlo never sees the letters that it takes. Stop that consumer, or take the queue out of inboxes"},
-				"exclusive":   {false, "another consumer has it for itself (exclusive); stop that one"},
+				"stream": {
+					false,
+					"stream is a stream: reading takes nothing out of it, so it cannot be an inbox. Dead-letter to a classic or quorum queue, and take the stream out of inboxes",
+				},
+				"single": {
+					true,
+					"single has a single active consumer, and it is not dlo: dlo gets no letters while that consumer is connected. Stop that consumer, or take the queue out of inboxes",
+				},
+				"shared": {
+					true,
+					"another consumer reads from shared: dlo never sees the letters that it takes. Stop that consumer, or take the queue out of inboxes",
+				},
+				"exclusive": {false, "another consumer has it for itself (exclusive); stop that one"},
 			} {
 				eventually(t, queue+": "+want.reason, func() bool {
 					_, s := p.ready()
 					for _, i := range s.Brokers[0].Inboxes {
 						if i.Queue == queue {
-							return i.Draining == want.draining && strings.Contains(i.Reason, want.reason) && (want.reason != "" || i.Reason == "")
+							return i.Draining == want.draining && strings.Contains(i.Reason, want.reason) &&
+								(want.reason != "" || i.Reason == "")
 						}
 					}
 					return false

@@ -96,7 +96,8 @@ func TestRandomKills(t *testing.T) {
 		for done := 0; done < letters; done += part {
 			a.publish(part, func(i int) (string, string) {
 				if n := done + i; n%3 == 0 {
-					return fmt.Sprintf("one of three bodies: %d", n%9), "" // these letters have one of nine bodies and no message id
+					// these letters have one of nine bodies and no message id
+					return fmt.Sprintf("one of three bodies: %d", n%9), ""
 				} else {
 					return fmt.Sprintf("letter %d", n), fmt.Sprint(n)
 				}
@@ -114,8 +115,13 @@ func TestRandomKills(t *testing.T) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			of := func(state string) int { return p.count("letters", `state = $1`, state) }
-			t.Logf("rows %d, settled %d, held %d, dead %d, received %d, scheduled %d, publishing %d, requeued %d, windows open %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d", p.letters(), of("settled"), held(),
-				of("dead"), of("received"), of("scheduled"), of("publishing"), of("requeued"), p.count("windows", `settled_at IS NULL`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"), a.rejected, a.acceptedLetters())
+			t.Logf(
+				"rows %d, settled %d, held %d, dead %d, received %d, scheduled %d, publishing %d, requeued %d, windows open %d; ready in work %d, in dlo.letters %d; rejected %d, accepted %d",
+				p.letters(), of("settled"), held(),
+				of("dead"), of("received"), of("scheduled"), of("publishing"), of("requeued"),
+				p.count("windows", `settled_at IS NULL`), ready(t, a.conn, "work"), ready(t, a.conn, "dlo.letters"),
+				a.rejected, a.acceptedLetters(),
+			)
 		}
 	})
 	eventually(t, "all letters back", func() bool {
@@ -133,7 +139,10 @@ func TestRandomKills(t *testing.T) {
 	if surplus != suspects || duplicates > 128*kills {
 		t.Errorf("%d rows more than letters, %d suspects, %d duplicate copies", surplus, suspects, duplicates)
 	}
-	t.Logf("%d kills, %d letters: %d rows, %d suspects held, %d duplicates, all with known tokens", kills, letters, rows, suspects, duplicates)
+	t.Logf(
+		"%d kills, %d letters: %d rows, %d suspects held, %d duplicates, all with known tokens", kills, letters, rows,
+		suspects, duplicates,
+	)
 	if code := p.Stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -158,13 +167,15 @@ func TestASecondKillInTheFirstWindow(t *testing.T) {
 	a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
 	a.work()
 	eventually(t, "all letters in the inbox", func() bool { return ready(t, a.conn, "dlo.letters") == letters })
-	for _, crash := range []string{"ingest: fetched=3", "ingest: committed=1"} { // dlo fetches windows of 16, 32 and 64 letters
+	// dlo fetches windows of 16, 32 and 64 letters
+	for _, crash := range []string{"ingest: fetched=3", "ingest: committed=1"} {
 		p.Start(crash)
 		<-p.ended
 	}
 	p.Start("")
 	eventually(t, "nothing on its way into the store", func() bool {
-		return ready(t, a.conn, "dlo.letters") == 0 && p.count("windows", `settled_at IS NULL`) == 0 && p.letters() >= letters
+		return ready(t, a.conn, "dlo.letters") == 0 && p.count("windows", `settled_at IS NULL`) == 0 &&
+			p.letters() >= letters
 	})
 	if n := p.letters(); n != letters {
 		t.Errorf("%d rows of %d letters", n, letters)

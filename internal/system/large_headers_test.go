@@ -38,14 +38,20 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	a.publish(letters-5, letter(5))
 	a.work()
 	eventually(t, "all letters in the inbox", func() bool { return ready(t, a.conn, "dlo.letters") == letters+1 })
-	for _, crash := range []string{"ingest: fetched=1", "ingest: committed=1", "ingest: decided=1", "ingest: acked=1"} { // crash points in the first window
+	// crash points in the first window
+	for _, crash := range []string{"ingest: fetched=1", "ingest: committed=1", "ingest: decided=1", "ingest: acked=1"} {
 		p.Start(crash)
 		p.Crashed(crash)
 	}
 	p.Start("")
 	p.Draining()
-	eventually(t, "all good letters back", func() bool { return a.acceptedLetters() >= letters && p.letters("settled") == letters })
-	if rows, held, open := p.letters(), p.letters("held"), p.count("windows", `settled_at IS NULL`); rows != letters+1 || held != 1 || open != 0 {
+	eventually(
+		t, "all good letters back",
+		func() bool { return a.acceptedLetters() >= letters && p.letters("settled") == letters },
+	)
+	if rows, held, open := p.letters(), p.letters("held"), p.count(
+		"windows", `settled_at IS NULL`,
+	); rows != letters+1 || held != 1 || open != 0 {
 		t.Errorf("%d rows, %d held, %d windows open", rows, held, open)
 	}
 	if strings.Contains(p.Log(), "inbox not connected") {
@@ -59,10 +65,17 @@ func TestALargeHeaderAmongGoodLetters(t *testing.T) {
 	if _, text := p.get(path); !strings.Contains(text, `header \"x-big\" takes 131011 of them: shorten or remove it`) {
 		t.Errorf("it is held without its header named: %.2000s", text)
 	}
-	if code, text := p.post(path+"/revisions", map[string]any{"headers": map[string]any{"x-big": nil}, "reason": "too large", "requeue": true}); code != 201 {
+	if code, text := p.post(path+"/revisions", map[string]any{
+		"headers": map[string]any{"x-big": nil},
+		"reason":  "too large",
+		"requeue": true,
+	}); code != 201 {
 		t.Fatalf("the edit: %d %s", code, text)
 	}
-	eventually(t, "the large one is back", func() bool { return a.acceptedLetters() == letters+1 && p.letters("settled") == letters+1 })
+	eventually(
+		t, "the large one is back",
+		func() bool { return a.acceptedLetters() == letters+1 && p.letters("settled") == letters+1 },
+	)
 	if surplus, duplicates := a.checkAll(p); surplus != 0 || duplicates > 128 {
 		t.Errorf("%d rows more than letters, %d duplicate copies", surplus, duplicates)
 	}

@@ -23,7 +23,9 @@ func (p *child) leave(code int, args ...string) (string, string) {
 	p.t.Helper()
 	var out, errs strings.Builder
 	program := cli.Program{Ctx: p.t.Context(), Getenv: noEnvironment, Stdout: &out, Stderr: &errs, Version: "test"}
-	err := cli.Run(program, &commands{}, append([]string{"leave", "--config", p.config}, args...), server.Options{Getenv: noEnvironment, Out: &out})
+	err := cli.Run(program, &commands{}, append([]string{"leave", "--config", p.config}, args...), server.Options{
+		Getenv: noEnvironment, Out: &out,
+	})
 	if got := cli.ExitCode(err, &errs); got != code {
 		p.t.Fatalf("leave %v: exit code %d, want %d\n%s%s", args, got, code, out.String(), errs.String())
 	}
@@ -53,7 +55,13 @@ func TestDloLeaves(t *testing.T) {
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
 	before := a.everything()
-	p := newChild(t, address, fmt.Sprintf("rules: [{name: jobs, match: {queue: jobs}, retry: {delays: [1h], waiter: wait-queue}}]\ndefault: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n", address, node.ManagementURLOf("guest:guest")))
+	p := newChild(
+		t, address,
+		fmt.Sprintf(
+			"rules: [{name: jobs, match: {queue: jobs}, retry: {delays: [1h], waiter: wait-queue}}]\ndefault: {retry: {delays: []}}\nbrokers: [{url: %q, management: %q}]\n",
+			address, node.ManagementURLOf("guest:guest"),
+		),
+	)
 	p.Start("")
 	p.Draining()
 	if _, errs := p.leave(4, "--yes"); !strings.Contains(errs, "another dlo") && errs == "" {
@@ -65,14 +73,20 @@ func TestDloLeaves(t *testing.T) {
 	a.reject("orders")
 	eventually(t, "the letter is dead", func() bool { return p.letters("dead") == 1 })
 	a.reject("jobs")
-	eventually(t, "a letter waits in the broker", func() bool { return p.count("letters", "waits_in = 'dlo.wait.3600000'") == 1 })
+	eventually(
+		t, "a letter waits in the broker",
+		func() bool { return p.count("letters", "waits_in = 'dlo.wait.3600000'") == 1 },
+	)
 	p.Stop()
 	if _, errs := p.leave(1, "--yes"); !strings.Contains(errs, "2 letters in the store still wait") {
 		t.Errorf("%s", errs)
 	}
 	running := a.everything()
 	out, _ := p.leave(0, "--keep-letters")
-	for _, want := range []string{"policy dlo-", "exchange dlo.dlx in vhost " + vhost, "queue dlo.letters", "queue dlo.annotations", "queue dlo.epoch.", "exchange dlo.wait.3600000", "queue dlo.wait.3600000"} {
+	for _, want := range []string{
+		"policy dlo-", "exchange dlo.dlx in vhost " + vhost, "queue dlo.letters", "queue dlo.annotations",
+		"queue dlo.epoch.", "exchange dlo.wait.3600000", "queue dlo.wait.3600000",
+	} {
 		if !strings.Contains(out, "would be removed: "+want) {
 			t.Errorf("without --yes, no %s:\n%s", want, out)
 		}
@@ -80,24 +94,33 @@ func TestDloLeaves(t *testing.T) {
 	if a.everything() != running {
 		t.Error("without --yes, something changed")
 	}
-	if _, err := a.ch.QueueDeclare("own", true, false, false, false, amqp.Table{"x-dead-letter-exchange": "dlo.dlx"}); err != nil {
+	if _, err := a.ch.QueueDeclare("own", true, false, false, false, amqp.Table{
+		"x-dead-letter-exchange": "dlo.dlx",
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs := p.leave(1, "--keep-letters", "--yes"); !strings.Contains(errs, "the messages would be lost: queue own, whose dead letters go to exchange dlo.dlx") {
+	if _, errs := p.leave(1, "--keep-letters", "--yes"); !strings.Contains(
+		errs, "the messages would be lost: queue own, whose dead letters go to exchange dlo.dlx",
+	) {
 		t.Errorf("%s", errs)
 	}
 	if _, err := a.ch.QueueDelete("own", false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	// A message from another queue waits in the inbox.
-	if err := a.ch.PublishWithContext(t.Context(), "", "dlo.letters", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+	if err := a.ch.PublishWithContext(
+		t.Context(), "", "dlo.letters", false, false, amqp.Publishing{Body: []byte("x")},
+	); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the message waits", func() bool {
 		q, err := a.ch.QueueDeclarePassive("dlo.letters", true, false, false, false, nil)
 		return err == nil && q.Messages == 1
 	})
-	if out, errs := p.leave(3, "--keep-letters", "--yes"); !strings.Contains(out, "not removed: queue dlo.letters in vhost "+vhost+" of broker") || !strings.Contains(out, "not removed: queue dlo.wait.3600000 in") || !strings.Contains(errs, "2 things could not be removed") {
+	if out, errs := p.leave(3, "--keep-letters", "--yes"); !strings.Contains(
+		out, "not removed: queue dlo.letters in vhost "+vhost+" of broker",
+	) || !strings.Contains(out, "not removed: queue dlo.wait.3600000 in") ||
+		!strings.Contains(errs, "2 things could not be removed") {
 		t.Errorf("%s%s", out, errs)
 	}
 	for _, queue := range []string{"dlo.letters", "dlo.wait.3600000"} {
@@ -112,7 +135,8 @@ func TestDloLeaves(t *testing.T) {
 	if out, _ := p.leave(0, "--export", file, "--yes"); !strings.Contains(out, "written: all letters, to "+file) {
 		t.Errorf("%s", out)
 	}
-	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "\n") != 4 || !strings.Contains(string(text), `"queue":"orders"`) || !strings.Contains(string(text), `"body":"eA=="`) {
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "\n") != 4 ||
+		!strings.Contains(string(text), `"queue":"orders"`) || !strings.Contains(string(text), `"body":"eA=="`) {
 		t.Errorf("the file has %s, %v", text, err)
 	}
 	if _, errs := p.leave(2, "--export", file, "--yes"); !strings.Contains(errs, "file exists") {
@@ -156,14 +180,22 @@ func TestDloNamesWhatItLeaves(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
-	p := newChild(t, address, fmt.Sprintf("brokers: [{url: %q, management: %q, exchange: team.dlx, annotations: team.reports}]\n", address, node.ManagementURLOf("guest:guest")))
+	p := newChild(
+		t, address,
+		fmt.Sprintf(
+			"brokers: [{url: %q, management: %q, exchange: team.dlx, annotations: team.reports}]\n", address,
+			node.ManagementURLOf("guest:guest"),
+		),
+	)
 	p.Start("")
 	p.Draining()
 	p.Stop()
 	running := a.everything()
 	a.api(http.MethodPut, "exchanges", "shop", map[string]any{"type": "topic", "durable": true})
 	a.api(http.MethodPost, "bindings", "e/shop/q/dlo.letters", map[string]any{"routing_key": "#"})
-	if _, errs := p.leave(1, "--yes"); !strings.Contains(errs, "would be lost: exchange shop, which is bound to queue dlo.letters") {
+	if _, errs := p.leave(1, "--yes"); !strings.Contains(
+		errs, "would be lost: exchange shop, which is bound to queue dlo.letters",
+	) {
 		t.Errorf("%s", errs)
 	}
 	a.api(http.MethodDelete, "exchanges", "shop", nil)
@@ -171,12 +203,16 @@ func TestDloNamesWhatItLeaves(t *testing.T) {
 		t.Errorf("before:\n%s\nafter a refusal:\n%s", running, after)
 	}
 	out, _ := p.leave(0)
-	for _, want := range []string{"would stay: exchange team.dlx in", "would stay: queue team.reports in", "would be removed: queue dlo.letters in"} {
+	for _, want := range []string{
+		"would stay: exchange team.dlx in", "would stay: queue team.reports in",
+		"would be removed: queue dlo.letters in",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q:\n%s", want, out)
 		}
 	}
-	if out, _ := p.leave(3, "--yes"); strings.Count(out, "not removed: ") != 2 || !strings.Contains(out, "removed: queue dlo.letters in") {
+	if out, _ := p.leave(3, "--yes"); strings.Count(out, "not removed: ") != 2 ||
+		!strings.Contains(out, "removed: queue dlo.letters in") {
 		t.Errorf("%s", out)
 	}
 	if after := a.everything(); strings.Contains(after, "dlo.") {

@@ -26,10 +26,14 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 	node := testenv.Broker(t)
 	_, url := testenv.VHost(t)
 	conn, ch := testenv.Channel(t, url)
-	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+	if _, err := ch.QueueDeclare(
+		"old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum"},
+	); err != nil {
 		t.Fatal(err)
 	}
-	if err := ch.PublishWithContext(context.Background(), "", "old-dlq", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+	if err := ch.PublishWithContext(context.Background(), "", "old-dlq", true, false, amqp.Publishing{
+		Body: []byte("x"), DeliveryMode: 2,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -53,14 +57,18 @@ func TestAnInboxThatMayDeleteLettersIsLeftAlone(t *testing.T) {
 				drained = append(drained, "old-dlq")
 			}
 			for _, inbox := range drained {
-				eventually(t, inbox+" is drained", func() bool { return strings.Contains(p.Log(), `msg="inbox connected" broker=main inbox=`+inbox) })
+				eventually(
+					t, inbox+" is drained",
+					func() bool { return strings.Contains(p.Log(), `msg="inbox connected" broker=main inbox=`+inbox) },
+				)
 			}
 			if !c.refused {
 				return
 			}
 			eventually(t, "the reason", func() bool {
 				_, body := p.get("/readyz")
-				return strings.Contains(body, "delivery limit") && strings.Contains(body, "set_policy") && strings.Contains(body, "accept_limited")
+				return strings.Contains(body, "delivery limit") && strings.Contains(body, "set_policy") &&
+					strings.Contains(body, "accept_limited")
 			})
 			if n := ready(t, conn, "old-dlq"); n != 1 {
 				t.Errorf("%d messages in old-dlq, which dlo must leave alone", n)
@@ -88,7 +96,11 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 			p.Draining()
 			p.Stop()
 			limit := "/api/" + kind + "/" + url.PathEscape(vhost) + "/of-the-site"
-			if err := node.API(http.MethodPut, limit, map[string]any{"pattern": "^dlo", "apply-to": "queues", "definition": map[string]any{"delivery-limit": 1}}, nil); err != nil {
+			if err := node.API(http.MethodPut, limit, map[string]any{
+				"pattern":    "^dlo",
+				"apply-to":   "queues",
+				"definition": map[string]any{"delivery-limit": 1},
+			}, nil); err != nil {
 				t.Fatal(err)
 			}
 			var queue struct {
@@ -101,7 +113,9 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 			const letters = 5
 			conn, ch := testenv.Channel(t, address)
 			for range letters {
-				if err := ch.PublishWithContext(t.Context(), "", "dlo.letters", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+				if err := ch.PublishWithContext(t.Context(), "", "dlo.letters", true, false, amqp.Publishing{
+					Body: []byte("x"), DeliveryMode: 2,
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -119,12 +133,17 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 			}
 			p.Start("")
 			if cured {
-				command := regexp.MustCompile(`rabbitmqctl set_policy -p '\S+' (--priority \d+) --apply-to queues '(\S+)' '(\S+)' '(.*?)'\)`).FindStringSubmatch(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(says))
+				command := regexp.MustCompile(
+					`rabbitmqctl set_policy -p '\S+' (--priority \d+) --apply-to queues '(\S+)' '(\S+)' '(.*?)'\)`,
+				).FindStringSubmatch(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(says))
 				if command == nil {
 					t.Fatalf("no cure in %s", says)
 				}
 				priority := strings.Fields(command[1])
-				if out, err := node.Ctl("set_policy", "-p", vhost, priority[0], priority[1], "--apply-to", "queues", command[2], command[3], command[4]); err != nil {
+				if out, err := node.Ctl(
+					"set_policy", "-p", vhost, priority[0], priority[1], "--apply-to", "queues", command[2], command[3],
+					command[4],
+				); err != nil {
 					t.Fatal(err, out)
 				}
 			} else {
@@ -150,16 +169,23 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	node := testenv.Broker(t)
 	_, address := testenv.VHost(t)
 	_, ch := testenv.Channel(t, address)
-	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(3)}); err != nil {
+	if _, err := ch.QueueDeclare("old-dlq", true, false, false, false, amqp.Table{
+		"x-queue-type": "quorum", "x-delivery-limit": int64(3),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	const letters = 5
 	for range letters {
-		if err := ch.PublishWithContext(t.Context(), "", "old-dlq", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: 2}); err != nil {
+		if err := ch.PublishWithContext(t.Context(), "", "old-dlq", true, false, amqp.Publishing{
+			Body: []byte("x"), DeliveryMode: 2,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := newChild(t, address, fmt.Sprintf("brokers: [{url: %q, inboxes: [dlo.letters, old-dlq], accept_limited: [old-dlq]}]\n", address))
+	p := newChild(
+		t, address,
+		fmt.Sprintf("brokers: [{url: %q, inboxes: [dlo.letters, old-dlq], accept_limited: [old-dlq]}]\n", address),
+	)
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	problem := func(kind deadletter.ProblemKind) (text string) {
 		_, body := p.get("/readyz")
@@ -180,7 +206,9 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	}
 	p.Start("ingest: fetched=" + filepath.Join(t.TempDir(), "never"))
 	eventually(t, "deliveries run out", func() bool {
-		return strings.Contains(problem(deadletter.ProblemNearLimit), "x-delivery-count 2, and the broker deletes it after 3")
+		return strings.Contains(
+			problem(deadletter.ProblemNearLimit), "x-delivery-count 2, and the broker deletes it after 3",
+		)
 	})
 	p.Kill9()
 	p.Start("ingest: at stake=1")
@@ -188,7 +216,9 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	p.Start("")
 	missing := 0
 	eventually(t, "what is missing", func() bool {
-		_, err := fmt.Sscanf(problem(deadletter.ProblemMissing), "The last delivery of at least %d letters was lost", &missing)
+		_, err := fmt.Sscanf(
+			problem(deadletter.ProblemMissing), "The last delivery of at least %d letters was lost", &missing,
+		)
 		return err == nil
 	})
 	eventually(t, "each letter is stored or missing", func() bool { return p.letters()+missing == letters })

@@ -56,8 +56,13 @@ func TestPagesThatStayOpen(t *testing.T) {
 	letters := p.letters()
 	for i, path := range paths {
 		h := heaps[path]
-		asked, soonest := testenv.Run(tabs[i], chromedp.Evaluate[float64]("window.live.n")), testenv.Run(tabs[i], chromedp.Evaluate[float64]("window.live.soonest"))
-		t.Logf("%s: heap %.2f MB and %.2f MB, %.0f fetches, the two closest %.0f ms apart", path, h[0]/1e6, h[1]/1e6, asked, soonest)
+		asked, soonest := testenv.Run(tabs[i], chromedp.Evaluate[float64]("window.live.n")), testenv.Run(
+			tabs[i], chromedp.Evaluate[float64]("window.live.soonest"),
+		)
+		t.Logf(
+			"%s: heap %.2f MB and %.2f MB, %.0f fetches, the two closest %.0f ms apart", path, h[0]/1e6, h[1]/1e6,
+			asked, soonest,
+		)
 		if h[1] > 1.1*h[0] {
 			t.Errorf("%s: the page has %.0f bytes after two minutes, and %.0f after ten", path, h[0], h[1])
 		}
@@ -94,10 +99,22 @@ func dieOn(ctx context.Context, ch *amqp.Channel) error {
 		for range soakRate * int(soakStep/time.Millisecond) / 1000 {
 			queue := fmt.Sprintf("queue-%02d", n%40)
 			headers := amqp.Table{
-				"x-death":         []any{amqp.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"key"}, "time": time.Now()}},
+				"x-death": []any{
+					amqp.Table{
+						"queue":        queue,
+						"exchange":     "events",
+						"reason":       "rejected",
+						"count":        int64(1),
+						"routing-keys": []any{"key"},
+						"time":         time.Now(),
+					},
+				},
 				"x-error-message": fmt.Sprintf("com.example.mail.MailException: cause %c of the failure", 'a'+n%2),
 			}
-			if err := ch.PublishWithContext(ctx, "", "dlo.letters", false, false, amqp.Publishing{Headers: headers, Body: fmt.Appendf(nil, `{"n":%d,"tenant":"acme"}`, n), DeliveryMode: 2, MessageId: fmt.Sprint(n)}); err != nil {
+			if err := ch.PublishWithContext(ctx, "", "dlo.letters", false, false, amqp.Publishing{
+				Headers: headers, Body: fmt.Appendf(nil, `{"n":%d,"tenant":"acme"}`, n), DeliveryMode: 2,
+				MessageId: fmt.Sprint(n),
+			}); err != nil {
 				return err
 			}
 			n++

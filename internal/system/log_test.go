@@ -30,7 +30,10 @@ func TestTheLogStaysQuiet(t *testing.T) {
 	hook := newReceiver(t)
 	hook.setStatus(400)
 	config := strings.Replace(hook.configFor(t, "page"), "retry: {delays: []}", "retry: {delays: [0s, 0s, 0s]}", 1)
-	config = strings.Replace(config, "requeue: {watch: 2s}", "requeue: {rate: 0, watch: 2s, nack: {first: 1s, max: 2s}, breaker: {came_back: 50, of: 6, window: 10m}}", 1)
+	config = strings.Replace(
+		config, "requeue: {watch: 2s}",
+		"requeue: {rate: 0, watch: 2s, nack: {first: 1s, max: 2s}, breaker: {came_back: 50, of: 6, window: 10m}}", 1,
+	)
 	p := newChild(t, node.AMQPURLVia(relay.Addr(), vhost), config)
 	p.Start("")
 	p.Draining()
@@ -49,16 +52,29 @@ func TestTheLogStaysQuiet(t *testing.T) {
 	for n := range letters {
 		queue := []string{work.queue, gone.queue, full.queue, "work.of.nobody"}[n%4]
 		headers := amqp.Table{
-			"x-death":         []any{amqp.Table{"queue": queue, "exchange": "", "reason": "rejected", "count": int64(1), "routing-keys": []any{queue}, "time": time.Now()}},
+			"x-death": []any{
+				amqp.Table{
+					"queue":        queue,
+					"exchange":     "",
+					"reason":       "rejected",
+					"count":        int64(1),
+					"routing-keys": []any{queue},
+					"time":         time.Now(),
+				},
+			},
 			"x-error-message": fmt.Sprintf("word%s is wrong", strings.Repeat(string(rune('a'+n%26)), 1+n%400/26)),
 		}
 		var err error
-		if last, err = ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Headers: headers, Body: fmt.Appendf(nil, "letter %d", n/2), DeliveryMode: 2}); err != nil {
+		if last, err = ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{
+			Headers: headers, Body: fmt.Appendf(nil, "letter %d", n/2), DeliveryMode: 2,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if n%10 == 0 {
 			body := []byte(fmt.Sprintf("this says nothing, for the %d. time", n))
-			if err := ch.PublishWithContext(t.Context(), "", "dlo.annotations", true, false, amqp.Publishing{Body: body}); err != nil {
+			if err := ch.PublishWithContext(
+				t.Context(), "", "dlo.annotations", true, false, amqp.Publishing{Body: body},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -70,10 +86,13 @@ func TestTheLogStaysQuiet(t *testing.T) {
 	eventually(t, "all letters are read", func() bool { return p.letters() >= letters && p.letters("received") == 0 })
 	rate := float64(letters) / time.Since(began).Seconds()
 	eventually(t, "letters are sent again, held and refused, and pages are too", func() bool {
-		return p.letters("held") >= letters/4 && p.count("letters", `nacks > 0`) > 0 && p.count("breakers", "") > 0 && p.count("deliveries", `tries > 0`) > 0
+		return p.letters("held") >= letters/4 && p.count("letters", `nacks > 0`) > 0 && p.count("breakers", "") > 0 &&
+			p.count("deliveries", `tries > 0`) > 0
 	})
 	log := p.Log()
-	if m := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`).FindString(log); m != "" {
+	if m := regexp.MustCompile(
+		`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`,
+	).FindString(log); m != "" {
 		t.Errorf("the log names the letter %s", m)
 	}
 	messages, lines := map[string]int{}, 0
@@ -88,5 +107,7 @@ func TestTheLogStaysQuiet(t *testing.T) {
 			t.Errorf("%d lines of %s", n, message)
 		}
 	}
-	t.Logf("%d letters, %.0f a second, %d letters held, %d lines: %v", letters, rate, p.letters("held"), lines, messages)
+	t.Logf(
+		"%d letters, %.0f a second, %d letters held, %d lines: %v", letters, rate, p.letters("held"), lines, messages,
+	)
 }

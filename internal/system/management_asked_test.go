@@ -64,14 +64,20 @@ func TestTheManagementAPIIsAskedEvery30Seconds(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address)
-	a.api(http.MethodPut, "queues", "safe", map[string]any{"durable": true, "arguments": map[string]any{"x-dead-letter-exchange": "dlo.dlx"}})
+	a.api(http.MethodPut, "queues", "safe", map[string]any{
+		"durable":   true,
+		"arguments": map[string]any{"x-dead-letter-exchange": "dlo.dlx"},
+	})
 	api := newAskedAPI(t, node)
 	p := newChild(t, address, fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", address, api.url))
 	began := time.Now()
 	p.Start("")
 	p.Draining()
 	own := "/api/queues/" + url.PathEscape(vhost) + "?page=1&page_size=500&disable_stats=true"
-	eventually(t, "both looks that dlo takes at its start", func() bool { return api.requestCount("/api/overview") > 0 && api.requestCount(own) > 0 })
+	eventually(
+		t, "both looks that dlo takes at its start",
+		func() bool { return api.requestCount("/api/overview") > 0 && api.requestCount(own) > 0 },
+	)
 	started := time.Now()
 	eventually(t, "two more looks at the vhost, and one more at dlo's own queues", func() bool {
 		a.reject("safe")

@@ -35,7 +35,8 @@ message Customer { string name = 1; string email = 2; }
 // canaries are the values that nobody may see, by the kind of mask or letter. Each kind of mask has
 // its own value.
 var canaries = map[string]string{
-	"header": "canaryheader71", "pattern in a body": "canarypattern72", "pattern in an error": "canarypattern73", "pattern in JSON": "canarypattern74", "type and field": "canaryfield75", "json": "canaryjson76",
+	"header": "canaryheader71", "pattern in a body": "canarypattern72", "pattern in an error": "canarypattern73",
+	"pattern in JSON": "canarypattern74", "type and field": "canaryfield75", "json": "canaryjson76",
 	"debug_redact": "canaryredact77",
 }
 
@@ -83,7 +84,8 @@ func betrayed(text string) (name string, at int) {
 		}
 		for skip := range 3 {
 			inner := base64.RawStdEncoding.EncodeToString(append(make([]byte, skip), canary...))
-			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4] // cuts off the characters that depend on the bytes before and after the canary
+			// cuts off the characters that depend on the bytes before and after the canary
+			inner = inner[4*((skip+2)/3) : len(inner)/4*4-4]
 			if at := strings.Index(text, inner); at >= 0 {
 				return name, at
 			}
@@ -107,7 +109,10 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := newAudit(t, amqpURL, "payments", nil)
-	a.header = amqp.Table{"authorization": "Bearer " + canaries["header"], "x-error-message": "declined: " + canaries["pattern in an error"], "x-tenant": "tenant-7"}
+	a.header = amqp.Table{
+		"authorization":   "Bearer " + canaries["header"],
+		"x-error-message": "declined: " + canaries["pattern in an error"], "x-tenant": "tenant-7",
+	}
 	var mu sync.Mutex
 	came := map[string][]string{} // message id -> bodies and headers that dlo sent, in order
 	a.refuse = func(d *amqp.Delivery) bool {
@@ -120,23 +125,30 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		came[d.MessageId] = append(came[d.MessageId], string(d.Body)+fmt.Sprint(d.Headers))
 		return fmt.Sprint(attempt) == "1"
 	}
-	p := newChild(t, amqpURL, "default: {retry: {delays: []}}\nrequeue: {watch: 2s}\nsearch: {text: true, fields: [customer.name, note, amount]}\nschemas: {directory: "+schemas+"}\n"+`masking:
+	p := newChild(
+		t, amqpURL,
+		"default: {retry: {delays: []}}\nrequeue: {watch: 2s}\nsearch: {text: true, fields: [customer.name, note, amount]}\nschemas: {directory: "+schemas+"}\n"+`masking:
   - {header: authorization}
   - {pattern: "canarypattern[0-9]+"}
   - {type: "shop.*", field: customer.email}
   - {json: card.number}
-`)
+`,
+	)
 	p.Start("")
 	p.Draining()
 	s := &watchman{t: t}
 	events := p.stream("/events")
 	a.work()
-	jsonBody := fmt.Sprintf(`{"card": {"number": %q, "kind": "debit"}, "note": "late, %s", "amount": 5}`, canaries["json"], canaries["pattern in JSON"])
+	jsonBody := fmt.Sprintf(
+		`{"card": {"number": %q, "kind": "debit"}, "note": "late, %s", "amount": 5}`, canaries["json"],
+		canaries["pattern in JSON"],
+	)
 	a.publish(2, func(i int) (string, string) { return []string{canaryPaid(), jsonBody}[i], fmt.Sprint(i) })
 	settle := func(state string) {
 		t.Helper()
 		eventually(t, "both letters are "+state+" and indexed", func() bool {
-			return p.count("letters", `state = $1`, state) == 2 && p.ask(`SELECT (SELECT count(*) FROM unindexed) + (SELECT count(*) FROM unread)`) == 0
+			return p.count("letters", `state = $1`, state) == 2 && p.ask(`SELECT (SELECT count(*) FROM unindexed) +
+				(SELECT count(*) FROM unread)`) == 0
 		})
 	}
 	settle("dead")
@@ -161,8 +173,10 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 	everywhere := func(when string) {
 		t.Helper()
 		paths := []string{
-			"/letters?q=declined", "/metrics", "/letters/export?format=csv", "/letters/export", "/audit/export", "/api/v1/letters", "/api/v1/letters/facets", "/api/v1/letters/export",
-			"/api/v1/letters/export?format=csv", "/api/v1/letters/histogram", "/api/v1/audit", "/api/v1/operations", "/api/v1/queues", "/api/v1/types", "/api/v1/rules", "/letters/complete?q=body.note:&at=10",
+			"/letters?q=declined", "/metrics", "/letters/export?format=csv", "/letters/export", "/audit/export",
+			"/api/v1/letters", "/api/v1/letters/facets", "/api/v1/letters/export",
+			"/api/v1/letters/export?format=csv", "/api/v1/letters/histogram", "/api/v1/audit", "/api/v1/operations",
+			"/api/v1/queues", "/api/v1/types", "/api/v1/rules", "/letters/complete?q=body.note:&at=10",
 			"/letters/complete?q=header.authorization:&at=21",
 		}
 		for _, place := range view.Places {
@@ -172,7 +186,10 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			for _, tab := range []string{"", "?tab=raw", "?tab=json", "?tab=headers", "?tab=history", "?tab=timeline"} {
 				paths = append(paths, "/letters/"+string(id)+tab)
 			}
-			paths = append(paths, "/letters/"+string(id)+"/edit", "/letters/"+string(id)+"/body", "/api/v1/letters/"+string(id), "/api/v1/letters/"+string(id)+"/body")
+			paths = append(
+				paths, "/letters/"+string(id)+"/edit", "/letters/"+string(id)+"/body", "/api/v1/letters/"+string(id),
+				"/api/v1/letters/"+string(id)+"/body",
+			)
 		}
 		for _, path := range paths {
 			code, text := p.get(path)
@@ -185,13 +202,20 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			out, _ := p.dlo(ctx, 0, "", "letters", "show", string(id))
 			s.checkText(when+", letters show", out)
 		}
-		for _, args := range [][]string{{"letters", "list"}, {"letters", "export"}, {"letters", "export", "--format", "csv"}, {"audit", "list"}} {
+		for _, args := range [][]string{
+			{"letters", "list"},
+			{"letters", "export"},
+			{"letters", "export", "--format", "csv"},
+			{"audit", "list"},
+		} {
 			out, _ := p.dlo(ctx, 0, "", args...)
 			s.checkText(when+", "+strings.Join(args, " "), out)
 		}
 		// A query must not find letters by a masked value. It must find them by the values next to it.
 		for _, q := range []string{
-			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"], canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*", "error:*canary*",
+			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"],
+			canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*",
+			"error:*canary*",
 			"body.note:*canary*", "header.authorization:*canary*",
 		} {
 			code, text := p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape(q))
@@ -200,7 +224,9 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			}
 		}
 		for _, q := range []string{"declined", "late", "header.x-tenant:tenant-7"} {
-			if _, text := p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape(q)); !strings.Contains(text, `"count":2,`) {
+			if _, text := p.get(
+				"/api/v1/letters/count?exact=1&q=" + url.QueryEscape(q),
+			); !strings.Contains(text, `"count":2,`) {
 				t.Errorf("%s, a search for %s: %s", when, q, text)
 			}
 		}
@@ -218,12 +244,15 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		}
 		s.checkText("edit of "+kind, text)
 	}
-	revise("protobuf", map[string]any{"patch": []map[string]any{{"op": "replace", "path": "/orderId", "value": "order-48214"}}})
+	revise("protobuf", map[string]any{
+		"patch": []map[string]any{{"op": "replace", "path": "/orderId", "value": "order-48214"}},
+	})
 	var shown struct {
 		Decoded struct{ JSON json.RawMessage }
 	}
 	_, text := p.get("/api/v1/letters/" + string(byBody["json"]))
-	if err := json.Unmarshal([]byte(text), &shown); err != nil || !bytes.Contains(shown.Decoded.JSON, []byte("amount")) {
+	if err := json.Unmarshal([]byte(text), &shown); err != nil ||
+		!bytes.Contains(shown.Decoded.JSON, []byte("amount")) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	revise("json", map[string]any{"text": strings.Replace(string(shown.Decoded.JSON), `5`, `6`, 1)})
@@ -240,7 +269,9 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		for _, text := range list {
 			wanted := []string{"header", "pattern in an error", "json", "pattern in JSON"}
 			if id == "0" {
-				wanted = []string{"header", "pattern in an error", "type and field", "debug_redact", "pattern in a body"}
+				wanted = []string{
+					"header", "pattern in an error", "type and field", "debug_redact", "pattern in a body",
+				}
 			}
 			for _, name := range wanted {
 				if !strings.Contains(text, canaries[name]) {
@@ -259,7 +290,9 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 
 	// A person with the right to reveal asks for one masked value. The audit log must record which
 	// field it was, and must not contain the value.
-	code, text := p.post("/api/v1/letters/"+string(byBody["protobuf"])+"/reveal", map[string]any{"field": "customer.email"})
+	code, text := p.post(
+		"/api/v1/letters/"+string(byBody["protobuf"])+"/reveal", map[string]any{"field": "customer.email"},
+	)
 	if code != 200 || !strings.Contains(text, canaries["type and field"]) {
 		t.Errorf("%d %s", code, text)
 	}
@@ -310,7 +343,10 @@ func (p *child) noCanary(s *watchman) {
 		p.t.Fatal(err)
 	}
 	defer db.Close()
-	allowed := map[string]bool{"bodies.properties": false, "bodies.body": false, "revisions.properties": false, "revisions.body": false, "attempts.returned": false}
+	allowed := map[string]bool{
+		"bodies.properties": false, "bodies.body": false, "revisions.properties": false, "revisions.body": false,
+		"attempts.returned": false,
+	}
 	tables := 0
 	for _, table := range p.texts(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`) {
 		if table == "words" {
@@ -364,7 +400,8 @@ func (p *child) noCanary(s *watchman) {
 			p.t.Errorf("%s holds no canary: the test looks at nothing", where)
 		}
 	}
-	if tables < 30 || len(p.texts(`SELECT term FROM words_vocab`)) < 10 || len(p.texts(`SELECT value FROM body_fields`)) == 0 {
+	if tables < 30 || len(p.texts(`SELECT term FROM words_vocab`)) < 10 ||
+		len(p.texts(`SELECT value FROM body_fields`)) == 0 {
 		p.t.Errorf("%d tables were looked at, or there is no index", tables)
 	}
 }

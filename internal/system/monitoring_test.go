@@ -31,8 +31,13 @@ const monitoring = "../../docs/monitoring/"
 // documented contains the names of dlo's metrics, each with its labels in alphabetical order.
 // Dashboards and alerts of other people rely on them.
 var documented = map[string]string{
-	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox", "dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "", "dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
-	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity", "dlo_problems": "broker kind severity", "dlo_findings": "broker kind severity vhost", "dlo_findings_age_seconds": "broker vhost", "dlo_groups": "severity status", "dlo_dead_total": "queue severity", "dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
+	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox",
+	"dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "",
+	"dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
+	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity",
+	"dlo_problems": "broker kind severity", "dlo_findings": "broker kind severity vhost",
+	"dlo_findings_age_seconds": "broker vhost", "dlo_groups": "severity status", "dlo_dead_total": "queue severity",
+	"dlo_attempts_total": "outcome queue", "dlo_came_back_total": "queue",
 	"dlo_schedule_lag_seconds": "", "dlo_notifications_total": "channel outcome",
 }
 
@@ -72,7 +77,9 @@ func sorted(list []string) string {
 func describedMetrics(t *testing.T) (labels, help map[string]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
-	if err := os.WriteFile(path, []byte("listen: 127.0.0.1:0\nstore: "+filepath.Join(t.TempDir(), "dlo.db")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		path, []byte("listen: 127.0.0.1:0\nstore: "+filepath.Join(t.TempDir(), "dlo.db")+"\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := config.Load(path, func(string) string { return "" })
@@ -87,7 +94,9 @@ func describedMetrics(t *testing.T) (labels, help map[string]string) {
 	descs := make(chan *prometheus.Desc)
 	go func() { s.Registry.Describe(descs); close(descs) }()
 	labels, help = map[string]string{}, map[string]string{}
-	form := regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*?)",.* constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+	form := regexp.MustCompile(
+		`^Desc\{fqName: "([^"]*)", help: "(.*?)",.* constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`,
+	)
 	for d := range descs {
 		m := form.FindStringSubmatch(d.String())
 		if m == nil {
@@ -118,7 +127,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	quoted := regexp.MustCompile("`([^`]*)`")
 	rows := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(dlo_[a-z_]+)` \\| (gauge|counter) \\|([^|]*)\\|").FindAllStringSubmatch(string(manual), -1) {
+	for _, m := range regexp.MustCompile(
+		"(?m)^\\| `(dlo_[a-z_]+)` \\| (gauge|counter) \\|([^|]*)\\|",
+	).FindAllStringSubmatch(string(manual), -1) {
 		var list []string
 		for _, label := range quoted.FindAllStringSubmatch(m[3], -1) {
 			list = append(list, label[1])
@@ -210,7 +221,10 @@ func dashboardQuestions(t *testing.T) []question {
 			continue
 		}
 		if p.Datasource != ours || len(p.Targets) == 0 || p.Description == "" {
-			t.Errorf("panel %s has data source %v, %d queries and the description %q", p.Title, p.Datasource, len(p.Targets), p.Description)
+			t.Errorf(
+				"panel %s has data source %v, %d queries and the description %q", p.Title, p.Datasource, len(p.Targets),
+				p.Description,
+			)
 		}
 		for _, target := range p.Targets {
 			if target.Datasource != ours {
@@ -218,7 +232,8 @@ func dashboardQuestions(t *testing.T) []question {
 			}
 			list = append(list, question{"panel " + p.Title, rateInterval.Replace(target.Expr)})
 			for _, label := range regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(target.LegendFormat, -1) {
-				if label[1] != "instance" && !regexp.MustCompile(`by \([^)]*\b`+label[1]+`\b`).MatchString(target.Expr) {
+				if label[1] != "instance" &&
+					!regexp.MustCompile(`by \([^)]*\b`+label[1]+`\b`).MatchString(target.Expr) {
 					t.Errorf("panel %s: the legend names %s, which %s does not keep", p.Title, label[1], target.Expr)
 				}
 			}
@@ -319,7 +334,10 @@ func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 		} else if _, err := os.Stat("../../" + m[1]); err != nil {
 			t.Errorf("%s: %v", a.Alert, err)
 		}
-		if !strings.HasPrefix(a.Annotations["runbook_url"], "https://github.com/deadletteroffice/dlo/blob/main/docs/monitoring/README.md#") {
+		if !strings.HasPrefix(
+			a.Annotations["runbook_url"],
+			"https://github.com/deadletteroffice/dlo/blob/main/docs/monitoring/README.md#",
+		) {
 			t.Errorf("%s has no runbook: %v", a.Alert, a.Annotations)
 		}
 		if !strings.Contains(string(tested), `alertname="`+a.Alert+`"`) {
@@ -374,7 +392,11 @@ func TestPromtool(t *testing.T) {
 	if err := os.WriteFile(questions, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}, {"check", "rules", questions}} {
+	for _, args := range [][]string{
+		{"check", "rules", "alerts.yaml"},
+		{"test", "rules", "alerts_test.yaml"},
+		{"check", "rules", questions},
+	} {
 		cmd := exec.Command(promtool, args...)
 		cmd.Dir = monitoring
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -391,7 +413,9 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, amqpURL := node.VHost(t)
-	if err := node.API(http.MethodPut, "/api/queues/"+url.PathEscape(vhost)+"/unprotected", map[string]any{"durable": true}, nil); err != nil {
+	if err := node.API(
+		http.MethodPut, "/api/queues/"+url.PathEscape(vhost)+"/unprotected", map[string]any{"durable": true}, nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	r := newReceiver(t)
@@ -404,12 +428,19 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 	a.work()
 	a.publish(3, func(i int) (string, string) { return fmt.Sprint(i), fmt.Sprint(i) })
 	want := map[string]string{
-		`dlo_ready `: "1", `dlo_broker_up broker="main"`: "1", `dlo_inbox_draining broker="main",inbox="dlo.letters"`: "1", `dlo_classify_backlog `: "0",
-		`dlo_ingested_total broker="main",inbox="dlo.letters",verdict="new"`: "3", `dlo_ingested_total broker="main",inbox="dlo.letters",verdict="came_back"`: "3",
-		`dlo_received_total broker="main",queue="orders",reason="rejected"`: "6", `dlo_dead_total queue="orders",severity="page"`: "3", `dlo_came_back_total queue="orders"`: "3",
-		`dlo_attempts_total outcome="confirmed",queue="orders"`: "3", `dlo_groups severity="page",status="new"`: "1", `dlo_notifications_total channel="hook",outcome="failed"`: "0",
+		`dlo_ready `: "1", `dlo_broker_up broker="main"`: "1",
+		`dlo_inbox_draining broker="main",inbox="dlo.letters"`: "1", `dlo_classify_backlog `: "0",
+		`dlo_ingested_total broker="main",inbox="dlo.letters",verdict="new"`:                    "3",
+		`dlo_ingested_total broker="main",inbox="dlo.letters",verdict="came_back"`:              "3",
+		`dlo_received_total broker="main",queue="orders",reason="rejected"`:                     "6",
+		`dlo_dead_total queue="orders",severity="page"`:                                         "3",
+		`dlo_came_back_total queue="orders"`:                                                    "3",
+		`dlo_attempts_total outcome="confirmed",queue="orders"`:                                 "3",
+		`dlo_groups severity="page",status="new"`:                                               "1",
+		`dlo_notifications_total channel="hook",outcome="failed"`:                               "0",
 		`dlo_findings broker="main",kind="no_exchange",severity="notify",vhost="` + vhost + `"`: "1",
-		`dlo_letters state="dead"`: "3", `dlo_notifications_total channel="hook",outcome="sent"`: "1",
+		`dlo_letters state="dead"`:                                                              "3",
+		`dlo_notifications_total channel="hook",outcome="sent"`:                                 "1",
 	}
 	var metrics string
 	values := map[string]string{}
@@ -450,7 +481,8 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 		got[m[1]] = labels
 	}
 	there := maps.Clone(documented)
-	for _, name := range []string{"dlo_letters_overdue", "dlo_problems"} { // dlo reports these metrics only while they have a value
+	// dlo reports these metrics only while they have a value
+	for _, name := range []string{"dlo_letters_overdue", "dlo_problems"} {
 		if got[name] == "" {
 			delete(there, name)
 		}

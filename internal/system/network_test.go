@@ -48,11 +48,14 @@ func TestANetworkAddressNeedsMore(t *testing.T) {
 		"{listen: '0.0.0.0:0', auth: {tokens: true}}":                                                        "needs tls, or auth.proxy",
 		"{listen: '0.0.0.0:0', auth: {proxy: {from: [10.0.0.1]}}, grants: [{role: reader, to: [everyone]}]}": "set public_url, or hosts",
 		"{listen: '127.0.0.1:0', ops_listen: '0.0.0.0:0'}":                                                   "set ops_open: true",
-		"{listen: '127.0.0.1:0', tls: {cert_file: '" + secret + "', key_file: '" + secret + "'}}":            "no such file",
+		"{listen: '127.0.0.1:0', tls: {cert_file: '" + secret + "', key_file: '" + secret +
+			"'}}": "no such file",
 	} {
 		text = strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 		if strings.Contains(text, ", ") {
-			text = strings.NewReplacer("', auth", "'\nauth", ", grants", "\ngrants", "', ops", "'\nops", "', tls", "'\ntls").Replace(text)
+			text = strings.NewReplacer(
+				"', auth", "'\nauth", ", grants", "\ngrants", "', ops", "'\nops", "', tls", "'\ntls",
+			).Replace(text)
 		}
 		s, err := server.New(t.Context(), writeConfig(t, text), server.Options{Getenv: noEnvironment, Log: io.Discard})
 		if err == nil {
@@ -71,10 +74,18 @@ func TestANetworkAddress(t *testing.T) {
 	t.Parallel()
 	certificate, key, pool := writeCertificate(t)
 	ops := testenv.FreePort(t)
-	cfg := writeConfig(t, fmt.Sprintf("listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true, proxy: {from: [127.0.0.1], user: X-Signed-In}}\ngrants: [{role: viewer, to: [everyone]}]\n", certificate, key, ops))
+	cfg := writeConfig(
+		t,
+		fmt.Sprintf(
+			"listen: 0.0.0.0:0\npublic_url: https://dlo.example.com\ntls: {cert_file: %s, key_file: %s}\nops_listen: 0.0.0.0:%d\nops_open: true\nauth: {tokens: true, proxy: {from: [127.0.0.1], user: X-Signed-In}}\ngrants: [{role: viewer, to: [everyone]}]\n",
+			certificate, key, ops,
+		),
+	)
 
 	var log strings.Builder
-	s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
+	s, err := server.New(t.Context(), cfg, server.Options{
+		Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +101,9 @@ func TestANetworkAddress(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}}); err != nil {
+	if s, err = server.New(t.Context(), cfg, server.Options{
+		Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -107,7 +120,12 @@ func TestANetworkAddress(t *testing.T) {
 		_, port, _ = strings.Cut(s.Addr(), "0.0.0.0:")
 	}
 	call := func(pool *x509.CertPool, headers ...string) (*http.Response, error) {
-		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "dlo.example.com"}}}
+		client := &http.Client{
+			Timeout: 10 * time.Second,
+			Transport: &http.Transport{
+				ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "dlo.example.com"},
+			},
+		}
 		defer client.CloseIdleConnections()
 		r, err := http.NewRequest("GET", "https://127.0.0.1:"+port+"/api/v1/me", nil)
 		if err != nil {
@@ -123,7 +141,10 @@ func TestANetworkAddress(t *testing.T) {
 		}
 		return answer, err
 	}
-	if answer, err := call(pool, "Authorization", "Bearer "+secret); err != nil || answer.StatusCode != 200 || answer.Proto != "HTTP/2.0" || answer.Header.Get("Strict-Transport-Security") == "" {
+	if answer, err := call(
+		pool, "Authorization", "Bearer "+secret,
+	); err != nil || answer.StatusCode != 200 || answer.Proto != "HTTP/2.0" ||
+		answer.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("%v %+v", err, answer)
 	}
 	if answer, err := call(pool, "X-Signed-In", "ana"); err != nil || answer.StatusCode != 200 {
@@ -135,7 +156,10 @@ func TestANetworkAddress(t *testing.T) {
 	if answer, err := http.Get("http://127.0.0.1:" + port + "/"); err != nil || answer.StatusCode != 400 {
 		t.Errorf("in the clear: %v %+v", err, answer)
 	}
-	for path, code := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 200, "/": 404, "/api/v1/letters": 404} { // /readyz answers 503, because the broker is unreachable
+	// /readyz answers 503, because the broker is unreachable
+	for path, code := range map[string]int{
+		"/healthz": 200, "/readyz": 503, "/metrics": 200, "/": 404, "/api/v1/letters": 404,
+	} {
 		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", ops, path))
 		if err != nil || answer.StatusCode != code {
 			t.Errorf("ops %s: %v %+v", path, err, answer)
@@ -143,7 +167,8 @@ func TestANetworkAddress(t *testing.T) {
 	}
 
 	again, anotherKey, another := writeCertificate(t)
-	if err := os.Rename(again, certificate); err != nil { // the new certificate does not match the old key, so dlo keeps the previous certificate
+	// the new certificate does not match the old key, so dlo keeps the previous certificate
+	if err := os.Rename(again, certificate); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(1100 * time.Millisecond) // longer than a second, because dlo checks the files once a second
@@ -174,16 +199,23 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		getenv := func(name string) string {
 			return map[string]string{"DLO_SERVER": p.url, "DLO_TOKEN": token}[name]
 		}
-		err := cli.Run(cli.Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Version: "test", Tokens: openTokens}, &commands{}, args)
+		err := cli.Run(cli.Program{
+			Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e, Version: "test",
+			Tokens: openTokens,
+		}, &commands{}, args)
 		if got := cli.ExitCode(err, &e); got != code {
 			t.Errorf("dlo %q: exit code %d, want %d\n%s%s", args, got, code, &o, &e)
 		}
 		return o.String(), e.String()
 	}
-	if _, errs := run(4, "", "token", "add", "admin", "--role", "admin", "--store", p.store); !strings.Contains(errs, "dlo") {
+	if _, errs := run(
+		4, "", "token", "add", "admin", "--role", "admin", "--store", p.store,
+	); !strings.Contains(errs, "dlo") {
 		t.Error(errs)
 	}
-	if _, errs := run(2, "", "token", "add", "admin", "--role", "admin", "--store", p.store+".none"); !strings.Contains(errs, "start dlo once") {
+	if _, errs := run(
+		2, "", "token", "add", "admin", "--role", "admin", "--store", p.store+".none",
+	); !strings.Contains(errs, "start dlo once") {
 		t.Error(errs)
 	}
 	p.stop()
@@ -194,12 +226,17 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 	run(1, "", "token", "add", "admin", "--role", "admin", "--store", p.store) // fails because the name is already used
 
-	writeFile(t, p.config, fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%sauth: {tokens: true, users: true}\n", p.store, away))
+	writeFile(
+		t, p.config,
+		fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n%sauth: {tokens: true, users: true}\n", p.store, away),
+	)
 	cfg, err := config.Load(p.config, noEnvironment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: io.Discard, Version: "test", Crash: func(string) {}})
+	s, err := server.New(t.Context(), cfg, server.Options{
+		Getenv: noEnvironment, Log: io.Discard, Version: "test", Crash: func(string) {},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +249,9 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if _, errs := run(1, "", "letters", "list"); !strings.Contains(errs, "send a token") {
 		t.Error(errs)
 	}
-	if _, errs := run(1, admin+"x", "letters", "list"); !strings.Contains(errs, "the token is not valid") || strings.Contains(errs, admin) {
+	if _, errs := run(
+		1, admin+"x", "letters", "list",
+	); !strings.Contains(errs, "the token is not valid") || strings.Contains(errs, admin) {
 		t.Error(errs)
 	}
 	if out, _ := run(0, admin, "whoami"); out != "token:admin\n  admin\n" {
@@ -221,21 +260,31 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	out, _ = run(0, admin, "token", "add", "ci", "--role", "reader", "--expires", "90d")
 	ci := strings.TrimSpace(out)
 	run(2, admin, "token", "add", "x", "--role", "reader", "--expires", "soon")
-	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal") // fails because this admin lacks the permission reveal
+	// fails because this admin lacks the permission reveal
+	run(1, admin, "token", "add", "x", "--role", "reader", "--reveal")
 	run(0, ci, "letters", "list")
-	if _, errs := run(1, ci, "token", "list"); !strings.Contains(errs, "token:ci may not see or change who may do what; that needs the role admin") {
+	if _, errs := run(1, ci, "token", "list"); !strings.Contains(
+		errs, "token:ci may not see or change who may do what; that needs the role admin",
+	) {
 		t.Error(errs)
 	}
-	if out, _ := run(0, admin, "token", "list"); !strings.Contains(out, "ci") || !strings.Contains(out, "reader") || strings.Count(out, "127.0.0.1") != 2 || strings.Contains(out, ci) {
+	if out, _ := run(
+		0, admin, "token", "list",
+	); !strings.Contains(out, "ci") || !strings.Contains(out, "reader") || strings.Count(out, "127.0.0.1") != 2 ||
+		strings.Contains(out, ci) {
 		t.Error(out)
 	}
 	run(0, admin, "token", "revoke", "ci")
 	run(1, ci, "letters", "list")
-	if out, _ := run(0, admin, "user", "add", "lena", "--role", "operator"); !strings.HasPrefix(out, "lena can choose a password at this link, which works once and for 72 hours: "+p.url+"/welcome?code=dlo_") {
+	if out, _ := run(0, admin, "user", "add", "lena", "--role", "operator"); !strings.HasPrefix(
+		out, "lena can choose a password at this link, which works once and for 72 hours: "+p.url+"/welcome?code=dlo_",
+	) {
 		t.Error(out)
 	}
 	run(1, admin, "user", "add", "Lena", "--role", "operator")
-	if out, _ := run(0, admin, "user", "list"); !strings.Contains(out, "lena") || !strings.Contains(out, "never; invited") {
+	if out, _ := run(
+		0, admin, "user", "list",
+	); !strings.Contains(out, "lena") || !strings.Contains(out, "never; invited") {
 		t.Error(out)
 	}
 	if out, _ := run(0, admin, "user", "reset", "lena"); !strings.Contains(out, "/welcome?code=dlo_") {
@@ -245,7 +294,9 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		t.Error(out)
 	}
 	run(1, admin, "user", "remove", "lena")
-	if out, _ := run(0, admin, "audit", "list", "-q", "action:token-revoked,denied"); !strings.Contains(out, "token:admin") || !strings.Contains(out, "token:ci") {
+	if out, _ := run(
+		0, admin, "audit", "list", "-q", "action:token-revoked,denied",
+	); !strings.Contains(out, "token:admin") || !strings.Contains(out, "token:ci") {
 		t.Error(out)
 	}
 }
@@ -264,7 +315,9 @@ func TestTheFirstRun(t *testing.T) {
 	run := func(visit func(base, log string)) {
 		t.Helper()
 		var log strings.Builder
-		s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
+		s, err := server.New(t.Context(), cfg, server.Options{
+			Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +354,8 @@ func TestTheFirstRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer.Body.Close()
-			if answer.StatusCode != 200 && answer.StatusCode != 401 || answer.StatusCode == 200 && answer.Request.URL.Path != cfg.BasePath+"/signin" {
+			if answer.StatusCode != 200 && answer.StatusCode != 401 ||
+				answer.StatusCode == 200 && answer.Request.URL.Path != cfg.BasePath+"/signin" {
 				t.Errorf("%s before the first password: %d at %s", path, answer.StatusCode, answer.Request.URL)
 			}
 		}
@@ -309,7 +363,11 @@ func TestTheFirstRun(t *testing.T) {
 		if link == nil || !strings.HasPrefix(link[1], base) {
 			t.Fatal(log)
 		}
-		if code, text := post(base+"/welcome", url.Values{"code": {link[2]}, "new": {password}, "repeated": {password}}); code != 200 || !strings.Contains(text, "admin") {
+		if code, text := post(base+"/welcome", url.Values{
+			"code":     {link[2]},
+			"new":      {password},
+			"repeated": {password},
+		}); code != 200 || !strings.Contains(text, "admin") {
 			t.Fatal(code, text)
 		}
 	})
@@ -322,7 +380,11 @@ func TestTheFirstRun(t *testing.T) {
 		if code, _ := post(base+"/signin", url.Values{"name": {"admin"}, "password": {"password"}}); code != 401 {
 			t.Error(code)
 		}
-		if code, text := post(base+"/signin", url.Values{"name": {"admin"}, "password": {password}, "next": {"/account"}}); code != 200 || !strings.Contains(text, "admin, reveal, purge") {
+		if code, text := post(base+"/signin", url.Values{
+			"name":     {"admin"},
+			"password": {password},
+			"next":     {"/account"},
+		}); code != 200 || !strings.Contains(text, "admin, reveal, purge") {
 			t.Errorf("%d %.500s", code, text)
 		}
 	})
@@ -339,7 +401,9 @@ func TestDloStartsWithoutAFirstUser(t *testing.T) {
 	start := func() {
 		t.Helper()
 		log.Reset()
-		s, err := server.New(t.Context(), cfg, server.Options{Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {}})
+		s, err := server.New(t.Context(), cfg, server.Options{
+			Getenv: noEnvironment, Log: &log, Version: "test", Crash: func(string) {},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +436,8 @@ func TestTheAuditIsCopied(t *testing.T) {
 	p.dlo(t.Context(), 0, "", "deploys", "add", "mailer", "1.2")
 	p.stop()
 	text, err := os.ReadFile(file)
-	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), `"kind":"deploy","actor":"local","through":"cli","address":"127.0.0.1"`) {
+	if err != nil || strings.Count(string(text), "\n") != 1 ||
+		!strings.Contains(string(text), `"kind":"deploy","actor":"local","through":"cli","address":"127.0.0.1"`) {
 		t.Errorf("%v %s", err, text)
 	}
 }
@@ -423,11 +488,17 @@ func TestGrantsAreReloaded(t *testing.T) {
 		}
 		return text
 	}
-	eventually(t, "the audit has the change", func() bool { return strings.Contains(changes(), "grants[1].role: viewer, before operator") })
+	eventually(
+		t, "the audit has the change",
+		func() bool { return strings.Contains(changes(), "grants[1].role: viewer, before operator") },
+	)
 	if text := changes(); strings.Contains(text, "requests") {
 		t.Error(text)
 	}
-	eventually(t, "the log has the other change", func() bool { return strings.Contains(p.Log(), "apply from the next start") })
+	eventually(
+		t, "the log has the other change",
+		func() bool { return strings.Contains(p.Log(), "apply from the next start") },
+	)
 	p.Stop()
 	p.Start("")
 	if text := changes(); !strings.Contains(text, "requests added: 100") {
@@ -440,7 +511,9 @@ func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "", away+"read_only: true\n", nil)
 	p.dlo(t.Context(), 0, "", "letters", "list")
-	if _, errs := p.dlo(t.Context(), 1, "", "deploys", "add", "mailer", "1.2"); !strings.Contains(errs, "nobody may mark deploys, because read_only is set") {
+	if _, errs := p.dlo(t.Context(), 1, "", "deploys", "add", "mailer", "1.2"); !strings.Contains(
+		errs, "nobody may mark deploys, because read_only is set",
+	) {
 		t.Error(errs)
 	}
 	answer, err := http.Get(p.url + "/")

@@ -37,17 +37,26 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := newChild(t, amqpURL, nightRules+fmt.Sprintf("channels: {pager: {webhook: {url: %q, secret_file: %s}, allow_private: true}, team: {webhook: {url: %q, secret_file: %[2]s}, allow_private: true}}\n", pager.URL, secret, team.URL))
+	p := newChild(
+		t, amqpURL,
+		nightRules+fmt.Sprintf(
+			"channels: {pager: {webhook: {url: %q, secret_file: %s}, allow_private: true}, team: {webhook: {url: %q, secret_file: %[2]s}, allow_private: true}}\n",
+			pager.URL, secret, team.URL,
+		),
+	)
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	p.Start("")
 	p.Draining()
 
-	press := func(button string) string { // presses a button of the group and, if it leads to a plan, the button of the plan
+	// presses a button of the group and, if it leads to a plan, the button of the plan
+	press := func(button string) string {
 		return `document.querySelector('[data-peek-source] ` + button + `').click()`
 	}
 	then := map[string]string{
-		"email": press(`[value="requeue"]`), "payments": press(`[value="requeue"]`), "sms": press(`[value="discard"]`), "search": press(`[data-do="resolve"]`),
-		"reports": `document.querySelector('[data-peek-source] [data-menu="snooze"]').open = true; ` + press(`[data-do="snooze"]`),
+		"email": press(`[value="requeue"]`), "payments": press(`[value="requeue"]`), "sms": press(`[value="discard"]`),
+		"search": press(`[data-do="resolve"]`),
+		"reports": `document.querySelector('[data-peek-source] [data-menu="snooze"]').open = true; ` +
+			press(`[data-do="snooze"]`),
 	}
 	queues := slices.Sorted(maps.Keys(then))
 	const each = 8
@@ -74,7 +83,9 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	}
 	tab.Viewport(390, 900) // the size of a phone, because the person is on the way to work
 	for _, line := range lines {
-		i := slices.IndexFunc(queues, func(q string) bool { return strings.Contains(line.Title+line.Text, q+" is down") })
+		i := slices.IndexFunc(
+			queues, func(q string) bool { return strings.Contains(line.Title+line.Text, q+" is down") },
+		)
 		if i < 0 {
 			t.Fatalf("which is %+v", line)
 		}

@@ -160,7 +160,10 @@ func (r *receiver) configFor(t *testing.T, severity string) string {
 	if err := os.WriteFile(secret, []byte("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("default: {retry: {delays: []}, dead: {severity: %s, notify: [hook]}}\nrequeue: {watch: 2s}\nchannels: {hook: {webhook: {url: %q, secret_file: %s}, allow_private: true}}\n", severity, r.URL, secret)
+	return fmt.Sprintf(
+		"default: {retry: {delays: []}, dead: {severity: %s, notify: [hook]}}\nrequeue: {watch: 2s}\nchannels: {hook: {webhook: {url: %q, secret_file: %s}, allow_private: true}}\n",
+		severity, r.URL, secret,
+	)
 }
 
 // TestEachCauseIsToldOnceAcrossKills kills dlo after the commit that causes notices and before it
@@ -180,7 +183,9 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	p.Kill9()
 	for cause := range causes {
 		a := newAudit(t, amqpURL, "orders", nil)
-		a.header = amqp.Table{"x-error-message": fmt.Sprintf("cause %s failed for order 17", strings.Repeat("x", cause+1))}
+		a.header = amqp.Table{
+			"x-error-message": fmt.Sprintf("cause %s failed for order 17", strings.Repeat("x", cause+1)),
+		}
 		a.work()
 		a.publish(each, func(i int) (string, string) {
 			return fmt.Sprintf(`{"number": %d, "cause": %d}`, i, cause), fmt.Sprintf("%d-%d", cause, i)
@@ -199,7 +204,10 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	}
 	p.Start("")
 	const groups = causes + 1
-	eventually(t, "every cause is told", func() bool { return len(r.keys()) >= groups && p.count("deliveries", `state = 'due'`) == 0 })
+	eventually(
+		t, "every cause is told",
+		func() bool { return len(r.keys()) >= groups && p.count("deliveries", `state = 'due'`) == 0 },
+	)
 	if n := p.letters("dead"); n != causes*each+1 {
 		t.Errorf("%d letters are dead", n)
 	}
@@ -243,7 +251,10 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 		a.publish(each, func(n int) (string, string) { return fmt.Sprintf(`{"n": %d}`, n), fmt.Sprintf("%d-%d", i, n) })
 	}
 	p.Start("")
-	eventually(t, "all causes are told", func() bool { return len(r.keys()) == queues && p.count("deliveries", `state = 'due'`) == 0 })
+	eventually(
+		t, "all causes are told",
+		func() bool { return len(r.keys()) == queues && p.count("deliveries", `state = 'due'`) == 0 },
+	)
 	if opened := r.notices("notice.opened"); len(opened) != 1 {
 		t.Errorf("%d pages: %v", len(opened), opened)
 	}
@@ -252,12 +263,15 @@ func TestOneBadDeployIsOnePage(t *testing.T) {
 			t.Errorf("%s was told of in %v", group, keys)
 		}
 	}
-	code, body := p.post("/api/v1/operations", map[string]any{"action": "discard", "q": "state:dead", "reason": "noise"})
+	code, body := p.post("/api/v1/operations", map[string]any{
+		"action": "discard", "q": "state:dead", "reason": "noise",
+	})
 	if code >= 300 {
 		t.Fatal(code, body)
 	}
 	eventually(t, "it is over", func() bool {
-		return len(r.notices("notice.resolved")) == 1 && len(r.notices("operation.finished")) == 1 && len(r.notices("group.resolved")) == queues
+		return len(r.notices("notice.resolved")) == 1 && len(r.notices("operation.finished")) == 1 &&
+			len(r.notices("group.resolved")) == queues
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -289,7 +303,10 @@ func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 		_, page := p.get("/triage")
 		return strings.Contains(page, "Notices do not get through to hook.")
 	})
-	code, body := p.post("/api/v1/groups/decisions", map[string]any{"groups": []string{"G-1"}, "resolve": map[string]any{}})
+	code, body := p.post("/api/v1/groups/decisions", map[string]any{
+		"groups":  []string{"G-1"},
+		"resolve": map[string]any{},
+	})
 	if code != 200 {
 		t.Fatal(code, body)
 	}
@@ -303,7 +320,8 @@ func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
 	r.setStatus(0)
 	eventually(t, "all is told", func() bool { return r.count() == 2 })
 	r.mu.Lock()
-	if r.told[0].Type != "notice.opened" || r.told[1].Type != "notice.resolved" || r.told[0].Data.Key != r.told[1].Data.Key || r.told[0].Data.URL != p.url+"/groups/G-1" {
+	if r.told[0].Type != "notice.opened" || r.told[1].Type != "notice.resolved" ||
+		r.told[0].Data.Key != r.told[1].Data.Key || r.told[0].Data.URL != p.url+"/groups/G-1" {
 		t.Errorf("%+v", r.told)
 	}
 	r.mu.Unlock()

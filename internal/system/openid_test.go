@@ -43,14 +43,21 @@ func newProvider(t *testing.T) *provider {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(rw http.ResponseWriter, _ *http.Request) {
 		answerJSON(rw, map[string]any{
-			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
-			"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"},
+			"issuer":                                p.URL,
+			"authorization_endpoint":                p.URL + "/authorize",
+			"token_endpoint":                        p.URL + "/token",
+			"jwks_uri":                              p.URL + "/keys",
+			"response_types_supported":              []string{"code"},
+			"subject_types_supported":               []string{"public"},
+			"id_token_signing_alg_values_supported": []string{"RS256"},
 			"token_endpoint_auth_methods_supported": []string{"client_secret_basic"},
 		})
 	})
 	mux.HandleFunc("GET /keys", func(rw http.ResponseWriter, _ *http.Request) {
 		answerJSON(rw, map[string]any{"keys": []any{map[string]any{
-			"kty": "RSA", "kid": "1", "use": "sig", "alg": "RS256", "n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
+			"kty": "RSA", "kid": "1", "use": "sig", "alg": "RS256",
+			"n": base64.RawURLEncoding.EncodeToString(key.N.Bytes()),
+			"e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()),
 		}}})
 	})
 	mux.HandleFunc("GET /authorize", func(rw http.ResponseWriter, r *http.Request) {
@@ -60,7 +67,10 @@ func newProvider(t *testing.T) *provider {
 		asked.Set("who", p.next)
 		p.codes[code] = asked
 		p.mu.Unlock()
-		http.Redirect(rw, r, asked.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {asked.Get("state")}}.Encode(), http.StatusFound)
+		http.Redirect(rw, r, asked.Get("redirect_uri")+"?"+url.Values{
+			"code":  {code},
+			"state": {asked.Get("state")},
+		}.Encode(), http.StatusFound)
 	})
 	mux.HandleFunc("POST /token", func(rw http.ResponseWriter, r *http.Request) {
 		client, secret, _ := r.BasicAuth()
@@ -72,11 +82,16 @@ func newProvider(t *testing.T) *provider {
 			return
 		}
 		name, groups, _ := strings.Cut(asked.Get("who"), "/")
-		claims := map[string]any{"iss": p.URL, "sub": name, "aud": "dlo", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "nonce": asked.Get("nonce"), "email": name}
+		claims := map[string]any{
+			"iss": p.URL, "sub": name, "aud": "dlo", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
+			"nonce": asked.Get("nonce"), "email": name,
+		}
 		if groups != "" {
 			claims["groups"] = strings.Split(groups, ",")
 		}
-		answerJSON(rw, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 3600, "id_token": p.signed(claims)})
+		answerJSON(rw, map[string]any{
+			"access_token": "a", "token_type": "Bearer", "expires_in": 3600, "id_token": p.signed(claims),
+		})
 	})
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
@@ -169,7 +184,10 @@ func TestBehindApacheWithOpenIDConnect(t *testing.T) {
 			issuer.expect(who)
 			tab.Open(address)
 		}
-		text = strings.NewReplacer("https://id.example.com", issuer.URL, "https://dlo.example.com/oidc", fmt.Sprintf("https://dlo.example.com:%d/oidc", p.port)).Replace(text)
+		text = strings.NewReplacer(
+			"https://id.example.com", issuer.URL, "https://dlo.example.com/oidc",
+			fmt.Sprintf("https://dlo.example.com:%d/oidc", p.port),
+		).Replace(text)
 		startApache(p, text, dir, "authz_core", "authz_user", "authn_core", "auth_openidc")
 	})
 }
@@ -186,8 +204,15 @@ func startApache(p *proxied, text, dir string, modules ...string) {
 		}
 	}
 	main := filepath.Join(dir, "apache.conf")
-	writeFile(p.t, main, fmt.Sprintf("ServerRoot %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\nListen 127.0.0.1:%d\nServerName dlo.example.com\nUser nobody\nGroup nogroup\n%s%s", dir, dir, dir, p.port, load, text))
-	for _, path := range []string{dir, filepath.Dir(dir)} { // Apache's workers run as the user nobody and must be able to read these folders
+	writeFile(
+		p.t, main,
+		fmt.Sprintf(
+			"ServerRoot %s\nPidFile %s/pid\nDefaultRuntimeDir %s\nErrorLog /dev/stderr\nListen 127.0.0.1:%d\nServerName dlo.example.com\nUser nobody\nGroup nogroup\n%s%s",
+			dir, dir, dir, p.port, load, text,
+		),
+	)
+	// Apache's workers run as the user nobody and must be able to read these folders
+	for _, path := range []string{dir, filepath.Dir(dir)} {
 		if err := os.Chmod(path, 0o755); err != nil {
 			p.t.Fatal(err)
 		}

@@ -61,7 +61,10 @@ func TestALargeOperationOnAQuery(t *testing.T) {
 	if soak() {
 		letters = 500_000
 	}
-	operateOnAQuery(t, letters, "operation: advanced=3", "requeue: publishing=9", "requeue: confirmed=11", "operation: advanced=4", "requeue: claimed=13")
+	operateOnAQuery(
+		t, letters, "operation: advanced=3", "requeue: publishing=9", "requeue: confirmed=11", "operation: advanced=4",
+		"requeue: claimed=13",
+	)
 }
 
 // operateOnAQuery tells the story of a bad deploy. A person starts an operation that selects
@@ -84,7 +87,13 @@ func operateOnAQuery(t *testing.T, letters int, kills ...string) {
 		t.Fatal(err)
 	}
 	const inFlight = 128
-	p := newChild(t, amqpURL, fmt.Sprintf("default: {retry: {delays: []}}\nrequeue: {watch: 8s, in_flight: %d}\nsearch: {fields: [tier]}\nschemas: {directory: %s, bindings: [{queue: orders, type: acme.v1.Order}]}\n", inFlight, schemas))
+	p := newChild(
+		t, amqpURL,
+		fmt.Sprintf(
+			"default: {retry: {delays: []}}\nrequeue: {watch: 8s, in_flight: %d}\nsearch: {fields: [tier]}\nschemas: {directory: %s, bindings: [{queue: orders, type: acme.v1.Order}]}\n",
+			inFlight, schemas,
+		),
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -101,7 +110,9 @@ func operateOnAQuery(t *testing.T, letters int, kills ...string) {
 	}
 
 	// The worker is still broken, so dlo may send only the canary.
-	code, body := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": q, "hold": "0s", "canary": 5, "canary_wait": "10s", "rate": 2000 + letters/60})
+	code, body := p.post("/api/v1/operations", map[string]any{
+		"action": "requeue", "q": q, "hold": "0s", "canary": 5, "canary_wait": "10s", "rate": 2000 + letters/60,
+	})
 	if code != 202 {
 		t.Fatalf("%d %s", code, body)
 	}
@@ -110,7 +121,10 @@ func operateOnAQuery(t *testing.T, letters int, kills ...string) {
 	a.mu.Lock()
 	sent := a.rejected - letters
 	a.mu.Unlock()
-	if op := p.operation("O-1"); sent == 0 || sent > 5 || op.Counts["came_back"] != sent || op.Counts["pending"] != gold-sent || op.Total != gold {
+	if op := p.operation(
+		"O-1",
+	); sent == 0 || sent > 5 || op.Counts["came_back"] != sent || op.Counts["pending"] != gold-sent ||
+		op.Total != gold {
 		t.Fatalf("%d letters came back; the operation says %+v", sent, op)
 	}
 
@@ -137,7 +151,10 @@ func operateOnAQuery(t *testing.T, letters int, kills ...string) {
 	}
 	surplus, duplicates := a.checkStore(p)
 	if surplus != 0 || duplicates > len(kills)*inFlight || duplicates > op.Twice {
-		t.Errorf("%d rows more than letters, %d duplicate copies, %d letters listed as maybe sent twice", surplus, duplicates, op.Twice)
+		t.Errorf(
+			"%d rows more than letters, %d duplicate copies, %d letters listed as maybe sent twice", surplus,
+			duplicates, op.Twice,
+		)
 	}
 	if n := a.acceptedLetters(); n != gold-sent {
 		t.Errorf("%d letters arrived, want %d", n, gold-sent)
@@ -145,7 +162,9 @@ func operateOnAQuery(t *testing.T, letters int, kills ...string) {
 	if n := p.letters("dead"); n != letters-gold+sent {
 		t.Errorf("%d letters stayed dead, want %d", n, letters-gold+sent)
 	}
-	code, body = p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape("op:O-1/quiet,O-1/unverified body.tier:gold"))
+	code, body = p.get(
+		"/api/v1/letters/count?exact=1&q=" + url.QueryEscape("op:O-1/quiet,O-1/unverified body.tier:gold"),
+	)
 	if want := fmt.Sprintf(`"count":%d,"exact":true`, gold-sent); code != 200 || !strings.Contains(body, want) {
 		t.Errorf("%d %s, want %s", code, body, want)
 	}

@@ -19,7 +19,9 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
 	testenv.Broker(t)
-	for _, point := range []string{"operation: frozen=1", "operation: advanced=1", "requeue: publishing=2", "requeue: confirmed=2"} {
+	for _, point := range []string{
+		"operation: frozen=1", "operation: advanced=1", "requeue: publishing=2", "requeue: confirmed=2",
+	} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
@@ -47,7 +49,9 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			}
 			_, body := p.get("/api/v1/operations/O-1")
 			var op api.Operation
-			if err := json.Unmarshal([]byte(body), &op); err != nil || op.Total != chosen || op.Counts["quiet"]+op.Counts["unverified"] != chosen {
+			if err := json.Unmarshal(
+				[]byte(body), &op,
+			); err != nil || op.Total != chosen || op.Counts["quiet"]+op.Counts["unverified"] != chosen {
 				t.Errorf("the operation says %s (%v)", body, err)
 			}
 			if surplus, duplicates := a.checkStore(p); surplus != 0 || duplicates > 100 {
@@ -75,9 +79,13 @@ func TestTheCommandLine(t *testing.T) {
 	dlo := func(code int, stdin string, args ...string) string {
 		t.Helper()
 		var out, errs strings.Builder
-		err := cli.Run(cli.Program{Ctx: t.Context(), Getenv: noEnvironment, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs}, &commands{}, append(args, "--server", p.url))
+		err := cli.Run(cli.Program{
+			Ctx: t.Context(), Getenv: noEnvironment, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		}, &commands{}, append(args, "--server", p.url))
 		if got := cli.ExitCode(err, &errs); got != code {
-			t.Fatalf("dlo %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String())
+			t.Fatalf(
+				"dlo %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String(),
+			)
 		}
 		if strings.Contains(out.String()+errs.String(), "\x1b") {
 			t.Errorf("dlo %s writes a raw escape", strings.Join(args, " "))
@@ -96,36 +104,53 @@ func TestTheCommandLine(t *testing.T) {
 	if len(ids) != 3 {
 		t.Fatalf("%d letters listed:\n%s", len(ids), list)
 	}
-	if out := dlo(0, "", "letters", "list"); !strings.Contains(out, "work") || !strings.Contains(out, "rejected") || !strings.Contains(out, "number: 2") {
+	if out := dlo(
+		0, "", "letters", "list",
+	); !strings.Contains(out, "work") || !strings.Contains(out, "rejected") || !strings.Contains(out, "number: 2") {
 		t.Errorf("the table:\n%s", out)
 	}
 	if out := dlo(2, "", "letters", "list", "-q", "state:deaf"); !strings.Contains(out, "at character 7") {
 		t.Errorf("a mistake in the query:\n%s", out)
 	}
-	if out := dlo(0, "", "letters", "show", string(ids[0])); !strings.Contains(out, `"number": 2`) || !strings.Contains(out, "no retries") {
+	if out := dlo(
+		0, "", "letters", "show", string(ids[0]),
+	); !strings.Contains(out, `"number": 2`) || !strings.Contains(out, "no retries") {
 		t.Errorf("show:\n%s", out)
 	}
-	if out := dlo(0, "", "letters", "requeue", string(ids[0]), string(ids[1]), "--dry-run"); !strings.Contains(out, "requeue: 2 of 2 letters") {
+	if out := dlo(
+		0, "", "letters", "requeue", string(ids[0]), string(ids[1]), "--dry-run",
+	); !strings.Contains(out, "requeue: 2 of 2 letters") {
 		t.Errorf("dry run:\n%s", out)
 	}
-	if out := dlo(0, string(ids[0])+"\n"+string(ids[1])+"\n", "letters", "requeue", "-", "--watch", "--reason", "fixed", "--hold", "0s"); !strings.Contains(out, "2 unverified") {
+	if out := dlo(
+		0, string(ids[0])+"\n"+string(ids[1])+"\n", "letters", "requeue", "-", "--watch", "--reason", "fixed", "--hold",
+		"0s",
+	); !strings.Contains(out, "2 unverified") {
 		t.Errorf("requeue:\n%s", out)
 	}
 	eventually(t, "two letters back", func() bool { return a.acceptedLetters() == 2 })
 	eventually(t, "two letters quiet", func() bool { return p.letters("settled") == 2 })
-	if out := dlo(3, "", "letters", "discard", string(ids[0]), string(ids[2]), "--watch"); !strings.Contains(out, "1 of 2 letters") {
+	if out := dlo(
+		3, "", "letters", "discard", string(ids[0]), string(ids[2]), "--watch",
+	); !strings.Contains(out, "1 of 2 letters") {
 		t.Errorf("partly done:\n%s", out)
 	}
 	dlo(0, "", "letters", "restore", string(ids[2]), "--watch")
-	if out := dlo(1, "", "letters", "discard", string(ids[0]), "--watch"); !strings.Contains(out, "no letter was changed") {
+	if out := dlo(
+		1, "", "letters", "discard", string(ids[0]), "--watch",
+	); !strings.Contains(out, "no letter was changed") {
 		t.Errorf("nothing done:\n%s", out)
 	}
 	dlo(2, "", "letters", "discard", "nonsense")
 	dlo(2, "", "letters", "discord", "x")
-	if out := dlo(1, "", "letters", "show", "01a1fa78-7cd6-70b7-9438-fd9bc2a425ee"); !strings.Contains(out, "there is no letter 01a1fa78") {
+	if out := dlo(
+		1, "", "letters", "show", "01a1fa78-7cd6-70b7-9438-fd9bc2a425ee",
+	); !strings.Contains(out, "there is no letter 01a1fa78") {
 		t.Errorf("an unknown letter:\n%s", out)
 	}
-	if out := dlo(0, "", "letters", "show", string(ids[0])); !strings.Contains(out, "requeue") || !strings.Contains(out, "fixed") || !strings.Contains(out, "settled") {
+	if out := dlo(
+		0, "", "letters", "show", string(ids[0]),
+	); !strings.Contains(out, "requeue") || !strings.Contains(out, "fixed") || !strings.Contains(out, "settled") {
 		t.Errorf("the history:\n%s", out)
 	}
 }

@@ -23,9 +23,18 @@ func TestFindingsAreTold(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
 	a := adoptable(t, node, vhost, address) // the queues orders and jobs have no dead-letter exchange
-	a.api(http.MethodPut, "queues", "mail", map[string]any{"durable": true, "arguments": map[string]any{"x-dead-letter-exchange": "nowhere"}})
-	a.api(http.MethodPut, "queues", "safe", map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum", "x-dead-letter-exchange": "dlo.dlx"}})
-	a.api(http.MethodPut, "queues", "loop", map[string]any{"durable": true, "arguments": map[string]any{"x-dead-letter-exchange": "dlo.dlx"}})
+	a.api(http.MethodPut, "queues", "mail", map[string]any{
+		"durable":   true,
+		"arguments": map[string]any{"x-dead-letter-exchange": "nowhere"},
+	})
+	a.api(http.MethodPut, "queues", "safe", map[string]any{
+		"durable":   true,
+		"arguments": map[string]any{"x-queue-type": "quorum", "x-dead-letter-exchange": "dlo.dlx"},
+	})
+	a.api(http.MethodPut, "queues", "loop", map[string]any{
+		"durable":   true,
+		"arguments": map[string]any{"x-dead-letter-exchange": "dlo.dlx"},
+	})
 	pager := newReceiver(t)
 	p := newChild(t, address, pager.configFor(t, "page"))
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
@@ -43,7 +52,9 @@ func TestFindingsAreTold(t *testing.T) {
 			_ = d.Reject(!mended.Load()) // requeues the message until the variable "mended" is true
 		}
 	}()
-	if err := a.ch.PublishWithContext(t.Context(), "", "loop", false, false, amqp.Publishing{Body: []byte("poison"), DeliveryMode: 2}); err != nil {
+	if err := a.ch.PublishWithContext(t.Context(), "", "loop", false, false, amqp.Publishing{
+		Body: []byte("poison"), DeliveryMode: 2,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -65,10 +76,16 @@ func TestFindingsAreTold(t *testing.T) {
 		return found
 	}
 	eventually(t, "the storm is found", func() bool { return find("redelivery_storm", "loop") != nil })
-	if storm := find("redelivery_storm", "loop"); storm == nil || storm.Since.Before(began) || !strings.HasPrefix(storm.Title, "loop delivers the same messages again, ") || !strings.Contains(storm.Why, " redeliveries and 0 acknowledgements a second") {
+	if storm := find("redelivery_storm", "loop"); storm == nil || storm.Since.Before(began) ||
+		!strings.HasPrefix(storm.Title, "loop delivers the same messages again, ") || !strings.Contains(
+		storm.Why, " redeliveries and 0 acknowledgements a second",
+	) {
 		t.Errorf("%+v", storm)
 	}
-	for _, says := range []string{"mail dead-letters to exchange nowhere, which does not exist", "jobs has no dead-letter exchange, and 1 more of this kind", "loop delivers the same messages again"} {
+	for _, says := range []string{
+		"mail dead-letters to exchange nowhere, which does not exist",
+		"jobs has no dead-letter exchange, and 1 more of this kind", "loop delivers the same messages again",
+	} {
 		pager.waitForNotice(t, says)
 	}
 	if find("at_most_once", "safe") == nil {

@@ -73,8 +73,12 @@ func (p *child) checkConfig(management string, code int) string {
 	p.t.Helper()
 	var out, errs strings.Builder
 	getenv := func(name string) string { return map[string]string{"DLO_MANAGEMENT_URL": management}[name] }
-	program := cli.Program{Ctx: p.t.Context(), Getenv: getenv, Stdout: &out, Stderr: &errs, Check: server.Check, Ask: server.Ask}
-	if got := cli.ExitCode(cli.Run(program, &commands{}, []string{"config", "check", "--broker", p.config}), &errs); got != code {
+	program := cli.Program{
+		Ctx: p.t.Context(), Getenv: getenv, Stdout: &out, Stderr: &errs, Check: server.Check, Ask: server.Ask,
+	}
+	if got := cli.ExitCode(cli.Run(program, &commands{}, []string{
+		"config", "check", "--broker", p.config,
+	}), &errs); got != code {
 		p.t.Errorf("exit code %d, want %d\n%s%s", got, code, out.String(), errs.String())
 	}
 	return out.String()
@@ -104,14 +108,19 @@ func TestTheSmallestUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, address := node.User(t, vhost, "management")
-	p := newChild(t, owner, "brokers: [{amqp: "+amqpOf(t, address)+"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+	p := newChild(
+		t, owner,
+		"brokers: [{amqp: "+amqpOf(t, address)+
+			"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n",
+	)
 	management := node.ManagementURLOf(user + ":secret")
 	p.env = []string{"DLO_MANAGEMENT_URL=" + management}
 	rights := smallestRights(t)
 	grant(t, node, vhost, user, rights, -1)
 	out := p.checkConfig(management, 0)
 	for _, r := range rights {
-		if name := printedForm(r.expression); name != "dlo.wait.*" && !regexp.MustCompile(`proved +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) {
+		if name := printedForm(r.expression); name != "dlo.wait.*" &&
+			!regexp.MustCompile(`proved +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) {
 			t.Errorf("%s %s is not proved:\n%s", r.operation, name, out)
 		}
 	}
@@ -128,7 +137,8 @@ func TestTheSmallestUser(t *testing.T) {
 	eventually(t, "all letters waited in the broker, and came back", func() bool {
 		return p.letters("settled") == letters && p.count("attempts", `waits_in = 'dlo.wait.2000'`) == letters
 	})
-	if _, body := p.get("/readyz"); strings.Contains(body, `"kind":"rights"`) || strings.Contains(body, `"kind":"waiter"`) {
+	if _, body := p.get("/readyz"); strings.Contains(body, `"kind":"rights"`) ||
+		strings.Contains(body, `"kind":"waiter"`) {
 		t.Errorf("a right is missing: %s", body)
 	}
 	p.Stop()
@@ -138,7 +148,9 @@ func TestTheSmallestUser(t *testing.T) {
 			continue // this right is needed only once a letter waits in the broker
 		}
 		grant(t, node, vhost, user, rights, i)
-		if out := p.checkConfig(management, 1); !regexp.MustCompile(`refused +`+r.operation+` +`+regexp.QuoteMeta(name)).MatchString(out) || !strings.Contains(out, "set_permissions") {
+		if out := p.checkConfig(management, 1); !regexp.MustCompile(
+			`refused +`+r.operation+` +`+regexp.QuoteMeta(name),
+		).MatchString(out) || !strings.Contains(out, "set_permissions") {
 			t.Errorf("without %s %s:\n%s", r.operation, name, out)
 		}
 	}
@@ -169,7 +181,14 @@ func TestTheSmallestUserOfAPlan(t *testing.T) {
 	a.api(http.MethodPost, "bindings", "e/dlo.dlx/q/dlo.letters", map[string]any{})
 	before := a.state()
 	user, address := node.User(t, vhost, "management,policymaker")
-	rights := []rightOf{{"configure", `dlo\.epoch\..*`}, {"read", `dlo\.epoch\..*`}, {"read", `dlo\.letters`}, {"write", row[2]}, {"configure", row[1]}, {"read", row[3]}}
+	rights := []rightOf{
+		{"configure", `dlo\.epoch\..*`},
+		{"read", `dlo\.epoch\..*`},
+		{"read", `dlo\.letters`},
+		{"write", row[2]},
+		{"configure", row[1]},
+		{"read", row[3]},
+	}
 	grant(t, node, vhost, user, rights, -1)
 	p := newChild(t, owner, fmt.Sprintf("brokers: [{amqp: %s, annotations: \"\"}]\n", amqpOf(t, address)))
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf(user+":secret")}
@@ -181,13 +200,18 @@ func TestTheSmallestUserOfAPlan(t *testing.T) {
 			continue // without this right, dlo reports that it cannot send letters
 		}
 		grant(t, node, vhost, user, rights, missing)
-		if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status == http.StatusOK || !strings.Contains(body, "dlo.probe.") || !strings.Contains(body, "No policy of the plan stays set") {
+		if status, body := p.post(
+			"/api/v1/topology/apply", p.plan("orders"),
+		); status == http.StatusOK || !strings.Contains(body, "dlo.probe.") ||
+			!strings.Contains(body, "No policy of the plan stays set") {
 			t.Errorf("without %+v: %d %s", rights[missing], status, body)
 		}
 		grant(t, node, vhost, user, rights, -1)
 		eventually(t, "nothing is left", func() bool { return a.state() == before })
 	}
-	if status, body := p.post("/api/v1/topology/apply", p.plan("orders")); status != http.StatusOK || !strings.Contains(body, `"proved":true`) {
+	if status, body := p.post(
+		"/api/v1/topology/apply", p.plan("orders"),
+	); status != http.StatusOK || !strings.Contains(body, `"proved":true`) {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -64,7 +64,9 @@ func TestThePolicyOfTheDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, queue := range []string{"orders", "emails"} {
-		if err := ch.PublishWithContext(t.Context(), "", queue, true, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+		if err := ch.PublishWithContext(
+			t.Context(), "", queue, true, false, amqp.Publishing{Body: []byte("x")},
+		); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the message", func() bool {

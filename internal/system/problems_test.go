@@ -20,7 +20,11 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	vhost, address := node.VHost(t)
-	limits := map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"max-length": 50, "message-ttl": 3600000, "expires": 86400000}}
+	limits := map[string]any{
+		"pattern":    ".*",
+		"apply-to":   "queues",
+		"definition": map[string]any{"max-length": 50, "message-ttl": 3600000, "expires": 86400000},
+	}
 	if err := node.API(http.MethodPut, "/api/policies/"+url.PathEscape(vhost)+"/of-the-site", limits, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +52,17 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(ready.Problems, func(p struct{ Kind, Severity, Text, Cure, Inbox string }) bool {
-			return p.Kind == string(deadletter.ProblemInboxLoses) && p.Severity == "page" && p.Inbox == "dlo.letters" && strings.Contains(p.Text, "max-length 50 (policy of-the-site)") && strings.Contains(p.Cure, cure)
+			return p.Kind == string(deadletter.ProblemInboxLoses) && p.Severity == "page" && p.Inbox == "dlo.letters" &&
+				strings.Contains(p.Text, "max-length 50 (policy of-the-site)") && strings.Contains(p.Cure, cure)
 		})
 	})
-	if _, page := p.get("/queues"); !strings.Contains(page, "The broker deletes letters from inbox dlo.letters.") || !strings.Contains(page, "rabbitmqctl set_policy") {
+	if _, page := p.get("/queues"); !strings.Contains(page, "The broker deletes letters from inbox dlo.letters.") ||
+		!strings.Contains(page, "rabbitmqctl set_policy") {
 		t.Error("the page does not say it")
 	}
-	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_problems{broker="main",kind="inbox_loses_letters",severity="page"} 1`) {
+	if _, metrics := p.get("/metrics"); !strings.Contains(
+		metrics, `dlo_problems{broker="main",kind="inbox_loses_letters",severity="page"} 1`,
+	) {
 		t.Error("the metric does not say it")
 	}
 	eventually(t, "the pager rings", func() bool {

@@ -36,8 +36,9 @@ type proxied struct {
 	dlo    *serving
 	port   int
 	client *http.Client
-	base   string                            // the path below which dlo is served; "" = at the root
-	sign   func(r *http.Request, who string) // adds to a request what a browser sends after the person with the name "who" has signed in
+	base   string // the path below which dlo is served; "" = at the root
+	// adds to a request what a browser sends after the person with the name "who" has signed in
+	sign func(r *http.Request, who string)
 
 	// enter opens an address in a browser. It signs in there as the person with the name "who".
 	enter func(tab *testenv.Tab, address, who string)
@@ -68,9 +69,15 @@ func writeCertificate(t *testing.T) (certificate, key string, pool *x509.CertPoo
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "dlo.example.com"}, DNSNames: []string{"dlo.example.com"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber:          big.NewInt(time.Now().UnixNano()),
+		Subject:               pkix.Name{CommonName: "dlo.example.com"},
+		DNSNames:              []string{"dlo.example.com"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(24 * time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
@@ -148,7 +155,8 @@ func serveBelow(t *testing.T, base, file string, start func(p *proxied, text, di
 	writeFile(t, secret, "change-me\n")
 	config := away + fmt.Sprintf(proxyConfig, secret)
 	if base != "" {
-		config = strings.Replace(config, "https://dlo.example.com", "https://dlo.example.com"+base, 1) + "base_path: " + base + "\n"
+		config = strings.Replace(config, "https://dlo.example.com", "https://dlo.example.com"+base, 1) + "base_path: " +
+			base + "\n"
 	}
 	p := &proxied{t: t, dlo: serve(t, "", config, nil), port: testenv.FreePort(t), base: base}
 	certificate, key, pool := writeCertificate(t)
@@ -158,7 +166,9 @@ func serveBelow(t *testing.T, base, file string, start func(p *proxied, text, di
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "dlo.example.com"},
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-				return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(elsewhere)}}).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", p.port))
+				return (&net.Dialer{
+					LocalAddr: &net.TCPAddr{IP: net.ParseIP(elsewhere)},
+				}).DialContext(ctx, network, fmt.Sprintf("127.0.0.1:%d", p.port))
 			},
 		},
 	}
@@ -171,10 +181,14 @@ func serveBelow(t *testing.T, base, file string, start func(p *proxied, text, di
 	if err != nil {
 		t.Fatal(err)
 	}
-	replaced := strings.NewReplacer("127.0.0.1:8672", strings.TrimPrefix(p.dlo.url, "http://"), "127.0.0.1:4180", "127.0.0.1:"+authService(t),
-		"/etc/nginx/dlo.crt", certificate, "/etc/nginx/dlo.key", key, "/etc/apache2/dlo.crt", certificate, "/etc/apache2/dlo.key", key,
+	replaced := strings.NewReplacer(
+		"127.0.0.1:8672", strings.TrimPrefix(p.dlo.url, "http://"), "127.0.0.1:4180", "127.0.0.1:"+authService(t),
+		"/etc/nginx/dlo.crt", certificate, "/etc/nginx/dlo.key", key, "/etc/apache2/dlo.crt", certificate,
+		"/etc/apache2/dlo.key", key,
 		"listen 443 ssl", fmt.Sprintf("listen 127.0.0.1:%d ssl", p.port), "*:443", fmt.Sprintf("127.0.0.1:%d", p.port),
-		"dlo.example.com {", fmt.Sprintf("https://dlo.example.com:%d {\n\ttls %s %s", p.port, certificate, key), "api/", strings.TrimPrefix(base+"/api/", "/")).Replace(string(text))
+		"dlo.example.com {", fmt.Sprintf("https://dlo.example.com:%d {\n\ttls %s %s", p.port, certificate, key), "api/",
+		strings.TrimPrefix(base+"/api/", "/"),
+	).Replace(string(text))
 	start(p, replaced, t.TempDir())
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if _, _, err := p.try("GET", "/static/none", ""); err == nil {
@@ -228,7 +242,9 @@ func (p *proxied) want(code int, method, path, person string, headers []string, 
 		p.t.Fatal(err)
 	}
 	if answer.StatusCode != code {
-		p.t.Errorf("%s %s of %q with %q: %d, want %d: %.400s", method, path, person, headers, answer.StatusCode, code, text)
+		p.t.Errorf(
+			"%s %s of %q with %q: %d, want %d: %.400s", method, path, person, headers, answer.StatusCode, code, text,
+		)
 	}
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
@@ -264,14 +280,23 @@ func (p *proxied) check() {
 	}
 	p.want(200, "GET", "/queues", "ana/", nil, "<nav")
 	p.want(200, "GET", "/events", "ana/", nil)
-	p.want(403, "POST", "/views", "bob/", []string{"Origin", "https://dlo.example.com"}, "bob may not change saved views; that needs the role operator")
-	lies := []string{"X-Forwarded-User", "root@example.com", "X-Forwarded-Email", "root@example.com", "X-Forwarded-Groups", "payments", "X-Dlo-Proxy-Secret", "change-me", "Origin", "https://dlo.example.com"}
+	p.want(
+		403, "POST", "/views", "bob/", []string{"Origin", "https://dlo.example.com"},
+		"bob may not change saved views; that needs the role operator",
+	)
+	lies := []string{
+		"X-Forwarded-User", "root@example.com", "X-Forwarded-Email", "root@example.com", "X-Forwarded-Groups",
+		"payments", "X-Dlo-Proxy-Secret", "change-me", "Origin", "https://dlo.example.com",
+	}
 	p.want(403, "POST", "/views", "bob/", lies, "bob may not")
 	p.want(403, "POST", "/views", "eve", lies, "eve may not") // the service sends no groups for eve
 	p.want(403, "POST", "/views", "ana/", []string{"Origin", "https://evil.example"})
 	p.want(303, "POST", "/views", "ana/", []string{"Origin", "https://dlo.example.com"})
 	if !p.groupless {
-		p.want(403, "POST", "/views", "joe/others", []string{"Origin", "https://dlo.example.com"}, "joe may not change saved views")
+		p.want(
+			403, "POST", "/views", "joe/others", []string{"Origin", "https://dlo.example.com"},
+			"joe may not change saved views",
+		)
 		p.want(200, "GET", "/account", "eve/payments,others", nil, "eve", "operator")
 	}
 	if answer, text, err := p.try("GET", "/letters", "", lies...); err != nil || answer.StatusCode == 200 {
@@ -282,7 +307,10 @@ func (p *proxied) check() {
 	p.want(401, "GET", "/api/v1/letters", "", lies)
 	p.want(401, "GET", "/api/v1/letters", "ana/", nil)
 	p.want(200, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer " + secret}, `"name":"token:ci"`)
-	p.want(200, "GET", "/api/v1/me", "", append([]string{"Authorization", "Bearer " + secret}, lies...), `"name":"token:ci"`)
+	p.want(
+		200, "GET", "/api/v1/me", "", append([]string{"Authorization", "Bearer " + secret}, lies...),
+		`"name":"token:ci"`,
+	)
 	p.want(401, "GET", "/api/v1/me", "", []string{"Authorization", "Bearer dlo_wrong"}, "the token is not valid")
 	p.want(200, "GET", "/api/v1/events", "", []string{"Authorization", "Bearer " + secret})
 
@@ -301,7 +329,11 @@ func (p *proxied) check() {
 		p.t.Errorf("dlo believes headers without the secret: %d", answer.StatusCode)
 	}
 	_, text, err := p.try("GET", "/api/v1/audit", "", "Authorization", "Bearer "+secret)
-	for _, act := range [][]any{{"view saved", "ana", "page"}, {"denied", "bob", "page"}, {"token at new address", "token:ci", "api"}} {
+	for _, act := range [][]any{
+		{"view saved", "ana", "page"},
+		{"denied", "bob", "page"},
+		{"token at new address", "token:ci", "api"},
+	} {
 		part := fmt.Sprintf(`"kind":%q,"actor":%q,"through":%q,"address":%q`, append(act, elsewhere)...)
 		if err != nil || !strings.Contains(text, part) {
 			p.t.Errorf("%v; %s is missing in %s", err, part, text)
@@ -344,7 +376,9 @@ func (p *proxied) asRoot(path, kind, body string) (string, error) {
 func (p *proxied) checkBrowser(t *testing.T) {
 	receive := func(number int) {
 		t.Helper()
-		if text, err := p.asRoot("/api/v1/letters/import", "application/x-ndjson", exportLine(number, "sms", 9-number)); err != nil || !strings.Contains(text, `"imported":1`) {
+		if text, err := p.asRoot(
+			"/api/v1/letters/import", "application/x-ndjson", exportLine(number, "sms", 9-number),
+		); err != nil || !strings.Contains(text, `"imported":1`) {
 			t.Fatal(err, text)
 		}
 	}
@@ -354,17 +388,25 @@ func (p *proxied) checkBrowser(t *testing.T) {
 		t.Helper()
 		for until := time.Now().Add(20 * time.Second); !tab.Is(expression); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(until) {
-				t.Fatalf("%s: %s", expression, testenv.Run(tab, chromedp.Evaluate[string]("location + ' ' + document.body.innerText")))
+				t.Fatalf(
+					"%s: %s", expression,
+					testenv.Run(tab, chromedp.Evaluate[string]("location + ' ' + document.body.innerText")),
+				)
 			}
 		}
 	}
 	at := fmt.Sprintf("https://dlo.example.com:%d%s", p.port, p.base)
 	p.enter(tab, at+"/account", "ana/payments")
 	sees(`document.body.innerText.includes('operator') && document.querySelector('h1').textContent === 'ana'`)
-	sees(`location.protocol === 'https:' && location.pathname === '` + p.base + `/account' && [...document.styleSheets].some(s => s.cssRules.length > 0)`)
+	sees(
+		`location.protocol === 'https:' && location.pathname === '` + p.base +
+			`/account' && [...document.styleSheets].some(s => s.cssRules.length > 0)`,
+	)
 	receive(1)
 	tab.Open(at + "/letters?q=queue%3Asms")
-	sees(`document.querySelector('[data-live-word]').textContent === 'Live updates, broker away' && document.querySelectorAll('input[data-pick]').length === 1`)
+	sees(
+		`document.querySelector('[data-live-word]').textContent === 'Live updates, broker away' && document.querySelectorAll('input[data-pick]').length === 1`,
+	)
 	receive(2)
 	sees(`document.querySelector('[data-fresh]').innerText === '1 new, show'`)
 	tab.Act(`document.querySelector('[data-fresh] a').click()`)
@@ -387,7 +429,13 @@ func startNginx(p *proxied, text, dir string) {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
 	}
-	writeFile(p.t, main, fmt.Sprintf("daemon off;\npid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary, text))
+	writeFile(
+		p.t, main,
+		fmt.Sprintf(
+			"daemon off;\npid %s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n%s%s}\n", dir, temporary,
+			text,
+		),
+	)
 	testenv.Daemon(p.t, "nginx", "nginx-light", "-p", dir, "-e", "stderr", "-c", main)
 }
 
@@ -425,8 +473,12 @@ func startApacheWithPasswords(p *proxied, text, dir string) {
 	}
 	users := filepath.Join(dir, "htpasswd")
 	writeFile(p.t, users, fmt.Sprintf("ana:%s\nbob:%s\neve:%s\n", hash, hash, hash))
-	if err := os.Chmod(users, 0o755); err != nil { // Apache's workers run as the user nobody and must be able to read this file
+	// Apache's workers run as the user nobody and must be able to read this file
+	if err := os.Chmod(users, 0o755); err != nil {
 		p.t.Fatal(err)
 	}
-	startApache(p, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users), dir, "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic")
+	startApache(
+		p, strings.ReplaceAll(text, "/etc/apache2/dlo.htpasswd", users), dir, "authz_core", "authz_user", "authn_core",
+		"authn_file", "auth_basic",
+	)
 }

@@ -45,7 +45,8 @@ func (s *seen) withBody(body string) []amqp.Delivery {
 // checkSame returns an error if a delivery differs from the first delivery of the message. It
 // ignores the headers that dlo and the broker add.
 func checkSame(d, first amqp.Delivery) error {
-	if !bytes.Equal(d.Body, first.Body) || d.ContentType != first.ContentType || d.MessageId != first.MessageId || d.CorrelationId != first.CorrelationId || d.Type != first.Type {
+	if !bytes.Equal(d.Body, first.Body) || d.ContentType != first.ContentType || d.MessageId != first.MessageId ||
+		d.CorrelationId != first.CorrelationId || d.Type != first.Type {
 		return fmt.Errorf("body or properties differ: %q %q", d.Body, d.MessageId)
 	}
 	strip := func(t amqp.Table) amqp.Table {
@@ -68,23 +69,67 @@ type recipe struct {
 	rule    string
 	delays  []time.Duration // the shortest allowed delay before each retry
 	restart bool            // if true, dlo is restarted between the retries
-	waits   []string        // the queue of the broker in which a letter waits before each retry; nil = the letters wait in the store
+	// the queue of the broker in which a letter waits before each retry; nil = the letters wait in
+	// the store
+	waits []string
 }
 
 // recipes are well-known ways to retry with RabbitMQ, written as rules of dlo (docs/retries.md).
 // Their worker always rejects without requeue.
 var recipes = []recipe{
-	{"back to the tail, ten times at most", "{attempts: 10, first: 1ms, factor: 1}", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false, nil},
-	{"half a second, one, two, then dead", "{delays: [500ms, 1s, 2s]}", []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, false, nil},
-	{"growing threefold, with jitter", "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}", []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond}, false, nil},
-	{"a dead-letter service, restarted in the middle", "{delays: [10ms, 100ms, 1000ms]}", []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}, true, nil},
+	{
+		"back to the tail, ten times at most",
+		"{attempts: 10, first: 1ms, factor: 1}",
+		[]time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		false,
+		nil,
+	},
+	{
+		"half a second, one, two, then dead",
+		"{delays: [500ms, 1s, 2s]}",
+		[]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
+		false,
+		nil,
+	},
+	{
+		"growing threefold, with jitter",
+		"{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}",
+		[]time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond},
+		false,
+		nil,
+	},
+	{
+		"a dead-letter service, restarted in the middle",
+		"{delays: [10ms, 100ms, 1000ms]}",
+		[]time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second},
+		true,
+		nil,
+	},
 	// On a busy machine, the dispatcher claims some letters too late, so that they wait in the
 	// store and not in the broker.
-	{"wait queues", "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}", []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond}, false, []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"}},
-	{"an expiration for each letter, growing threefold, with jitter", "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}", []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second}, false, []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"}},
+	{
+		"wait queues",
+		"{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}",
+		[]time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond},
+		false,
+		[]string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"},
+	},
+	{
+		"an expiration for each letter, growing threefold, with jitter",
+		"{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}",
+		[]time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second},
+		false,
+		[]string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"},
+	},
 	// The test brokers do not have the plugin for delayed exchanges, so the letters wait in the
 	// store.
-	{"a delayed exchange", "{delays: [200ms, 400ms], waiter: delayed-exchange}", []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, false, nil},
+	{
+		"a delayed exchange",
+		"{delays: [200ms, 400ms], waiter: delayed-exchange}",
+		[]time.Duration{200 * time.Millisecond, 400 * time.Millisecond},
+		false,
+		nil,
+	},
 }
 
 // TestEveryWaiterHasARecipe checks that a recipe exists for every waiter except the store. A recipe
@@ -134,7 +179,9 @@ func (r recipe) isFirst() bool {
 		_, name, _ := strings.Cut(r.rule, "waiter: ")
 		return name
 	}
-	return recipes[slices.IndexFunc(recipes, func(other recipe) bool { return waiter(other) == waiter(r) })].name == r.name
+	return recipes[slices.IndexFunc(
+		recipes, func(other recipe) bool { return waiter(other) == waiter(r) },
+	)].name == r.name
 }
 
 // checkRecipe runs a recipe with queues of a kind. dlo must send every letter back as often as the
@@ -146,7 +193,11 @@ func checkRecipe(t *testing.T, kind string, r recipe) {
 	a.header = amqp.Table{"tenant": "acme", "n": int32(7), "list": []any{"a", int64(1)}}
 	var worker seen
 	a.refuse = worker.refuse
-	p := newChild(t, url, "rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m}\n")
+	p := newChild(
+		t, url,
+		"rules: [{name: recipe, match: {queue: work}, retry: "+r.rule+
+			"}]\ndefault: {retry: {delays: []}}\nrequeue: {rate: 0, watch: 1m}\n",
+	)
 	p.Start("")
 	p.Draining()
 	if r.waits != nil {
@@ -181,12 +232,17 @@ func checkRecipe(t *testing.T, kind string, r recipe) {
 	if n := p.count("letters", `attempts <> $1 OR rule <> 'recipe'`, len(r.delays)); n != 0 {
 		t.Errorf("%d letters with other attempts, or of another rule", n)
 	}
-	for n, delay := range r.delays { // the delay of a retry begins when the letter was received or when it came back from the previous retry
+	// the delay of a retry begins when the letter was received or when it came back from the
+	// previous retry
+	for n, delay := range r.delays {
 		left := "a.at"
-		if r.waits != nil { // the broker gets the letter before it is due, so only the time of the next death shows when it was delivered
+		// the broker gets the letter before it is due, so only the time of the next death shows
+		// when it was delivered
+		if r.waits != nil {
 			left = "a.back_at"
 		}
-		if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
+		if early := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter
+			LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
 			WHERE a.number = $1 AND a.outcome = 'came back' AND `+left+` < coalesce(b.back_at, l.received_at) + $2`, n+1, delay.Milliseconds()); early != 0 {
 			t.Errorf("retry %d of %d letters was early", n+1, early)
 		}
@@ -198,8 +254,11 @@ func checkRecipe(t *testing.T, kind string, r recipe) {
 		// must wait in the expected queue of the broker. If the dispatcher claimed a
 		// letter too late for the broker, the letter may also wait in the store until
 		// it is due.
-		if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
-			WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> '' OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at, l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
+		if elsewhere := p.ask(`SELECT count(*) FROM attempts a JOIN letters l ON l.id = a.letter
+			LEFT JOIN attempts b ON b.letter = a.letter AND b.number = a.number - 1 AND b.outcome = 'came back'
+			WHERE a.number = $1 AND a.waits_in <> $2 AND (a.waits_in <> ''
+			OR coalesce(a.closed_at, a.back_at, a.at) < coalesce(b.back_at,
+			l.received_at) + $3)`, n+1, where, delay.Milliseconds()); elsewhere != 0 {
 			t.Errorf("before retry %d %d letters did not wait in %q", n+1, elsewhere, where)
 		}
 	}
@@ -285,7 +344,9 @@ func fanOut(t *testing.T, kinds map[string]string, config string, times map[stri
 	ch := a.channel()
 	events = 10
 	for i := range events {
-		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2}); err != nil {
+		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{
+			Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -339,11 +400,16 @@ func TestAReloadIsWhole(t *testing.T) {
 	one("one", 1)
 	p.Configure("rules: [{name: two, match: {queue: work}, retry: {delays: []}}]\n")
 	p.Hangup()
-	eventually(t, "the rules are loaded", func() bool { return strings.Contains(p.Log(), `msg="rules loaded" rules=1`) })
+	eventually(
+		t, "the rules are loaded", func() bool { return strings.Contains(p.Log(), `msg="rules loaded" rules=1`) },
+	)
 	one("two", 1)
 	p.Configure("rules: [{name: three, match: {queue: work}, retry: {delays: []}}, {name: three}]\n")
 	p.Hangup()
-	eventually(t, "the mistake is said", func() bool { return strings.Contains(p.Log(), "the configuration could not be reloaded") })
+	eventually(
+		t, "the mistake is said",
+		func() bool { return strings.Contains(p.Log(), "the configuration could not be reloaded") },
+	)
 	one("two", 2)
 	if n := p.events("rules loaded"); n != 1 {
 		t.Errorf("%d entries in the audit", n)

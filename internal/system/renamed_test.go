@@ -59,7 +59,10 @@ func TestABrokerIsRenamed(t *testing.T) {
 	channels := pager.configFor(t, "page")
 	channels = channels[strings.Index(channels, "channels:"):]
 	as := func(broker string) string {
-		return fmt.Sprintf("brokers: [{%s, url: \"%%AMQP%%\"}]\ndefault: {retry: {delays: [1h]}, dead: {severity: page, notify: [hook]}}\nrequeue: {rate: 0, watch: 1s}\n%s", broker, channels)
+		return fmt.Sprintf(
+			"brokers: [{%s, url: \"%%AMQP%%\"}]\ndefault: {retry: {delays: [1h]}, dead: {severity: page, notify: [hook]}}\nrequeue: {rate: 0, watch: 1s}\n%s",
+			broker, channels,
+		)
 	}
 	p := newChild(t, address, as("name: main"))
 	p.Start("")
@@ -73,7 +76,8 @@ func TestABrokerIsRenamed(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	list := p.strays()
-	if len(list) != 1 || list[0].Severity != "page" || list[0].Title != "100 letters belong to broker main, which is not configured." || list[0].Broker != "main" ||
+	if len(list) != 1 || list[0].Severity != "page" ||
+		list[0].Title != "100 letters belong to broker main, which is not configured." || list[0].Broker != "main" ||
 		!strings.Contains(list[0].Cure, "in the entry of broker prod: was: [main].") {
 		t.Fatalf("/readyz: %+v", list)
 	}
@@ -85,16 +89,25 @@ func TestABrokerIsRenamed(t *testing.T) {
 	if _, text := p.get("/"); strings.Contains(text, "Nothing needs a person") {
 		t.Error("Overview says that nothing needs a person")
 	}
-	if _, metrics := p.get("/metrics"); !strings.Contains(metrics, `dlo_problems{broker="main",kind="broker_unknown",severity="page"} 1`) {
+	if _, metrics := p.get("/metrics"); !strings.Contains(
+		metrics, `dlo_problems{broker="main",kind="broker_unknown",severity="page"} 1`,
+	) {
 		t.Error("the metric does not say it")
 	}
 	const nobody = `there is no broker \"main\" in the configuration`
-	for _, request := range []string{`{"action":"retry_now","q":"state:scheduled","dry_run":true}`, `{"action":"requeue","q":"state:scheduled","dry_run":true}`} {
-		if code, plan := p.post("/api/v1/operations", json.RawMessage(request)); code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, nobody) {
+	for _, request := range []string{
+		`{"action":"retry_now","q":"state:scheduled","dry_run":true}`,
+		`{"action":"requeue","q":"state:scheduled","dry_run":true}`,
+	} {
+		if code, plan := p.post(
+			"/api/v1/operations", json.RawMessage(request),
+		); code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, nobody) {
 			t.Errorf("%s: %d %s", request, code, plan)
 		}
 	}
-	if op := p.awaitOver(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["skipped"] != before || op.Counts["done"] != 0 {
+	if op := p.awaitOver(p.startOperation(map[string]any{
+		"action": "retry_now", "q": "state:scheduled", "reason": "now",
+	})); op.Counts["skipped"] != before || op.Counts["done"] != 0 {
 		t.Errorf("%+v", op)
 	}
 	a.publish(meanwhile, func(i int) (string, string) { return fmt.Sprint("young ", i), fmt.Sprint("y", i) })
@@ -123,7 +136,9 @@ func TestABrokerIsRenamed(t *testing.T) {
 	eventually(t, "they are one group", func() bool {
 		return p.ask(`SELECT count(DISTINCT grp) FROM letters`) == 1 && p.count("unread", "1 = 1") == 0
 	})
-	if op := p.awaitOver(p.startOperation(map[string]any{"action": "retry_now", "q": "state:scheduled", "reason": "now"})); op.Counts["done"] != before+meanwhile {
+	if op := p.awaitOver(p.startOperation(map[string]any{
+		"action": "retry_now", "q": "state:scheduled", "reason": "now",
+	})); op.Counts["done"] != before+meanwhile {
 		t.Errorf("%+v", op)
 	}
 	eventually(t, "all arrive", func() bool { return a.acceptedLetters() == before+meanwhile })
@@ -187,7 +202,8 @@ func TestANameIsNotGivenAway(t *testing.T) {
 	p.Configure("brokers: [{name: prod, url: \"%AMQP%\"}, {name: main, url: \"amqp://127.0.0.1:1/\"}]\n")
 	p.start("")
 	<-p.ended
-	if p.code != 2 || !strings.Contains(p.Log(), "two brokers claim the same letters") || !strings.Contains(p.Log(), "add was: [main] to the entry of broker prod") {
+	if p.code != 2 || !strings.Contains(p.Log(), "two brokers claim the same letters") ||
+		!strings.Contains(p.Log(), "add was: [main] to the entry of broker prod") {
 		t.Errorf("exit code %d: %s", p.code, p.Log())
 	}
 }

@@ -36,7 +36,10 @@ func placedOrder(n int) []byte {
 func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) deadletter.Arrival) (received int64) {
 	t.Helper()
 	for n, number := 0, int64(1); n < letters; number++ {
-		w := deadletter.Window{Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters", Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000}
+		w := deadletter.Window{
+			Session: 1, Number: number, Broker: "main", VHost: "/", Inbox: "dlo.letters",
+			Uncertain: deadletter.UncertainHold, Horizon: time.Minute, HorizonRows: 1000,
+		}
 		for ; n < letters && len(w.Arrivals) < 500; n++ {
 			a := arrival(n)
 			a.Tag, a.Exchange, a.RoutingKey = uint64(len(w.Arrivals)+1), "dlo.dlx", "k"
@@ -66,7 +69,16 @@ func receiveInto(t *testing.T, s *store.Store, letters int, arrival func(n int) 
 // rejectedFrom returns the headers of a letter that was rejected in the given queue.
 func rejectedFrom(queue string) deadletter.Table {
 	return deadletter.Table{
-		"x-death":             []any{deadletter.Table{"queue": queue, "exchange": "events", "reason": "rejected", "count": int64(1), "routing-keys": []any{"k"}, "time": time.Now()}},
+		"x-death": []any{
+			deadletter.Table{
+				"queue":        queue,
+				"exchange":     "events",
+				"reason":       "rejected",
+				"count":        int64(1),
+				"routing-keys": []any{"k"},
+				"time":         time.Now(),
+			},
+		},
 		"x-first-death-queue": queue, "x-first-death-reason": "rejected", "x-first-death-exchange": "events",
 	}
 }
@@ -75,15 +87,23 @@ func rejectedFrom(queue string) deadletter.Table {
 // them are wrong.
 var recounts = map[string]string{
 	"counters": `WITH kept AS (SELECT state, origin, type, reason, grp, severity, n FROM counters WHERE n <> 0),
-			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters GROUP BY 1, 2, 3, 4, 5, 6)
-		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
-	"rollups": `WITH kept AS (SELECT bucket, grp, state, n FROM rollups WHERE n <> 0), truth AS (SELECT received_at / 900000 AS bucket, grp, state, count(*) AS n FROM letters GROUP BY 1, 2, 3)
-		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
+			truth AS (SELECT state, origin, type, reason, grp, severity, count(*) AS n FROM letters
+			GROUP BY 1, 2, 3, 4, 5, 6)
+		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT *
+		FROM truth EXCEPT SELECT * FROM kept))`,
+	"rollups": `WITH kept AS (SELECT bucket, grp, state, n FROM rollups WHERE n <> 0), truth AS
+		(SELECT received_at / 900000 AS bucket, grp, state, count(*) AS n FROM letters GROUP BY 1, 2, 3)
+		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT *
+		FROM truth EXCEPT SELECT * FROM kept))`,
 	"readings": `WITH kept AS (SELECT origin, type, reading, n FROM readings WHERE n <> 0),
-			truth AS (SELECT origin, type, reading, count(*) AS n FROM letters WHERE state NOT IN ('received', 'purged') GROUP BY 1, 2, 3)
-		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT * FROM truth EXCEPT SELECT * FROM kept))`,
-	"letters that search does not know":         `SELECT count(*) FROM letters WHERE id NOT IN (SELECT rowid FROM words)`,
-	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events WHERE kind = 'read again' GROUP BY letter HAVING count(*) > 1)`,
+			truth AS (SELECT origin, type, reading, count(*) AS n FROM letters WHERE state NOT IN ('received', 'purged')
+			GROUP BY 1, 2, 3)
+		SELECT (SELECT count(*) FROM (SELECT * FROM kept EXCEPT SELECT * FROM truth)) + (SELECT count(*) FROM (SELECT *
+		FROM truth EXCEPT SELECT * FROM kept))`,
+	"letters that search does not know": `SELECT count(*) FROM letters WHERE id NOT IN (SELECT rowid
+		FROM words)`,
+	"letters that were recorded more than once": `SELECT count(*) FROM (SELECT letter FROM events
+		WHERE kind = 'read again' GROUP BY letter HAVING count(*) > 1)`,
 }
 
 // TestReadingAgainSurvivesKills uploads a schema, so that dlo reads many letters of an unknown type
@@ -108,7 +128,12 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	receiveInto(t, filling, letters, func(n int) deadletter.Arrival {
-		return deadletter.Arrival{Body: placedOrder(n), Properties: deadletter.Properties{DeliveryMode: 2, MessageID: fmt.Sprint(n), Headers: rejectedFrom("orders")}}
+		return deadletter.Arrival{
+			Body: placedOrder(n),
+			Properties: deadletter.Properties{
+				DeliveryMode: 2, MessageID: fmt.Sprint(n), Headers: rejectedFrom("orders"),
+			},
+		}
 	})
 	if err := filling.Close(); err != nil {
 		t.Fatal(err)
@@ -116,7 +141,8 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 
 	p.Start("")
 	eventually(t, "all letters dead and found by their words", func() bool {
-		return p.ask(`SELECT coalesce(sum(n), 0) FROM counters WHERE state = 'dead'`) == letters && p.count("unindexed", "") == 0
+		return p.ask(`SELECT coalesce(sum(n), 0) FROM counters
+			WHERE state = 'dead'`) == letters && p.count("unindexed", "") == 0
 	})
 	if n := p.count("letters", `type = 0 AND reading = $1`, string(deadletter.ReadUnknown)); n != letters {
 		t.Fatalf("%d of %d letters are unknown before there is a schema", n, letters)
@@ -147,7 +173,10 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		died("at " + point)
 	}
 	p.Start("read: begun=3")
-	answer, err := http.Post(p.url+"/api/v1/types?name=orders&filename=orders.proto", "application/octet-stream", strings.NewReader(ordersSource))
+	answer, err := http.Post(
+		p.url+"/api/v1/types?name=orders&filename=orders.proto", "application/octet-stream",
+		strings.NewReader(ordersSource),
+	)
 	if err == nil { // with an error, dlo died before it responded
 		said, _ := io.ReadAll(answer.Body)
 		answer.Body.Close()
@@ -187,7 +216,8 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	if n := p.count("letters", `reading = $1`, string(deadletter.ReadCrashed)); n != suspects {
 		t.Errorf("%d letters are undecodable; dlo died with %d of them in hand three times", n, suspects)
 	}
-	if n := p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE y.name = 'shop.v1.OrderPlaced' AND l.reading = $1 AND l.state = 'dead' AND l.crashes = 0`,
+	if n := p.ask(`SELECT count(*) FROM letters l JOIN types y ON y.id = l.type WHERE y.name = 'shop.v1.OrderPlaced'
+		AND l.reading = $1 AND l.state = 'dead' AND l.crashes = 0`,
 		string(deadletter.ReadByMatch)); n != letters-suspects {
 		t.Errorf("%d of %d letters have their type", n, letters-suspects)
 	}
@@ -199,7 +229,9 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	if n := p.events("read again"); n != letters-suspects {
 		t.Errorf("%d letters have it in their history", n)
 	}
-	for q, want := range map[string]int{"type:shop.v1.OrderPlaced state:dead": letters - suspects, "state:dead": letters} {
+	for q, want := range map[string]int{
+		"type:shop.v1.OrderPlaced state:dead": letters - suspects, "state:dead": letters,
+	} {
 		code, body := p.get("/api/v1/letters/count?exact=1&q=" + url.QueryEscape(q))
 		if code != 200 || !strings.Contains(body, fmt.Sprintf(`"count":%d,`, want)) {
 			t.Errorf("%s: %d %s, want %d", q, code, body, want)

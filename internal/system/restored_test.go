@@ -167,11 +167,14 @@ func TestARestoredStore(t *testing.T) {
 		}
 		r.Start("")
 		p := r.problem(deadletter.ProblemStoreRestored)
-		if p.Severity != "page" || !strings.Contains(p.Text, fmt.Sprintf("%d letters were received that are not in this copy", after)) || !strings.Contains(p.Text, fmt.Sprintf("since then, are held: %d.", 1+before)) {
+		if p.Severity != "page" || !strings.Contains(
+			p.Text, fmt.Sprintf("%d letters were received that are not in this copy", after),
+		) || !strings.Contains(p.Text, fmt.Sprintf("since then, are held: %d.", 1+before)) {
 			t.Errorf("%+v", p)
 		}
 		for _, page := range []string{"/", "/letters?q=doubt:restored"} {
-			if _, text := r.get(page); !strings.Contains(text, p.Title) || !strings.Contains(text, "doubt:restored") || strings.Contains(text, "Nothing needs a person") {
+			if _, text := r.get(page); !strings.Contains(text, p.Title) || !strings.Contains(text, "doubt:restored") ||
+				strings.Contains(text, "Nothing needs a person") {
 				t.Errorf("%s does not say it", page)
 			}
 		}
@@ -180,7 +183,10 @@ func TestARestoredStore(t *testing.T) {
 		if n := r.finds("state:held doubt:restored"); n != 1+before {
 			t.Errorf("%d letters are held", n)
 		}
-		if code, plan := r.post("/api/v1/operations", map[string]any{"action": "requeue", "q": "state:held", "dry_run": true}); code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, deadletter.WhyRestored) {
+		if code, plan := r.post("/api/v1/operations", map[string]any{
+			"action": "requeue", "q": "state:held", "dry_run": true,
+		}); code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) ||
+			!strings.Contains(plan, deadletter.WhyRestored) {
 			t.Errorf("%d %s", code, plan)
 		}
 		if beside {
@@ -188,7 +194,9 @@ func TestARestoredStore(t *testing.T) {
 		}
 	}
 	tokens := a.acceptedLetters()
-	if op := r.awaitOver(r.startOperation(map[string]any{"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done"})); op.Counts["done"] != 1+before {
+	if op := r.awaitOver(r.startOperation(map[string]any{
+		"action": "release", "q": "state:held doubt:restored", "reason": "their work was not done",
+	})); op.Counts["done"] != 1+before {
 		t.Errorf("%+v", op)
 	}
 	// The first letter had already been requeued when the store was copied. It therefore gets another
@@ -210,7 +218,8 @@ func TestARestoredStore(t *testing.T) {
 	}
 	r.Start("")
 	p := r.problem(deadletter.ProblemStoreUnproved)
-	if _, text := r.get("/"); p.Severity != "page" || !strings.Contains(text, p.Title) || !strings.Contains(text, "It is current: send what is due") {
+	if _, text := r.get("/"); p.Severity != "page" || !strings.Contains(text, p.Title) ||
+		!strings.Contains(text, "It is current: send what is due") {
 		t.Errorf("%+v", p)
 	}
 	r.publish(sent, 5)

@@ -41,7 +41,10 @@ func TestTheReturnWinsOverALateConfirm(t *testing.T) {
 	returned := filepath.Join(t.TempDir(), "returned")
 	p.Start("requeue: confirmed=" + returned)
 	retries("resume")
-	eventually(t, "all letters dead", func() bool { return p.count("letters", `state = 'dead' AND attempts = 1`) == 1+letters })
+	eventually(
+		t, "all letters dead",
+		func() bool { return p.count("letters", `state = 'dead' AND attempts = 1`) == 1+letters },
+	)
 	before := p.count("events", `kind IN ('requeued', 'settled')`)
 	if err := os.WriteFile(returned, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,10 @@ import (
 func TestRevealByCommandLine(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	p := serve(t, "", "brokers: [{url: 'amqp://127.0.0.1:1/'}]\nmasking: [{json: card.number}, {header: authorization}]\n", nil).child
+	p := serve(
+		t, "", "brokers: [{url: 'amqp://127.0.0.1:1/'}]\nmasking: [{json: card.number}, {header: authorization}]\n",
+		nil,
+	).child
 	const id = "01a1f82e-3420-7001-8000-000000000001"
 	line := `{"v":1,"id":"` + id + `","state":"dead","origin":{"broker":"main","vhost":"/","queue":"sms","exchange":"","routing_key":""},"inbox":"dlo.letters","exchange":"","routing_key":"",` +
 		`"received_at":"2026-11-20T08:59:00Z","reason":"rejected","attempts":0,"type":"","error":"","why":"","properties":{},"headers":{"authorization":{"t":"longstr","v":"Bearer s3cret"}},"body":"eyJjYXJkIjp7Im51bWJlciI6IjQxMTEifX0="}` + "\n"
@@ -25,10 +28,14 @@ func TestRevealByCommandLine(t *testing.T) {
 	ctx := t.Context()
 	p.dlo(ctx, 0, "", "letters", "import", file)
 	for _, command := range [][]string{{"letters", "show", id, "-o", "json"}, {"letters", "export"}} {
-		if out, _ := p.dlo(ctx, 0, "", command...); strings.Contains(out, "4111") || strings.Contains(out, "s3cret") || strings.Contains(out, "eyJj") {
+		if out, _ := p.dlo(
+			ctx, 0, "", command...,
+		); strings.Contains(out, "4111") || strings.Contains(out, "s3cret") || strings.Contains(out, "eyJj") {
 			t.Errorf("%v shows a masked value: %s", command, out)
 		}
-		if out, _ := p.dlo(ctx, 0, "", append(command, "--reveal")...); !strings.Contains(out, "s3cret") || !strings.Contains(out, "eyJj") {
+		if out, _ := p.dlo(
+			ctx, 0, "", append(command, "--reveal")...,
+		); !strings.Contains(out, "s3cret") || !strings.Contains(out, "eyJj") {
 			t.Errorf("%v --reveal: %s", command, out)
 		}
 	}
@@ -46,7 +53,9 @@ func TestRevealByCommandLine(t *testing.T) {
 	}
 	p.dlo(ctx, 2, "", "letters", "reveal", id, "card")
 	out, _ := p.dlo(ctx, 0, "", "audit", "list")
-	for _, want := range []string{"field card.number", "header authorization", "the whole body", "the whole letter", "export of 1 letter"} {
+	for _, want := range []string{
+		"field card.number", "header authorization", "the whole body", "the whole letter", "export of 1 letter",
+	} {
 		if !strings.Contains(out, want) || strings.Contains(out, "4111") {
 			t.Errorf("%s is not in the audit: %s", want, out)
 		}

@@ -28,8 +28,12 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	user, address := node.User(t, vhost, "management")
 	node.Grant(t, vhost, user, `^dlo\.`, `^dlo\.`, `^(dlo\..*|orders_error)$`)
 	pager := newReceiver(t)
-	p := newChild(t, address, "brokers: [{amqp: "+amqpOf(t, address)+", inboxes: [dlo.letters, orders_error], origins: {orders_error: orders}}]\n"+
-		strings.Replace(pager.configFor(t, "page"), "delays: []", "delays: [1s]", 1))
+	p := newChild(
+		t, address,
+		"brokers: [{amqp: "+amqpOf(t, address)+
+			", inboxes: [dlo.letters, orders_error], origins: {orders_error: orders}}]\n"+
+			strings.Replace(pager.configFor(t, "page"), "delays: []", "delays: [1s]", 1),
+	)
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf(user+":secret")}
 	p.Start("")
 	var found deadletter.Problem
@@ -46,14 +50,16 @@ func TestAMissingRightIsSaid(t *testing.T) {
 		}
 		return found.Kind != ""
 	})
-	if found.Severity != deadletter.SeverityPage || !strings.Contains(found.Title, user) || !strings.Contains(found.Text, "It may not write amq.default") {
+	if found.Severity != deadletter.SeverityPage || !strings.Contains(found.Title, user) ||
+		!strings.Contains(found.Text, "It may not write amq.default") {
 		t.Errorf("%+v", found)
 	}
 	eventually(t, "the letters wait", func() bool { return p.letters("scheduled") == letters })
 	eventually(t, "the pager rings", func() bool {
 		return strings.Contains(fmt.Sprint(pager.notices("notice.problem")), "has too few rights")
 	})
-	if _, page := p.get("/queues"); !strings.Contains(page, "has too few rights") || !strings.Contains(page, "set_permissions") {
+	if _, page := p.get("/queues"); !strings.Contains(page, "has too few rights") ||
+		!strings.Contains(page, "set_permissions") {
 		t.Error("the page does not say it")
 	}
 	if n := p.letters("scheduled"); n != letters {
@@ -80,5 +86,8 @@ func amqpOf(t *testing.T, address string) string {
 	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("{host: %s, port: %s, vhost: %q, user: %q, password_file: %q}", u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/"), u.User.Username(), file)
+	return fmt.Sprintf(
+		"{host: %s, port: %s, vhost: %q, user: %q, password_file: %q}", u.Hostname(), u.Port(),
+		strings.TrimPrefix(u.Path, "/"), u.User.Username(), file,
+	)
 }

@@ -39,7 +39,8 @@ func TestRulesAreAppliedToLettersThatWait(t *testing.T) {
 	eventually(t, "the rules are loaded", func() bool { return p.events("rules loaded") == 1 })
 	const what = "default: retry  default: dead  99"
 	out, _ = p.dlo(ctx, 0, "", "rules", "apply", "--dry-run")
-	if !strings.Contains(out, "99 of 100 scheduled letters would change") || !strings.Contains(out, what) || !strings.Contains(out, "left alone: 1, someone set its due time") {
+	if !strings.Contains(out, "99 of 100 scheduled letters would change") || !strings.Contains(out, what) ||
+		!strings.Contains(out, "left alone: 1, someone set its due time") {
 		t.Error(out)
 	}
 	if n := p.letters("scheduled"); n != 100 {

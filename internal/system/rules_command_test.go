@@ -33,7 +33,8 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	}
 
 	out, _ := p.dlo(ctx, 0, "", "rules", "list")
-	if !strings.HasPrefix(out, "read from ") || !strings.Contains(strings.SplitN(out, "\n", 2)[0], "dlo.yaml, loaded ") {
+	if !strings.HasPrefix(out, "read from ") ||
+		!strings.Contains(strings.SplitN(out, "\n", 2)[0], "dlo.yaml, loaded ") {
 		t.Errorf("the first line does not say where the rules were read from:\n%s", out)
 	}
 	has(out, "NO", "default", "everything else", "10s 1m40s", "digest")
@@ -46,7 +47,10 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 
 	out, _ = p.dlo(ctx, 0, "", "rules", "test", string(l.ID))
 	has(out, "rule default applies: retry 1 in 10s", "APPLIES", "yes")
-	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--queue", "sms", "--reason", "rejected", "--attempts", "1", "--type", "a.B", "--error", "410", "--header", "a=b,c=d;e", "--header", "x=", "--field", "p.q=1", "--age", "2h")
+	out, _ = p.dlo(
+		ctx, 0, "", "rules", "test", "--queue", "sms", "--reason", "rejected", "--attempts", "1", "--type", "a.B",
+		"--error", "410", "--header", "a=b,c=d;e", "--header", "x=", "--field", "p.q=1", "--age", "2h",
+	)
 	has(out, "rule default applies: retry 2 in 1m40s")
 	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--reason", "expired")
 	has(out, "rule default applies: dead, severity digest: reason expired")
@@ -57,28 +61,58 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	has(errs, "looked at 1 of 2 letters, newest first")
 
 	tried := filepath.Join(t.TempDir(), "tried.yaml")
-	if err := os.WriteFile(tried, []byte("listen: 127.0.0.1:1\nbrokers: [{url: 'amqp://u:kanarie@h/'}]\nrules:\n  - name: sms\n    match: {queue: sms}\n    retry: {delays: [5s, 30s], jitter: 0.1}\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		tried,
+		[]byte(
+			"listen: 127.0.0.1:1\nbrokers: [{url: 'amqp://u:kanarie@h/'}]\nrules:\n  - name: sms\n    match: {queue: sms}\n    retry: {delays: [5s, 30s], jitter: 0.1}\n",
+		),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	out, errs = p.dlo(ctx, 0, "", "rules", "test", "--config", tried, "-q", "state:dead")
-	has(out, "Of 2 dead letters, 2 would be retried.\n", "2        yes      default: dead (digest)  sms: retry  4.5 s to 5.5 s, 27 s to 33 s, then dead: digest", string(l.ID))
-	has(errs, "looked at 2 of 2 letters, newest first", "Only rules and default are tried. These settings were not read: listen, brokers.")
-	out, _ = p.dlo(ctx, 0, "- {name: noise, discard: true, match: {queue: sms}}", "rules", "test", "--config", "-", "-o", "jsonl")
+	has(
+		out, "Of 2 dead letters, 2 would be retried.\n",
+		"2        yes      default: dead (digest)  sms: retry  4.5 s to 5.5 s, 27 s to 33 s, then dead: digest",
+		string(l.ID),
+	)
+	has(
+		errs, "looked at 2 of 2 letters, newest first",
+		"Only rules and default are tried. These settings were not read: listen, brokers.",
+	)
+	out, _ = p.dlo(
+		ctx, 0, "- {name: noise, discard: true, match: {queue: sms}}", "rules", "test", "--config", "-", "-o", "jsonl",
+	)
 	has(out, `"state":"dead","letters":2,"retry":0,"dead":0,"discard":2,`, `"would":{"rule":"noise","action":"discard"`)
 	out, _ = p.dlo(ctx, 0, "default: {retry: {delays: []}}", "rules", "test", "--config", "-", "-n", "1")
-	has(out, "Of 1 dead letter, 1 would still be dead.\n", "1        no       default: dead (digest)  default: dead (digest)  no retry, dead: digest")
+	has(
+		out, "Of 1 dead letter, 1 would still be dead.\n",
+		"1        no       default: dead (digest)  default: dead (digest)  no retry, dead: digest",
+	)
 	out, _ = p.dlo(ctx, 0, "", "rules", "test", "--config", tried, "--queue", "sms", "--reason", "rejected")
 	has(out, "rule sms applies: retry 1, between 4.5s and 5.5s")
-	if _, errs = p.dlo(ctx, 2, "- name: a\n  mach: kanarie\n", "rules", "test", "--config", "-"); strings.Contains(errs, "kanarie") {
+	if _, errs = p.dlo(
+		ctx, 2, "- name: a\n  mach: kanarie\n", "rules", "test", "--config", "-",
+	); strings.Contains(errs, "kanarie") {
 		t.Error(errs)
 	}
 	has(errs, `standard input:2:3: there is no key "mach" in rules`)
-	if out, _ = p.dlo(ctx, 0, "", "rules", "list"); strings.Contains(out, "sms") || p.letters("dead") != 2 || strings.Contains(p.Log(), "kanarie") {
+	if out, _ = p.dlo(
+		ctx, 0, "", "rules", "list",
+	); strings.Contains(out, "sms") || p.letters("dead") != 2 || strings.Contains(p.Log(), "kanarie") {
 		t.Error("trying has left something behind")
 	}
 	p.dlo(ctx, 2, "", "rules", "test", "--config", tried+"x")
 
-	for _, args := range [][]string{{}, {string(l.ID), "--queue", "sms"}, {string(l.ID), "-q", "state:dead"}, {"-q", "state:deaf"}, {"-q", "state:dead", "-n", "501"}, {"nonsense"}, {"--attempts", "-1"}} {
+	for _, args := range [][]string{
+		{},
+		{string(l.ID), "--queue", "sms"},
+		{string(l.ID), "-q", "state:dead"},
+		{"-q", "state:deaf"},
+		{"-q", "state:dead", "-n", "501"},
+		{"nonsense"},
+		{"--attempts", "-1"},
+	} {
 		p.dlo(ctx, 2, "", append([]string{"rules", "test"}, args...)...)
 	}
 	p.dlo(ctx, 1, "", "rules", "test", "01a1f82e-3420-7001-8000-000000000999")

@@ -83,12 +83,15 @@ func TestAFloodIsOneGroup(t *testing.T) {
 	if n := p.count("groups", ""); n != 1 {
 		t.Errorf("%d groups", n)
 	}
-	eventually(t, "somebody is paged", func() bool { return p.count("deliveries", `state = 'due'`) == 0 && r.count() > 0 })
+	eventually(
+		t, "somebody is paged", func() bool { return p.count("deliveries", `state = 'due'`) == 0 && r.count() > 0 },
+	)
 	if opened := r.notices("notice.opened"); len(opened) != 1 || r.count() > 3 {
 		t.Errorf("%d pages, %d messages", len(opened), r.count())
 	}
 	_, page := p.get("/")
-	if !strings.Contains(page, "template welcome_v3 not found") || !strings.Contains(page, fmt.Sprintf("%d,%03d", letters/1000, letters%1000)) {
+	if !strings.Contains(page, "template welcome_v3 not found") ||
+		!strings.Contains(page, fmt.Sprintf("%d,%03d", letters/1000, letters%1000)) {
 		t.Error("the overview does not say it")
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -111,7 +114,9 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
-	email, sms, billing := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil), newAudit(t, amqpURL, "billing", nil)
+	email, sms, billing := newAudit(t, amqpURL, "email", nil), newAudit(t, amqpURL, "sms", nil), newAudit(
+		t, amqpURL, "billing", nil,
+	)
 	billing.refuse = func(*amqp.Delivery) bool { return false }
 	p := newChild(t, amqpURL, rejecting)
 	p.Start("")
@@ -127,20 +132,24 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 		a.work()
 	}
 	for i := range 3 {
-		if err := ch.Publish("events", "user.created", false, false, amqp.Publishing{Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2}); err != nil {
+		if err := ch.Publish("events", "user.created", false, false, amqp.Publishing{
+			Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "six letters", func() bool {
 		return p.letters("dead") == 6 && p.count("unindexed", "") == 0
 	})
-	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1 ORDER BY l.id LIMIT 1`, "email")[0]
+	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN origins o ON o.id = l.origin WHERE o.queue = $1 ORDER BY l.id
+		LIMIT 1`, "email")[0]
 	_, body := p.get("/api/v1/letters/" + string(id))
 	var detail struct{ Siblings []deadletter.ID }
 	if err := json.Unmarshal([]byte(body), &detail); err != nil || len(detail.Siblings) != 1 {
 		t.Fatalf("%v: %s", err, body)
 	}
-	if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, detail.Siblings[0].Short()) || !strings.Contains(page, "the same message, in other queues") {
+	if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, detail.Siblings[0].Short()) ||
+		!strings.Contains(page, "the same message, in other queues") {
 		t.Error("the page of the letter does not show its sibling")
 	}
 	op := p.startOperation(map[string]any{"action": "requeue", "q": "queue:email", "hold": "0s", "canary": 0})
@@ -160,7 +169,9 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	_, amqpURL := testenv.VHost(t)
-	gone, stays, spare := newAudit(t, amqpURL, "gone", nil), newAudit(t, amqpURL, "stays", nil), newAudit(t, amqpURL, "spare", nil)
+	gone, stays, spare := newAudit(t, amqpURL, "gone", nil), newAudit(
+		t, amqpURL, "stays", nil,
+	), newAudit(t, amqpURL, "spare", nil)
 	p := newChild(t, amqpURL, rejecting)
 	p.Start("")
 	p.Draining()
@@ -169,14 +180,17 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 		a.publish(60, func(i int) (string, string) { return fmt.Sprintf("%s %d", a.queue, i), fmt.Sprint(a.queue, i) })
 	}
 	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 120 })
-	op := p.startOperation(map[string]any{"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 10})
+	op := p.startOperation(map[string]any{
+		"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 10,
+	})
 	eventually(t, "it has begun", func() bool { return gone.acceptedLetters() > 0 })
 	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	got := p.awaitOver(op)
 	sent := gone.acceptedLetters()
-	if returned := got.Counts["returned"]; returned == 0 || got.Counts["quiet"]+got.Counts["unverified"]+returned != 120 || stays.acceptedLetters() != 60 {
+	if returned := got.Counts["returned"]; returned == 0 ||
+		got.Counts["quiet"]+got.Counts["unverified"]+returned != 120 || stays.acceptedLetters() != 60 {
 		t.Errorf("%+v; gone accepted %d, stays %d", got, sent, stays.acceptedLetters())
 	}
 	held := p.count("letters", `state = 'held' AND why LIKE 'no target%'`)
@@ -184,14 +198,18 @@ func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
 		t.Errorf("%d letters held, %d returned", held, got.Counts["returned"])
 	}
 	spare.work()
-	again := p.startOperation(map[string]any{"action": "requeue", "q": "op:" + op + "/returned", "to": "spare", "hold": "0s", "canary": 0, "rate": 1000})
+	again := p.startOperation(map[string]any{
+		"action": "requeue", "q": "op:" + op + "/returned", "to": "spare", "hold": "0s", "canary": 0, "rate": 1000,
+	})
 	if got := p.awaitOver(again); got.Total != held || got.Counts["quiet"]+got.Counts["unverified"] != held {
 		t.Errorf("%+v", got)
 	}
 	if n := spare.acceptedLetters(); n != held {
 		t.Errorf("spare got %d letters, want %d", n, held)
 	}
-	code, body := p.post("/api/v1/overrides", map[string]any{"queue": "gone", "to": "spare", "reason": "it was renamed"})
+	code, body := p.post("/api/v1/overrides", map[string]any{
+		"queue": "gone", "to": "spare", "reason": "it was renamed",
+	})
 	if code/100 != 2 {
 		t.Fatalf("%d %s", code, body)
 	}

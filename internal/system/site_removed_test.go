@@ -37,7 +37,8 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	eventually(t, "the broker shows all", func() bool {
 		before = s.definitions(false)
 		shown := strings.Join(before["shown queues"], "\n")
-		return len(before["shown consumers"]) == s.workers() && strings.Count(shown, `"consumers":1,`) == s.workers() && strings.Count(shown, `"operator_policy":"size"`) == len(s.queues)
+		return len(before["shown consumers"]) == s.workers() && strings.Count(shown, `"consumers":1,`) == s.workers() &&
+			strings.Count(shown, `"operator_policy":"size"`) == len(s.queues)
 	})
 
 	p := newChild(t, s.node.AMQPURL(s.vhost), s.configuration("dlo.letters, pay.dead"))
@@ -47,8 +48,10 @@ func TestDloIsAddedToASiteAndRemoved(t *testing.T) {
 	rates = append(rates, s.waitForMessages(25))
 	s.isAsBefore(before)
 	eventually(t, "each kind of letter is in the store", func() bool {
-		return p.letters("dead") > 0 && p.letters("settled") > 0 && p.count("letters", `reason = 'expired'`) > 0 && p.count("letters", `reason = 'maxlen'`) > 0 &&
-			p.ask(`SELECT count(*) FROM letters l JOIN inboxes i ON i.id = l.inbox WHERE i.queue = 'pay.dead'`) > 0 && p.count("attempts", `waiter <> ''`) > 0
+		return p.letters("dead") > 0 && p.letters("settled") > 0 && p.count("letters", `reason = 'expired'`) > 0 &&
+			p.count("letters", `reason = 'maxlen'`) > 0 &&
+			p.ask(`SELECT count(*) FROM letters l JOIN inboxes i ON i.id = l.inbox
+				WHERE i.queue = 'pay.dead'`) > 0 && p.count("attempts", `waiter <> ''`) > 0
 	})
 	removed := s.removeDLO(p)
 	rates = append(rates, s.waitForMessages(10))
@@ -98,8 +101,12 @@ func (s *site) protectQueues() time.Time {
 		switch {
 		case strings.Contains(command, " dlo-own "):
 			own++
-		case strings.Contains(command, "set_policy"): // this policy replaces the policy for all queues, so it must repeat the keys of that policy
-			command = strings.NewReplacer("(orders|emails)", "("+strings.Join(names, "|")+")", `{"dead`, "{"+siteLimit+`,"dead`).Replace(command)
+		case strings.Contains(command, "set_policy"):
+			// this policy replaces the policy for all queues, so it must repeat the keys of that
+			// policy
+			command = strings.NewReplacer(
+				"(orders|emails)", "("+strings.Join(names, "|")+")", `{"dead`, "{"+siteLimit+`,"dead`,
+			).Replace(command)
 			if !strings.Contains(command, "events") || !strings.Contains(command, siteLimit) {
 				s.t.Fatal(command)
 			}
@@ -127,7 +134,8 @@ func (s *site) isAsBefore(before map[string][]string) {
 	s.waitForState(before, "beside dlo the site is as it was", func() map[string][]string {
 		now := s.definitions(true)
 		for i, text := range now["shown queues"] {
-			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) { // dlo drains this queue, so it has a consumer
+			// dlo drains this queue, so it has a consumer
+			if text = plain.Replace(text); strings.Contains(text, `"name":"pay.dead"`) {
 				text = strings.Replace(text, `"consumers":1,`, `"consumers":0,`, 1)
 			}
 			now["shown queues"][i] = text
@@ -197,7 +205,8 @@ func (s *site) removeDLO(p *child) (removed time.Time) {
 			p.Start("")
 			eventually(s.t, "the operator policy is told, which no policy displaces", func() bool {
 				_, body := p.get("/readyz")
-				return strings.Contains(body, "inbox_loses_letters") && strings.Contains(body, "The operator policy size can only be removed by its owner.")
+				return strings.Contains(body, "inbox_loses_letters") &&
+					strings.Contains(body, "The operator policy size can only be removed by its owner.")
 			})
 			eventually(s.t, "the queues of dlo are empty", func() bool {
 				filled := regexp.MustCompile(`(?m)^dlo\.(letters|annotations|wait\.\d+)\t[1-9]`)
@@ -215,8 +224,11 @@ func (s *site) removeDLO(p *child) (removed time.Time) {
 			exchanges = strings.Fields(rabbitmqctl(s.t, s.node, s.vhost, command))
 		case args[1] == "delete_queue":
 			rabbitmqctl(s.t, s.node, s.vhost, strings.Replace(command, "dlo.letters", queues[0], 1))
-			for _, queue := range queues[1:] { // the API deletes the other queues, because each rabbitmqctl would start an Erlang VM
-				if err := s.node.API(http.MethodDelete, "/api/queues/"+url.PathEscape(s.vhost)+"/"+url.PathEscape(queue), nil, nil); err != nil {
+			// the API deletes the other queues, because each rabbitmqctl would start an Erlang VM
+			for _, queue := range queues[1:] {
+				if err := s.node.API(
+					http.MethodDelete, "/api/queues/"+url.PathEscape(s.vhost)+"/"+url.PathEscape(queue), nil, nil,
+				); err != nil {
 					s.t.Error(err)
 				}
 			}
@@ -285,10 +297,14 @@ func (s *site) checkMessages(p *child, added, removed time.Time) {
 			counts["the publisher was told"]++
 		case q.drops:
 			counts["dropped by rules of the site, in "+q.name]++
-		case q.protected && (f.published.Before(added.Add(asking)) || f.published.After(removed.Add(-5*time.Second)) || f.rejected.After(removed.Add(-asking))):
+		case q.protected && (f.published.Before(added.Add(asking)) || f.published.After(removed.Add(-5*time.Second)) ||
+			f.rejected.After(removed.Add(-asking))):
 			counts["dropped before dlo came and after it went"]++
 		default:
-			s.t.Errorf("LOST: %q, published %s after dlo was added, rejected %t, refused %t", body, f.published.Sub(added), !f.rejected.IsZero(), f.refused)
+			s.t.Errorf(
+				"LOST: %q, published %s after dlo was added, rejected %t, refused %t", body, f.published.Sub(added),
+				!f.rejected.IsZero(), f.refused,
+			)
 		}
 	}
 	for body := range stored {

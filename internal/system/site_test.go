@@ -98,33 +98,105 @@ func siteQueues() []*siteQueue {
 	return []*siteQueue{
 		{name: "orders", protected: true, published: true, work: faulty},
 		{name: "orders.quorum", args: quorum(nil), protected: true, published: true, work: faulty},
-		{name: "orders.priority", args: amqp.Table{"x-max-priority": int32(5)}, protected: true, published: true, work: faulty},
+		{
+			name:      "orders.priority",
+			args:      amqp.Table{"x-max-priority": int32(5)},
+			protected: true,
+			published: true,
+			work:      faulty,
+		},
 		{name: "orders.lazy", args: amqp.Table{"x-queue-mode": "lazy"}, protected: true, published: true, work: faulty},
-		{name: "orders.single", args: amqp.Table{"x-single-active-consumer": true}, protected: true, published: true, work: faulty},
-		{name: "orders.single.quorum", args: quorum(amqp.Table{"x-single-active-consumer": true}), protected: true, published: true, work: faulty},
-		{name: "orders.expires", args: amqp.Table{"x-expires": int32(3_600_000)}, protected: true, published: true, work: faulty},
-		{name: "orders.bytes", args: quorum(amqp.Table{"x-max-length-bytes": int32(1_000_000)}), protected: true, published: true, work: faulty},
-		{name: "orders.least", args: quorum(amqp.Table{"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}), protected: true, published: true, work: faulty},
-		{name: "orders.limit", args: quorum(amqp.Table{"x-delivery-limit": int32(3)}), protected: true, published: true, work: crashing},
+		{
+			name:      "orders.single",
+			args:      amqp.Table{"x-single-active-consumer": true},
+			protected: true,
+			published: true,
+			work:      faulty,
+		},
+		{
+			name: "orders.single.quorum", args: quorum(amqp.Table{"x-single-active-consumer": true}), protected: true,
+			published: true, work: faulty,
+		},
+		{
+			name:      "orders.expires",
+			args:      amqp.Table{"x-expires": int32(3_600_000)},
+			protected: true,
+			published: true,
+			work:      faulty,
+		},
+		{
+			name: "orders.bytes", args: quorum(amqp.Table{"x-max-length-bytes": int32(1_000_000)}), protected: true,
+			published: true, work: faulty,
+		},
+		{
+			name:      "orders.least",
+			args:      quorum(amqp.Table{"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}),
+			protected: true, published: true, work: faulty,
+		},
+		{
+			name: "orders.limit", args: quorum(amqp.Table{"x-delivery-limit": int32(3)}), protected: true,
+			published: true, work: crashing,
+		},
 		{name: "orders.ttl", args: amqp.Table{"x-message-ttl": int32(1500)}, protected: true, published: true},
-		{name: "orders.newest", args: amqp.Table{"x-max-length": int32(5), "x-overflow": "drop-head"}, protected: true, published: true},
-		{name: "orders.full", args: amqp.Table{"x-max-length": int32(5), "x-overflow": "reject-publish"}, protected: true, published: true},
-		{name: "orders.full.dlx", args: amqp.Table{"x-max-length": int32(5), "x-overflow": "reject-publish-dlx"}, protected: true, published: true},
+		{
+			name:      "orders.newest",
+			args:      amqp.Table{"x-max-length": int32(5), "x-overflow": "drop-head"},
+			protected: true,
+			published: true,
+		},
+		{
+			name:      "orders.full",
+			args:      amqp.Table{"x-max-length": int32(5), "x-overflow": "reject-publish"},
+			protected: true,
+			published: true,
+		},
+		{
+			name:      "orders.full.dlx",
+			args:      amqp.Table{"x-max-length": int32(5), "x-overflow": "reject-publish-dlx"},
+			protected: true,
+			published: true,
+		},
 		{name: "events.b", protected: true, published: true, work: faulty},
 
-		{name: "pay", args: amqp.Table{"x-dead-letter-exchange": "site.dlx", "x-dead-letter-routing-key": "pay.dead"}, published: true, work: faulty},
+		{
+			name:      "pay",
+			args:      amqp.Table{"x-dead-letter-exchange": "site.dlx", "x-dead-letter-routing-key": "pay.dead"},
+			published: true,
+			work:      faulty,
+		},
 		{name: "pay.dead"}, // dlo drains this queue as another inbox
 		{name: "bill", args: quorum(nil), published: true, work: faulty},
 		{name: "bill.dead", args: quorum(nil)},
-		{name: "mail", args: amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail.retry"}, published: true, work: patiently("mail.retry", "mail.failed")},
-		{name: "mail.retry", args: amqp.Table{"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail"}},
+		{
+			name:      "mail",
+			args:      amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail.retry"},
+			published: true,
+			work:      patiently("mail.retry", "mail.failed"),
+		},
+		{
+			name: "mail.retry",
+			args: amqp.Table{
+				"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "mail",
+			},
+		},
 		{name: "mail.failed", args: amqp.Table{"x-max-length": int32(10_000), "x-overflow": "reject-publish"}},
 		{name: "sms", args: quorum(nil), published: true, work: patiently("sms.retry", "")},
-		{name: "sms.retry", args: quorum(amqp.Table{"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "sms"})},
+		{
+			name: "sms.retry",
+			args: quorum(amqp.Table{
+				"x-message-ttl": int32(300), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "sms",
+			}),
+		},
 		{name: "cache", published: true, work: reliable}, // RabbitMQ deletes this queue with its last consumer
 		{name: "events.a", args: quorum(nil), published: true, work: reliable},
 		{name: "rejects", drops: true, published: true, work: faulty},
-		{name: "notes", args: amqp.Table{"x-dead-letter-exchange": "an.exchange.that.is.gone"}, drops: true, published: true, work: faulty},
+		{
+			name:      "notes",
+			args:      amqp.Table{"x-dead-letter-exchange": "an.exchange.that.is.gone"},
+			drops:     true,
+			published: true,
+			work:      faulty,
+		},
 		{name: "metrics", args: amqp.Table{"x-max-length": int32(10)}, drops: true, published: true},
 		{name: "audit.ttl", args: amqp.Table{"x-message-ttl": int32(1000)}, drops: true, published: true},
 		{name: "logs", args: amqp.Table{"x-queue-type": "stream"}, published: true},
@@ -171,7 +243,15 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	s := &site{t: t, node: node, vhost: vhost, conn: conn, queues: siteQueues(), messages: map[string]*fate{}, handled: map[string]int{}}
+	s := &site{
+		t:        t,
+		node:     node,
+		vhost:    vhost,
+		conn:     conn,
+		queues:   siteQueues(),
+		messages: map[string]*fate{},
+		handled:  map[string]int{},
+	}
 	ch := s.channel()
 	must := func(err error) {
 		t.Helper()
@@ -180,10 +260,28 @@ func newSite(t *testing.T) *site {
 		}
 	}
 	for kind, definition := range map[string]any{
-		"policies/catch-all":     map[string]any{"pattern": ".*", "apply-to": "queues", "definition": json.RawMessage("{" + siteLimit + "}")},
-		"policies/bill":          map[string]any{"pattern": "^bill$", "apply-to": "queues", "priority": 5, "definition": map[string]any{"dead-letter-exchange": "site.dlx", "dead-letter-routing-key": "bill.dead", "max-length": 1000}},
-		"policies/sms":           map[string]any{"pattern": "^sms$", "apply-to": "queues", "priority": 5, "definition": map[string]any{"dead-letter-exchange": "sms.retry"}},
-		"operator-policies/size": map[string]any{"pattern": ".*", "apply-to": "queues", "definition": map[string]any{"max-length-bytes": 50_000_000}},
+		"policies/catch-all": map[string]any{
+			"pattern": ".*", "apply-to": "queues", "definition": json.RawMessage("{" + siteLimit + "}"),
+		},
+		"policies/bill": map[string]any{
+			"pattern":  "^bill$",
+			"apply-to": "queues",
+			"priority": 5,
+			"definition": map[string]any{
+				"dead-letter-exchange": "site.dlx", "dead-letter-routing-key": "bill.dead", "max-length": 1000,
+			},
+		},
+		"policies/sms": map[string]any{
+			"pattern":    "^sms$",
+			"apply-to":   "queues",
+			"priority":   5,
+			"definition": map[string]any{"dead-letter-exchange": "sms.retry"},
+		},
+		"operator-policies/size": map[string]any{
+			"pattern":    ".*",
+			"apply-to":   "queues",
+			"definition": map[string]any{"max-length-bytes": 50_000_000},
+		},
 	} {
 		name, policy, _ := strings.Cut(kind, "/")
 		must(node.API(http.MethodPut, "/api/"+name+"/"+url.PathEscape(vhost)+"/"+policy, definition, nil))
@@ -273,7 +371,9 @@ func (s *site) consume(q *siteQueue) {
 func (s *site) park(queue string, d *amqp.Delivery) {
 	s.parking.Lock()
 	defer s.parking.Unlock()
-	if err := s.parked.PublishWithContext(context.Background(), "", queue, true, false, amqp.Publishing{Body: d.Body, DeliveryMode: 2}); err != nil {
+	if err := s.parked.PublishWithContext(context.Background(), "", queue, true, false, amqp.Publishing{
+		Body: d.Body, DeliveryMode: 2,
+	}); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -313,7 +413,9 @@ func (s *site) publish(ctx context.Context) (done func()) {
 		case "logs":
 			exchange, key = "events", "nobody.asks.for.this"
 		}
-		answer, err := ch.PublishWithDeferredConfirm(exchange, key, true, false, amqp.Publishing{Headers: headers, Body: []byte(body), DeliveryMode: 2, Priority: uint8(n % 6)})
+		answer, err := ch.PublishWithDeferredConfirm(exchange, key, true, false, amqp.Publishing{
+			Headers: headers, Body: []byte(body), DeliveryMode: 2, Priority: uint8(n % 6),
+		})
 		if err != nil {
 			s.t.Error(err)
 			return
@@ -371,7 +473,9 @@ func (s *site) waitForMessages(more int) float64 {
 	before, began := counts(), time.Now()
 	eventually(s.t, "all consumers work", func() bool {
 		now := counts()
-		return !slices.ContainsFunc(s.queues, func(q *siteQueue) bool { return q.work != nil && now[q.name] < before[q.name]+more })
+		return !slices.ContainsFunc(
+			s.queues, func(q *siteQueue) bool { return q.work != nil && now[q.name] < before[q.name]+more },
+		)
 	})
 	s.mu.Lock()
 	ended := s.ended
@@ -402,7 +506,9 @@ func (s *site) definitions(mine bool) map[string][]string {
 		"shown consumers": "consumers/%s?columns=queue.name,consumer_tag,ack_required,prefetch_count,exclusive,active,activity_status",
 	} {
 		var list []any
-		if err := s.node.API(http.MethodGet, "/api/"+fmt.Sprintf(path, url.PathEscape(s.vhost)), nil, &list); err != nil {
+		if err := s.node.API(
+			http.MethodGet, "/api/"+fmt.Sprintf(path, url.PathEscape(s.vhost)), nil, &list,
+		); err != nil {
 			s.t.Fatal(err)
 		}
 		exported[name] = list
@@ -416,7 +522,9 @@ func (s *site) definitions(mine bool) map[string][]string {
 		for _, e := range list {
 			fields, _ := e.(map[string]any)
 			queue, _ := fields["queue"].(map[string]any)
-			if mine && slices.ContainsFunc([]any{fields["name"], fields["source"], fields["destination"], queue["name"]}, ofDLO) {
+			if mine && slices.ContainsFunc([]any{
+				fields["name"], fields["source"], fields["destination"], queue["name"],
+			}, ofDLO) {
 				continue
 			}
 			text, err := json.Marshal(e)
@@ -431,7 +539,9 @@ func (s *site) definitions(mine bool) map[string][]string {
 }
 
 const (
-	leaveIdle = 10 * time.Second // a queue that delivers nothing for this long is empty; unacknowledged messages need a while to return
+	// a queue that delivers nothing for this long is empty; unacknowledged messages need a while to
+	// return
+	leaveIdle = 10 * time.Second
 	leaveWait = time.Minute
 )
 
@@ -471,7 +581,8 @@ func (s *site) leave() map[string]string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if err := ch.Qos(60_000, 0, false); err != nil { // more than a slow run publishes, because the test acknowledges no message
+		// more than a slow run publishes, because the test acknowledges no message
+		if err := ch.Qos(60_000, 0, false); err != nil {
 			s.t.Fatal(err)
 		}
 		args := amqp.Table(nil)

@@ -64,7 +64,9 @@ requeue: {rate: 0, watch: 1h}
 	if _, page := two.get("/"); !strings.Contains(page, p.Title) {
 		t.Error("Overview does not say it")
 	}
-	if code, body := two.post("/api/v1/operations", map[string]any{"action": "discard", "q": "state:scheduled", "reason": "not needed"}); code != http.StatusForbidden || !strings.Contains(body, "store_twice") {
+	if code, body := two.post("/api/v1/operations", map[string]any{
+		"action": "discard", "q": "state:scheduled", "reason": "not needed",
+	}); code != http.StatusForbidden || !strings.Contains(body, "store_twice") {
 		t.Errorf("a decision: %d %s", code, body)
 	}
 	pager.setStatus(0)
@@ -111,7 +113,9 @@ func TestTheDLOThatSendsIsStopped(t *testing.T) {
 				node = testenv.PrivateBroker(t)
 			}
 			_, address := node.VHost(t)
-			config := fmt.Sprintf("default: {retry: {delays: [10s]}}\nrequeue: {rate: 20, in_flight: %d, watch: 1h}\n", inFlight)
+			config := fmt.Sprintf(
+				"default: {retry: {delays: [10s]}}\nrequeue: {rate: 20, in_flight: %d, watch: 1h}\n", inFlight,
+			)
 			a := newAudit(t, address, "orders", nil)
 			r := &restoring{newChild(t, address, config), a}
 			r.Start("")

@@ -30,7 +30,11 @@ type reader struct {
 // dialog, or for the page if no dialog is open.
 func (r *reader) waitIn(expression string) {
 	r.t.Helper()
-	waitUntil(r.t, r.tab, "document.readyState == 'complete' && (here => "+expression+")(document.querySelector('dialog[open]') ?? document.querySelector('main'))")
+	waitUntil(
+		r.t, r.tab,
+		"document.readyState == 'complete' && (here => "+expression+
+			")(document.querySelector('dialog[open]') ?? document.querySelector('main'))",
+	)
 }
 
 // waitForUpdate waits until a JavaScript expression is true on a page that updates itself. If
@@ -151,7 +155,13 @@ func story(t *testing.T, script bool, width int64) {
 	r := &reader{t: t, tab: testenv.Browser(t), script: script, phone: width < 1000, checked: map[string]bool{}}
 	_, amqpURL := testenv.VHost(t)
 	management := node.ManagementURLOf("guest:guest")
-	p := newChild(t, amqpURL, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\n", management))
+	p := newChild(
+		t, amqpURL,
+		fmt.Sprintf(
+			"brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: []}}\nrequeue: {watch: 3s}\n",
+			management,
+		),
+	)
 	p.Start("")
 	p.Draining()
 
@@ -233,12 +243,16 @@ func story(t *testing.T, script bool, width int64) {
 		r.fill(`#confirm-wait`, wait)
 		r.fill(`#confirm-rate`, rate)
 	}
-	eventually(t, "the management API shows the consumer and the empty queue", func() bool { // the API is some seconds late
+	// the API is some seconds late
+	eventually(t, "the management API shows the consumer and the empty queue", func() bool {
 		_, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "q": query, "dry_run": true})
 		return strings.Contains(plan, `"consumers":1,"ready":0`)
 	})
 	choose("requeue", 115)
-	r.waitForTexts(fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled", "It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters))
+	r.waitForTexts(
+		fmt.Sprintf("Requeue %d letters to the tail", letters), "Sent letters cannot be recalled",
+		"It starts 10 s after you confirm", fmt.Sprintf("email %d 1 0 ready none", letters),
+	)
 	r.checkPage("plan")
 
 	// A mistake must be shown at its field, and nothing may start.
@@ -302,7 +316,9 @@ func story(t *testing.T, script bool, width int64) {
 	r.checkPage("verdict")
 	fixed.Store(true)
 	r.press(`#results form button`)
-	r.waitForTexts("Requeue 2 letters to the tail", "2 of them came back after people requeued them, the last time in O-")
+	r.waitForTexts(
+		"Requeue 2 letters to the tail", "2 of them came back after people requeued them, the last time in O-",
+	)
 	pace("0", "1s", "100")
 	r.press(`[data-confirm-btn]`)
 	r.waitIn(`location.pathname == '/operations/O-3'`)

@@ -64,13 +64,16 @@ channels: {pager: {webhook: {url: %q, secret_file: %s}, allow_private: true}}
 		}
 		return pager.count() > 0
 	})
-	if late := p.ask(`SELECT count(*) FROM notices WHERE kind = 'opened' AND at > (SELECT min(told_by) FROM letters WHERE rule = 'pay')`); late > 0 {
+	if late := p.ask(`SELECT count(*) FROM notices WHERE kind = 'opened' AND at > (SELECT min(told_by) FROM letters
+		WHERE rule = 'pay')`); late > 0 {
 		t.Error("people were told after the time by which they should have known")
 	}
 	eventually(t, "all that wait are overdue", func() bool {
-		return p.ask(`SELECT coalesce(sum(n), 0) FROM overdue`) > 0 && p.ask(`SELECT coalesce(sum(n), 0) FROM overdue`) == p.letters("scheduled")
+		return p.ask(`SELECT coalesce(sum(n), 0) FROM overdue`) > 0 &&
+			p.ask(`SELECT coalesce(sum(n), 0) FROM overdue`) == p.letters("scheduled")
 	})
-	if _, body := p.get("/metrics"); !strings.Contains(body, `dlo_letters_overdue{queue="work",severity="page"}`) || !strings.Contains(body, `dlo_letters_overdue{queue="work",severity="digest"}`) {
+	if _, body := p.get("/metrics"); !strings.Contains(body, `dlo_letters_overdue{queue="work",severity="page"}`) ||
+		!strings.Contains(body, `dlo_letters_overdue{queue="work",severity="digest"}`) {
 		t.Error("the metric of overdue letters is not there")
 	}
 	if _, body := p.get("/api/v1/digest"); !strings.Contains(body, `"groups":2`) {

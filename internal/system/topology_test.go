@@ -43,9 +43,16 @@ func TestLostDeadLettersAreFound(t *testing.T) {
 		_, body := p.get("/api/v1/topology/findings")
 		return strings.Contains(body, `"kind":"no_exchange"`)
 	})
-	for name, args := range map[string][]string{"server": nil, "broker": {"--broker", "@" + file, "--vhost", vhost}, "file": {"-"}} {
+	for name, args := range map[string][]string{
+		"server": nil,
+		"broker": {"--broker", "@" + file, "--vhost", vhost},
+		"file":   {"-"},
+	} {
 		out, _ := p.dlo(t.Context(), 5, definitions(), append([]string{"topology", "check"}, args...)...)
-		if !strings.Contains(out, "queues will drop what its consumers reject\n\nnotify  no_exchange\n  orders has no dead-letter exchange") || strings.Count(out, "cure:") != 1 {
+		if !strings.Contains(
+			out,
+			"queues will drop what its consumers reject\n\nnotify  no_exchange\n  orders has no dead-letter exchange",
+		) || strings.Count(out, "cure:") != 1 {
 			t.Errorf("%s:\n%s", name, out)
 		}
 	}
@@ -74,7 +81,9 @@ func TestLostDeadLettersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a rejected message is taken in", func() bool {
-		if err := ch.PublishWithContext(t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+		if err := ch.PublishWithContext(
+			t.Context(), "", "orders", false, false, amqp.Publishing{Body: []byte("x")},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if d, ok, err := ch.Get("orders", false); err != nil {

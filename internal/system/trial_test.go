@@ -30,7 +30,10 @@ func TestTheThreeSteps(t *testing.T) {
 			t.Parallel()
 			node := testenv.Broker(t)
 			vhost, address := node.VHost(t)
-			p := newChild(t, address, "requeue: {watch: 1h}\nrules: [{name: all, match: {queue: \"*\"}, retry: {delays: []}, dead: {severity: page}}]\n")
+			p := newChild(
+				t, address,
+				"requeue: {watch: 1h}\nrules: [{name: all, match: {queue: \"*\"}, retry: {delays: []}, dead: {severity: page}}]\n",
+			)
 			p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 			p.Start("")
 			p.Draining()
@@ -41,13 +44,20 @@ func TestTheThreeSteps(t *testing.T) {
 			}
 			r := &reader{t: t, tab: tab, script: c.script, phone: c.phone, checked: map[string]bool{}}
 			tab.Open(p.url + "/")
-			r.waitForTexts("Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(), fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost), `{"dead-letter-exchange":"dlo.dlx"}`, "Try it")
+			r.waitForTexts(
+				"Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(),
+				fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost),
+				`{"dead-letter-exchange":"dlo.dlx"}`, "Try it",
+			)
 			r.checkPage("the three steps")
 			r.press(`#trial button`)
 			eventually(t, "it went the whole way", func() bool { // without scripts, the page reloads itself
 				return r.isTrue(`document.querySelector('#trial')?.innerText.includes('It went the whole way.')`)
 			})
-			r.waitForTexts("Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued", "by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again")
+			r.waitForTexts(
+				"Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued",
+				"by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again",
+			)
 			r.checkPage("after the trial")
 			r.press(`#trial a[href^="/letters/"]`)
 			r.waitForTexts("dlo made this letter for a trial.", "Trial", "Settled", "started_by", `"local"`)
@@ -55,7 +65,9 @@ func TestTheThreeSteps(t *testing.T) {
 
 			var trial api.Trial
 			p.json("/api/v1/trial", &trial)
-			if trial.State != deadletter.TrialDone || trial.ArrivedAt.Before(trial.StartedAt.Add(-time.Second)) || trial.RequeuedAt.Before(trial.ArrivedAt.Time) || trial.SettledAt.Before(trial.RequeuedAt.Time) || trial.AcceptedAt.IsZero() {
+			if trial.State != deadletter.TrialDone || trial.ArrivedAt.Before(trial.StartedAt.Add(-time.Second)) ||
+				trial.RequeuedAt.Before(trial.ArrivedAt.Time) || trial.SettledAt.Before(trial.RequeuedAt.Time) ||
+				trial.AcceptedAt.IsZero() {
 				t.Errorf("%+v", trial)
 			}
 			p.leavesNothing(node, vhost)
@@ -82,7 +94,10 @@ func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 	eventually(p.t, "the queue of the trial is gone", func() bool {
 		return node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/dlo.try", nil, nil) != nil
 	})
-	for what, query := range map[string]string{"groups": `SELECT count(*) FROM groups`, "notices": `SELECT count(*) FROM notices WHERE kind <> 'digest'`, "letters with a group": `SELECT count(*) FROM letters WHERE grp > 0`} {
+	for what, query := range map[string]string{
+		"groups": `SELECT count(*) FROM groups`, "notices": `SELECT count(*) FROM notices WHERE kind <> 'digest'`,
+		"letters with a group": `SELECT count(*) FROM letters WHERE grp > 0`,
+	} {
 		if n := p.ask(query); n != 0 {
 			p.t.Errorf("%d %s: %v", n, what, p.texts(`SELECT kind || ' ' || key || ': ' || text FROM notices`))
 		}
@@ -92,10 +107,12 @@ func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 	if digest.Recovered != 0 || len(digest.Lines) != 0 {
 		p.t.Errorf("the digest has it: %+v", digest)
 	}
-	if _, page := p.get("/"); !strings.Contains(page, "Three steps to the first letter") || strings.Contains(page, "is failing") {
+	if _, page := p.get("/"); !strings.Contains(page, "Three steps to the first letter") ||
+		strings.Contains(page, "is failing") {
 		p.t.Error("Overview takes it for a letter of somebody")
 	}
-	if _, metrics := p.get("/metrics"); strings.Contains(metrics, `queue="dlo.try",reason=`) || strings.Contains(metrics, `dlo_dead_total{queue="dlo.try"`) {
+	if _, metrics := p.get("/metrics"); strings.Contains(metrics, `queue="dlo.try",reason=`) ||
+		strings.Contains(metrics, `dlo_dead_total{queue="dlo.try"`) {
 		p.t.Error("the metrics count it as a death")
 	}
 	if _, page := p.get("/letters?q=queue:dlo.try"); !strings.Contains(page, `<span class="pill accent">Trial</span>`) {
@@ -126,10 +143,12 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 	}
 	node.Grant(t, vhost, user, `^dlo\.(epoch|letters|annotations|dlx)`, `.*`, `.*`)
 	_, errs := p.dlo(t.Context(), 1, "", "try")
-	if !strings.Contains(errs, "user "+user+" lacks a permission that a trial needs (ACCESS_REFUSED") || !strings.Contains(errs, "rabbitmqctl set_permissions") {
+	if !strings.Contains(errs, "user "+user+" lacks a permission that a trial needs (ACCESS_REFUSED") ||
+		!strings.Contains(errs, "rabbitmqctl set_permissions") {
 		t.Error(errs)
 	}
-	if _, page := p.get("/"); !strings.Contains(page, "It did not get all the way") || !strings.Contains(page, "rabbitmqctl set_permissions") {
+	if _, page := p.get("/"); !strings.Contains(page, "It did not get all the way") ||
+		!strings.Contains(page, "rabbitmqctl set_permissions") {
 		t.Error("the page does not say it")
 	}
 	_, cure, _ := strings.Cut(errs, "\n")
@@ -153,14 +172,24 @@ func TestAForgedTrialIsHeld(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	_, ch := testenv.Channel(t, address)
-	if _, err := ch.QueueDeclare("dlo.try", true, false, false, false, amqp.Table{"x-dead-letter-exchange": "dlo.dlx", "x-message-ttl": 1}); err != nil {
+	if _, err := ch.QueueDeclare("dlo.try", true, false, false, false, amqp.Table{
+		"x-dead-letter-exchange": "dlo.dlx", "x-message-ttl": 1,
+	}); err != nil {
 		t.Fatal(err)
 	}
-	forged := amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: "dlo-try-1", Headers: amqp.Table{deadletter.HeaderTrial: strings.Repeat("0", 32)}, Body: []byte("x")}
+	forged := amqp.Publishing{
+		DeliveryMode: amqp.Persistent,
+		MessageId:    "dlo-try-1",
+		Headers:      amqp.Table{deadletter.HeaderTrial: strings.Repeat("0", 32)},
+		Body:         []byte("x"),
+	}
 	if err := ch.PublishWithContext(t.Context(), "", "dlo.try", true, false, forged); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is held", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE state = 'held' AND grp > 0`) == 1 })
+	eventually(t, "it is held", func() bool {
+		return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'
+		AND grp > 0`) == 1
+	})
 	if why := p.texts(`SELECT why FROM letters`)[0]; !strings.Contains(why, "queue dlo.try is for trial letters only") {
 		t.Error(why)
 	}
@@ -169,8 +198,13 @@ func TestAForgedTrialIsHeld(t *testing.T) {
 	}
 	var letters api.Letters
 	p.json("/api/v1/letters?q=state:held", &letters)
-	code, plan := p.post("/api/v1/operations", map[string]any{"action": "requeue", "ids": []string{string(letters.Letters[0].ID)}, "dry_run": true})
-	if code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) || !strings.Contains(plan, "for trial letters only") {
+	code, plan := p.post("/api/v1/operations", map[string]any{
+		"action":  "requeue",
+		"ids":     []string{string(letters.Letters[0].ID)},
+		"dry_run": true,
+	})
+	if code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) ||
+		!strings.Contains(plan, "for trial letters only") {
 		t.Error(code, plan)
 	}
 }

@@ -23,7 +23,9 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 			t.Parallel()
 			_, url := testenv.VHost(t)
 			conn := publishParked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
-			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
+			p := newChild(
+				t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient,
+			)
 			publishTwins(t, conn, n)
 			p.start("ingest: fenced=1")
 			p.Crashed("a crash after the ack")
@@ -31,7 +33,10 @@ func TestTwinsOfAnAcknowledgedWindow(t *testing.T) {
 			p.start("ingest: decided=1")
 			p.Crashed("a crash with twins in hand")
 			p.start("")
-			eventually(t, "every letter is out of the queue", func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 })
+			eventually(
+				t, "every letter is out of the queue",
+				func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 },
+			)
 			if rows, suspects := p.letters(), p.count("letters", "suspect = 1"); rows != 2*n || suspects > n {
 				t.Errorf("%d rows of %d letters, %d are suspects", rows, 2*n, suspects)
 			}
@@ -55,16 +60,24 @@ func TestAWindowOfTwinsThatComesBack(t *testing.T) {
 			_, url := testenv.VHost(t)
 			conn := publishParked(t, url, "dlo.letters", 0, amqp.Table{"x-queue-type": kind})
 			publishTwins(t, conn, n)
-			p := newChild(t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient)
+			p := newChild(
+				t, url, "brokers: [{url: \"%AMQP%\", inboxes: [dlo.letters], accept_limited: [dlo.letters]}]\n"+patient,
+			)
 			p.start("ingest: committed=1")
 			p.Crashed("a crash before the ack")
 			p.start("")
-			eventually(t, "every letter is out of the queue", func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 })
+			eventually(
+				t, "every letter is out of the queue",
+				func() bool { return ready(t, conn, "dlo.letters") == 0 && p.ask(openOf) == 0 },
+			)
 			doubtful := 0
-			if kind == "classic" && !strings.HasPrefix(node.Version(), "3.") && !strings.HasPrefix(node.Version(), "4.0.") {
+			if kind == "classic" && !strings.HasPrefix(node.Version(), "3.") &&
+				!strings.HasPrefix(node.Version(), "4.0.") {
 				doubtful = n
 			}
-			if rows, suspects := p.letters(), p.count("letters", "suspect = 1"); rows != n+doubtful || suspects != doubtful {
+			if rows, suspects := p.letters(), p.count(
+				"letters", "suspect = 1",
+			); rows != n+doubtful || suspects != doubtful {
 				t.Errorf("%d rows of %d letters, %d are suspects, want %d", rows, n, suspects, doubtful)
 			}
 		})
@@ -83,7 +96,9 @@ func publishTwins(t *testing.T, conn *amqp.Connection, n int) {
 		t.Fatal(err)
 	}
 	for range n {
-		confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{Body: []byte("one of many"), DeliveryMode: 2})
+		confirm, err := ch.PublishWithDeferredConfirm("", "dlo.letters", true, false, amqp.Publishing{
+			Body: []byte("one of many"), DeliveryMode: 2,
+		})
 		if err != nil || !confirm.Wait() {
 			t.Fatal("not confirmed", err)
 		}

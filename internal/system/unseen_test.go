@@ -45,7 +45,13 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 	_, url := testenv.VHost(t)
 	const letters = 10
 	management := node.ManagementURLOf("guest:guest")
-	p := newChild(t, url, fmt.Sprintf("brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: [4s]}}\nrequeue: {rate: 0, watch: 2s}\n", management))
+	p := newChild(
+		t, url,
+		fmt.Sprintf(
+			"brokers: [{url: %%AMQP%%, management: %q}]\ndefault: {retry: {delays: [4s]}}\nrequeue: {rate: 0, watch: 2s}\n",
+			management,
+		),
+	)
 	p.Start("")
 	p.Draining()
 	queues := map[string]*audit{}
@@ -59,7 +65,9 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 		return p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.state = $2`, name, state)
 	}
 	eventually(t, "letters of it wait", func() bool { return in("expires", "scheduled") == letters })
-	queues["expires"].redeclare(amqp.Table{"x-message-ttl": int32(100), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "expires"})
+	queues["expires"].redeclare(amqp.Table{
+		"x-message-ttl": int32(100), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "expires",
+	})
 	queues["stream"].redeclare(amqp.Table{"x-queue-type": "stream"})
 	for _, name := range []string{"deleted", "exclusive", "replaced", "stream"} {
 		eventually(t, "letters of it are back", func() bool { return in(name, "requeued") == letters })
@@ -95,12 +103,17 @@ func TestLettersInAQueueThatIsLost(t *testing.T) {
 	}
 
 	for name, why := range map[string]string{
-		"deleted": "queue deleted is gone, with everything in it", "exclusive": "queue exclusive is gone, with everything in it",
-		"replaced": "queue replaced was deleted, with everything in it, and declared again with other properties",
-		"stream":   "queue stream is a stream, and reading takes nothing out of a stream", "expires": "messages in queue expires expire after 100ms, and the queue is empty and has no consumer",
+		"deleted":   "queue deleted is gone, with everything in it",
+		"exclusive": "queue exclusive is gone, with everything in it",
+		"replaced":  "queue replaced was deleted, with everything in it, and declared again with other properties",
+		"stream":    "queue stream is a stream, and reading takes nothing out of a stream",
+		"expires":   "messages in queue expires expire after 100ms, and the queue is empty and has no consumer",
 	} {
 		eventually(t, "letters of "+name+" are held", func() bool { return in(name, "held") == letters })
-		if n := p.count("letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name, why+"%; requeue it only if a second arrival does no harm"); n != letters {
+		if n := p.count(
+			"letters l JOIN origins o ON o.id = l.origin", `o.queue = $1 AND l.why LIKE $2 AND l.unverified = 0`, name,
+			why+"%; requeue it only if a second arrival does no harm",
+		); n != letters {
 			t.Errorf("%s: %d of %d letters say why", name, n, letters)
 		}
 	}

@@ -18,7 +18,10 @@ func unwritable(t *testing.T, p *child) (writable func()) {
 	limit := func(bytes uint64) {
 		t.Helper()
 		soft := syscall.Rlimit{Cur: bytes, Max: math.MaxUint64}
-		if _, _, no := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(p.cmd.Process.Pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&soft)), 0, 0, 0); no != 0 {
+		if _, _, no := syscall.RawSyscall6(
+			syscall.SYS_PRLIMIT64, uintptr(p.cmd.Process.Pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&soft)), 0,
+			0, 0,
+		); no != 0 {
 			t.Fatal(no)
 		}
 	}
@@ -50,9 +53,11 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 	eventually(t, "all others wait in the broker", func() bool { return ready(t, a.conn, "dlo.letters") == 50 })
 	eventually(t, "/readyz says it", func() bool {
 		_, body := p.get("/readyz")
-		return strings.Contains(body, `"kind":"disk","severity":"page"`) && strings.Contains(body, "The store cannot be written")
+		return strings.Contains(body, `"kind":"disk","severity":"page"`) &&
+			strings.Contains(body, "The store cannot be written")
 	})
-	if _, page := p.get("/"); !strings.Contains(page, "The store cannot be written") || strings.Contains(page, "Nothing needs a person") {
+	if _, page := p.get("/"); !strings.Contains(page, "The store cannot be written") ||
+		strings.Contains(page, "Nothing needs a person") {
 		t.Error("Overview does not say it")
 	}
 	pager.waitForNotice(t, "dlo takes in no letters")

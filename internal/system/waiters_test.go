@@ -22,7 +22,10 @@ func TestThreeOriginsShareAWaitQueue(t *testing.T) {
 	t.Parallel()
 	testenv.Broker(t)
 	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
-		"default: {retry: {delays: [2s, 2s], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n", map[string]int{"mail": 3, "sms": 3, "push": 3, "log": 1})
+		"default: {retry: {delays: [2s, 2s], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n",
+		map[string]int{
+			"mail": 3, "sms": 3, "push": 3, "log": 1,
+		})
 	if n := p.count("attempts", `waits_in = 'dlo.wait.2000'`); n != 6*events {
 		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
 	}
@@ -45,7 +48,9 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 				worker.refuse(d)
 				return d.Headers[deadletter.HeaderAttempt] == nil || strings.HasPrefix(string(d.Body), "bad")
 			}
-			p := newChild(t, url, "default: {retry: {delays: [3s], waiter: "+waiter+"}}\nrequeue: {rate: 0, watch: 1s}\n")
+			p := newChild(
+				t, url, "default: {retry: {delays: [3s], waiter: "+waiter+"}}\nrequeue: {rate: 0, watch: 1s}\n",
+			)
 			p.Start("")
 			p.Draining()
 			p.Waiting()
@@ -56,13 +61,17 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 				}
 				return fmt.Sprintf("good letter %d", i), ""
 			})
-			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in IS NOT NULL`) == 20 })
+			eventually(
+				t, "all letters wait in the broker",
+				func() bool { return p.count("letters", `waits_in IS NOT NULL`) == 20 },
+			)
 			id := p.ids(`SELECT id, random FROM letters LIMIT 1`)[0]
 			p.post("/api/v1/operations", requeueAtOnce([]deadletter.ID{id}))
 			eventually(t, "a requeue of what waits there is turned down", func() bool {
 				return p.count("operation_letters", `result = 'skipped' AND reason = $1`, deadletter.WhyInBroker) == 1
 			})
-			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK || !strings.Contains(page, "This letter waits in the broker") {
+			if code, page := p.get("/letters/" + string(id)); code != http.StatusOK ||
+				!strings.Contains(page, "This letter waits in the broker") {
 				t.Errorf("its page: %d %s", code, page)
 			}
 			p.Kill9()
@@ -70,7 +79,10 @@ func TestTheBrokerRetriesWhileDloIsDown(t *testing.T) {
 				return len(worker.withBody("good letter 19")) == 2 && len(worker.withBody("bad letter 18")) == 2
 			})
 			p.Start("")
-			eventually(t, "the rejected ones are dead", func() bool { return p.count("letters", `state = 'dead' AND attempts = 1`) == 10 })
+			eventually(
+				t, "the rejected ones are dead",
+				func() bool { return p.count("letters", `state = 'dead' AND attempts = 1`) == 10 },
+			)
 			eventually(t, "the others are settled", func() bool {
 				return p.count("letters", `state = 'settled' AND unverified = 1`) == 10
 			})
@@ -93,7 +105,8 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	node := testenv.Broker(t)
 	for _, c := range []struct{ management, end string }{
-		{fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest")), `state = 'held' AND why LIKE 'no target: queue work does not exist%' AND attempts = 0`},
+		{fmt.Sprintf(", management: %q", node.ManagementURLOf("guest:guest")), `state = 'held'
+			AND why LIKE 'no target: queue work does not exist%' AND attempts = 0`},
 		{"", `state = 'settled' AND unverified = 1`},
 	} {
 		t.Run("management"+c.management, func(t *testing.T) {
@@ -101,17 +114,26 @@ func TestAnOriginThatIsGoneWhenTheWaitIsOver(t *testing.T) {
 			_, url := testenv.VHost(t)
 			a := newAudit(t, url, "work", nil)
 			a.refuse = func(*amqp.Delivery) bool { return true }
-			p := newChild(t, url, "brokers: [{url: %AMQP%"+c.management+"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+			p := newChild(
+				t, url,
+				"brokers: [{url: %AMQP%"+c.management+
+					"}]\ndefault: {retry: {delays: [2s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n",
+			)
 			p.Start("")
 			p.Draining()
 			p.Waiting()
 			a.work()
 			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
-			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in = 'dlo.wait.2000'`) == 3 })
+			eventually(
+				t, "all letters wait in the broker",
+				func() bool { return p.count("letters", `waits_in = 'dlo.wait.2000'`) == 3 },
+			)
 			if _, err := a.channel().QueueDelete("work", false, false, false); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the letters say so", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE `+c.end) == 3 })
+			eventually(
+				t, "the letters say so", func() bool { return p.ask(`SELECT count(*) FROM letters WHERE `+c.end) == 3 },
+			)
 		})
 	}
 }
@@ -131,7 +153,12 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 		end    string
 	}{
 		{"nothing happened", nil, func(*amqp.Channel) error { return nil }, `state = 'settled' AND unverified = 0`},
-		{"a queue with a limit", amqp.Table{"x-max-length": 3, "x-overflow": "reject-publish"}, func(*amqp.Channel) error { return nil }, `state = 'settled' AND unverified = 1 OR state = 'held' AND why LIKE 'in doubt: queue work is full%'`},
+		{
+			"a queue with a limit",
+			amqp.Table{"x-max-length": 3, "x-overflow": "reject-publish"},
+			func(*amqp.Channel) error { return nil },
+			`state = 'settled' AND unverified = 1 OR state = 'held' AND why LIKE 'in doubt: queue work is full%'`,
+		},
 		{"the wait queue is deleted", nil, func(ch *amqp.Channel) error {
 			_, err := ch.QueueDelete("dlo.wait.4000", false, false, false)
 			return err
@@ -149,13 +176,20 @@ func TestWhatTheBrokerMayHaveDropped(t *testing.T) {
 				err := node.API(http.MethodGet, "/api/queues/"+neturl.PathEscape(vhost)+"/work", nil, &queue)
 				return err == nil && queue.Effective != nil && queue.Ready != nil
 			})
-			p := newChild(t, url, "brokers: [{url: %AMQP%"+management+"}]\ndefault: {retry: {delays: [4s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n")
+			p := newChild(
+				t, url,
+				"brokers: [{url: %AMQP%"+management+
+					"}]\ndefault: {retry: {delays: [4s], waiter: wait-queue}}\nrequeue: {watch: 1s}\n",
+			)
 			p.Start("")
 			p.Draining()
 			p.Waiting()
 			a.work()
 			a.publish(3, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
-			eventually(t, "all letters wait in the broker", func() bool { return p.count("letters", `waits_in = 'dlo.wait.4000'`) == 3 })
+			eventually(
+				t, "all letters wait in the broker",
+				func() bool { return p.count("letters", `waits_in = 'dlo.wait.4000'`) == 3 },
+			)
 			if err := c.happen(a.channel()); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +250,9 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, "default: {retry: {delays: [1s], waiter: message-ttl}}\nrequeue: {rate: 0, in_flight: 64, watch: 1s}\n")
+	p := newChild(
+		t, url, "default: {retry: {delays: [1s], waiter: message-ttl}}\nrequeue: {rate: 0, in_flight: 64, watch: 1s}\n",
+	)
 	if node.AtLeast("4.3") { // the inbox and the queues in which letters wait hold back what the kills give back
 		delayRetries(t, node, vhost, "policies", `^dlo\.`, "all", 1000)
 		p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
@@ -226,7 +262,9 @@ func TestKillsWhileLettersAreHandedOver(t *testing.T) {
 	a.work()
 	const letters = 600
 	go a.publish(letters, func(i int) (string, string) { return fmt.Sprintf("letter %d", i), fmt.Sprint(i) })
-	for _, crash := range []string{"requeue: claimed=2", "requeue: publishing=2", "requeue: confirmed=2", "requeue: marked=2", ""} {
+	for _, crash := range []string{
+		"requeue: claimed=2", "requeue: publishing=2", "requeue: confirmed=2", "requeue: marked=2", "",
+	} {
 		p.Kill9()
 		p.Start(crash)
 		if crash != "" {
@@ -254,7 +292,10 @@ func TestABrokerWithoutTheDelayedExchange(t *testing.T) {
 	p := newChild(t, url, "default: {retry: {delays: [300ms], waiter: delayed-exchange}}\nrequeue: {watch: 1s}\n")
 	p.Start("")
 	p.Draining()
-	eventually(t, "it is said at the start", func() bool { return strings.Contains(p.Log(), "the broker has no exchange of type x-delayed-message") })
+	eventually(
+		t, "it is said at the start",
+		func() bool { return strings.Contains(p.Log(), "the broker has no exchange of type x-delayed-message") },
+	)
 	if _, page := p.get("/"); !strings.Contains(page, "rabbitmq_delayed_message_exchange") {
 		t.Error("the Overview page does not say it")
 	}
@@ -295,7 +336,8 @@ func TestAWorkerThatReadsXDeath(t *testing.T) {
 			t.Fatalf("retry %d has x-death %v", n, d.Headers["x-death"])
 		}
 		death, _ := deaths[0].(amqp.Table)
-		if death["queue"] != "work" || death["reason"] != "rejected" || death["count"] != int64(n) || fmt.Sprint(death["routing-keys"]) != "[work]" || death["time"] == nil || death["exchange"] != "" {
+		if death["queue"] != "work" || death["reason"] != "rejected" || death["count"] != int64(n) ||
+			fmt.Sprint(death["routing-keys"]) != "[work]" || death["time"] == nil || death["exchange"] != "" {
 			t.Errorf("retry %d has x-death %v", n, death)
 		}
 	}

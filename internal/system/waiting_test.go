@@ -25,7 +25,9 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	const delay = 2 * time.Second
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, fmt.Sprintf("default: {retry: {delays: [%s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\n", delay))
+	p := newChild(
+		t, url, fmt.Sprintf("default: {retry: {delays: [%s]}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\n", delay),
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -45,7 +47,10 @@ func TestLettersThatWaitSurviveKills(t *testing.T) {
 	if doubted := p.ask(`SELECT coalesce(sum(sends - 1), 0) FROM attempts`); duplicates > doubted {
 		t.Errorf("%d duplicate copies, but only %d sends were in doubt", duplicates, doubted)
 	}
-	if early := p.count(`attempts a JOIN letters l ON l.id = a.letter`, `a.operation IS NULL AND a.at < l.received_at + $1`, delay.Milliseconds()); early != 0 {
+	if early := p.count(
+		`attempts a JOIN letters l ON l.id = a.letter`, `a.operation IS NULL AND a.at < l.received_at + $1`,
+		delay.Milliseconds(),
+	); early != 0 {
 		t.Errorf("%d letters left early", early)
 	}
 	t.Logf("%d kills, %d letters, %d duplicates", kills, letters, duplicates)
@@ -63,7 +68,10 @@ func TestABreakerSparesAttempts(t *testing.T) {
 	var down atomic.Bool
 	a.refuse = func(d *amqp.Delivery) bool { return down.Load() || d.Headers["dlo-attempt"] == nil }
 	down.Store(true)
-	p := newChild(t, url, "default: {retry: {attempts: 4, first: 100ms, factor: 1}}\nrequeue: {rate: 0, in_flight: 16, watch: 2s, breaker: {came_back: 90, of: 20, window: 2s, probe: 3}}\n")
+	p := newChild(
+		t, url,
+		"default: {retry: {attempts: 4, first: 100ms, factor: 1}}\nrequeue: {rate: 0, in_flight: 16, watch: 2s, breaker: {came_back: 90, of: 20, window: 2s, probe: 3}}\n",
+	)
 	p.Start("")
 	p.Draining()
 	a.work()
@@ -81,7 +89,10 @@ func TestABreakerSparesAttempts(t *testing.T) {
 	p.Start("")
 	down.Store(false)
 	eventually(t, "the breaker is closed", func() bool { return p.events("breaker closed") > 0 })
-	eventually(t, "all but the dead are quiet", func() bool { return p.count("letters", `state NOT IN ('settled', 'dead')`) == 0 })
+	eventually(
+		t, "all but the dead are quiet",
+		func() bool { return p.count("letters", `state NOT IN ('settled', 'dead')`) == 0 },
+	)
 	if n := p.count("attempts", `probe = 1`); n == 0 {
 		t.Error("no attempt was a probe")
 	}

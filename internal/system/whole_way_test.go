@@ -55,8 +55,10 @@ func wayBodies(t *testing.T, dir string) [][]byte {
 	}
 	messages := files[0].UnwrapFile().Messages()
 	content := []string{
-		`{"number": %d, "subject": "welcome %[1]d", "to": {"name": "Dana %[1]d", "city": "Bonn"}}`, `{"number": %d, "text": "code %[1]d", "tags": ["a", "b"]}`,
-		`{"number": %d, "data": {"first_name": "Ann %[1]d"}}`, `{"number": %d, "cents": "%[1]d00", "customer": {"name": "Ira %[1]d"}}`, `{"number": %d, "kind": "KIND_GIFT"}`,
+		`{"number": %d, "subject": "welcome %[1]d", "to": {"name": "Dana %[1]d", "city": "Bonn"}}`,
+		`{"number": %d, "text": "code %[1]d", "tags": ["a", "b"]}`,
+		`{"number": %d, "data": {"first_name": "Ann %[1]d"}}`,
+		`{"number": %d, "cents": "%[1]d00", "customer": {"name": "Ira %[1]d"}}`, `{"number": %d, "kind": "KIND_GIFT"}`,
 	}
 	bodies := make([][]byte, wayEvents)
 	for i := range bodies {
@@ -185,8 +187,12 @@ func TestTheWholeWay(t *testing.T) {
 		t.Helper()
 		waitUntil(t, tab, expression)
 	}
-	on(`document.querySelectorAll('[data-row]').length == 50 && document.querySelector('main').innerText.includes('of 50')`)
-	on(`document.querySelector('[data-row]').innerText.includes('EmailRequested') && document.querySelector('[data-row]').innerText.includes('welcome')`)
+	on(
+		`document.querySelectorAll('[data-row]').length == 50 && document.querySelector('main').innerText.includes('of 50')`,
+	)
+	on(
+		`document.querySelector('[data-row]').innerText.includes('EmailRequested') && document.querySelector('[data-row]').innerText.includes('welcome')`,
+	)
 	for _, name := range append(wayTypes, wayQueues...) { // the names that can be chosen as filters
 		on(`document.querySelector('.facets').innerText.includes('` + name + `')`)
 	}
@@ -196,7 +202,9 @@ func TestTheWholeWay(t *testing.T) {
 
 	// The page of a letter shows the decoded tree.
 	tab.Act(`document.querySelector('[data-row] .rowlink').click()`)
-	on(`document.querySelector('[data-testid=tree]') && /"welcome \d+"/.test(document.querySelector('[data-testid=tree]').innerText) && document.querySelector('[data-testid=tree]').innerText.includes('"Bonn"')`)
+	on(
+		`document.querySelector('[data-testid=tree]') && /"welcome \d+"/.test(document.querySelector('[data-testid=tree]').innerText) && document.querySelector('[data-testid=tree]').innerText.includes('"Bonn"')`,
+	)
 	if shot := os.Getenv("DLO_TEST_SHOTS"); shot != "" {
 		tab.Screenshot(filepath.Join(shot, "letter.png"))
 	}
@@ -206,7 +214,9 @@ func TestTheWholeWay(t *testing.T) {
 	// The worker of the queue is stopped, and a message is put at the head of the queue. After that,
 	// all letters on the page are requeued.
 	stops[0]()
-	if err := ch.PublishWithContext(context.Background(), "", "email", true, false, amqp.Publishing{MessageId: "was there before", Body: []byte("x")}); err != nil {
+	if err := ch.PublishWithContext(context.Background(), "", "email", true, false, amqp.Publishing{
+		MessageId: "was there before", Body: []byte("x"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the message is there", func() bool { return ready(t, conn, "email") == 1 })
@@ -214,13 +224,20 @@ func TestTheWholeWay(t *testing.T) {
 	on(`document.querySelector('[data-bulk-count]').innerText == '50 selected'`)
 	chosen := strings.Fields(testenv.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('[data-pick]:checked')].map(x => x.value).join(' ')`)))
 	tab.Act(`document.querySelector('.bulkbar [value="requeue"]').click()`)
-	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`)
+	on(
+		`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Requeue 50 letters to the tail')`,
+	)
 	// If the form of the requeue offers a canary, the test turns it off.
 	tab.Do(chromedp.Evaluate[chromedp.Void](`for (const [name, value] of [['canary', '0'], ['rate', '100000'], ['stop_at', '0']]) document.querySelectorAll('[name=' + name + ']').forEach(x => x.value = value)`))
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText)`)
-	within(t, 4*time.Minute, "the operation done, after its hold", func() bool { return p.count("operations", `state = 'done'`) == 1 })
-	on(`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText) && document.querySelector('main').innerText.includes('Done')`)
+	within(
+		t, 4*time.Minute, "the operation done, after its hold",
+		func() bool { return p.count("operations", `state = 'done'`) == 1 },
+	)
+	on(
+		`location.pathname.startsWith('/operations/O-') && /50/.test(document.querySelector('#progress').innerText) && document.querySelector('main').innerText.includes('Done')`,
+	)
 	eventually(t, "50 letters at the tail", func() bool { return ready(t, conn, "email") == 51 })
 	ids := map[string]bool{}
 	for i := range 51 {
@@ -268,16 +285,20 @@ func TestTheWholeWay(t *testing.T) {
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Discard 1 letter?')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter discarded", func() bool { return p.letters("discarded") == 1 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // without this wait, the response and the next page would abort each other
+	// without this wait, the response and the next page would abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`)
 	tab.Open(p.url + "/letters/" + one)
 	on(`document.querySelector('.head .pill').innerText.includes('Discarded')`)
 	tab.Act(`document.querySelector('[value="restore"]').click()`)
 	on(`document.querySelector('[data-confirm-btn]') && document.body.innerText.includes('Restore 1 letter')`)
 	tab.Act(`document.querySelector('[data-confirm-btn]').click()`)
 	eventually(t, "the letter restored", func() bool { return p.letters("discarded") == 0 })
-	on(`!document.querySelector('[data-confirm-btn]')`) // without this wait, the response and the next page would abort each other
+	// without this wait, the response and the next page would abort each other
+	on(`!document.querySelector('[data-confirm-btn]')`)
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
-	on(`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`)
+	on(
+		`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`,
+	)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {
 		t.Errorf("the pages report: %s", m)
 	}
@@ -296,7 +317,15 @@ func waitUntil(t *testing.T, tab *testenv.Tab, expression string) {
 			return
 		}
 	}
-	t.Fatalf("never true: %s\n%s", expression, testenv.Run(tab, chromedp.Evaluate[string](`location.href + "\n" + (document.querySelector('main')?.innerText ?? '').slice(0, 2000)`)))
+	t.Fatalf(
+		"never true: %s\n%s", expression,
+		testenv.Run(
+			tab,
+			chromedp.Evaluate[string](
+				`location.href + "\n" + (document.querySelector('main')?.innerText ?? '').slice(0, 2000)`,
+			),
+		),
+	)
 }
 
 func appendFile(path, text string) error {

@@ -29,7 +29,13 @@ func TestWireFeaturesThroughABroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newChild(t, url, fmt.Sprintf("default: {retry: {delays: []}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\nschemas: {directory: %q}\n", schemas))
+	p := newChild(
+		t, url,
+		fmt.Sprintf(
+			"default: {retry: {delays: []}}\nrequeue: {rate: 0, in_flight: 128, watch: 1s}\nschemas: {directory: %q}\n",
+			schemas,
+		),
+	)
 	p.Start("")
 	p.Draining()
 
@@ -65,7 +71,9 @@ func TestWireFeaturesThroughABroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, f := range features {
-		c, err := pub.PublishWithDeferredConfirm("", "work", true, false, amqp.Publishing{MessageId: fmt.Sprint(i), Type: f.Type, DeliveryMode: 2, Body: f.With(7)})
+		c, err := pub.PublishWithDeferredConfirm("", "work", true, false, amqp.Publishing{
+			MessageId: fmt.Sprint(i), Type: f.Type, DeliveryMode: 2, Body: f.With(7),
+		})
 		if err != nil || !c.Wait() {
 			t.Fatal(f.Name, err)
 		}
@@ -98,7 +106,10 @@ func TestWireFeaturesThroughABroker(t *testing.T) {
 	}
 	dead := func(attempts int) {
 		t.Helper()
-		eventually(t, "all are dead", func() bool { return p.count("letters", "state = 'dead' AND attempts = $1", attempts) == len(features) })
+		eventually(
+			t, "all are dead",
+			func() bool { return p.count("letters", "state = 'dead' AND attempts = $1", attempts) == len(features) },
+		)
 	}
 	ask := func(request string) {
 		t.Helper()

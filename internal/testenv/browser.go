@@ -91,7 +91,9 @@ func (b *Tab) Is(expression string) bool {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, tabLimit)
 	defer cancel()
-	ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("(() => { try { return !!("+expression+") } catch { return false } })()"))
+	ok, err := chromedp.Run(
+		ctx, chromedp.Evaluate[bool]("(() => { try { return !!("+expression+") } catch { return false } })()"),
+	)
 	if err != nil && !leftBehind(err) {
 		b.t.Fatalf("browser: %v", err)
 	}
@@ -101,7 +103,8 @@ func (b *Tab) Is(expression string) bool {
 // leftBehind reports whether an error means that the browser left the page before the page could
 // respond.
 func leftBehind(err error) bool {
-	return strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "Cannot find context")
+	return strings.Contains(err.Error(), "navigated or closed") ||
+		strings.Contains(err.Error(), "context was destroyed") || strings.Contains(err.Error(), "Cannot find context")
 }
 
 // Open loads a page and waits until it is loaded.
@@ -128,7 +131,9 @@ func (b *Tab) Back() {
 // page's own scripts.
 func (b *Tab) OnEveryPage(script string) {
 	b.t.Helper()
-	b.Do(command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script}))
+	b.Do(command(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+		Source: script,
+	}))
 }
 
 // Viewport sets the size of the page in CSS pixels.
@@ -242,7 +247,8 @@ const (
 // reportViolations is a script that runs before each page's own scripts. It writes violations of
 // the content security policy to the console. In the console, they keep their order and survive a
 // navigation.
-const reportViolations = `addEventListener("securitypolicyviolation", e => console.debug(` + "`" + cspMark + "${JSON.stringify(" + `
+const reportViolations = `addEventListener("securitypolicyviolation", e => console.debug(` + "`" + cspMark +
+	"${JSON.stringify(" + `
 	{directive: e.effectiveDirective, blocked: e.blockedURI, source: e.sourceFile, line: e.lineNumber, sample: e.sample})}` + "`" + `), true)`
 
 // drain reads the console up to a line that drain itself writes. Before that, it waits 50 ms,

@@ -49,7 +49,9 @@ func TestBrowserOnASoundPage(t *testing.T) {
 
 func TestBrowserFindsPlantedFaults(t *testing.T) {
 	t.Parallel()
-	planted := strings.Replace(soundPage, "</main>", `<img src="data:,"><p style="color: red">styled</p><script>inline()</script></main>`, 1)
+	planted := strings.Replace(
+		soundPage, "</main>", `<img src="data:,"><p style="color: red">styled</p><script>inline()</script></main>`, 1,
+	)
 	tab := Browser(t)
 	tab.Open(serve(t, "default-src 'self'; img-src data:", planted))
 	axe := tab.Axe()
@@ -64,7 +66,8 @@ func TestBrowserFindsPlantedFaults(t *testing.T) {
 	}
 
 	tab.Open(serve(t, "", strings.Replace(soundPage, "</main>",
-		`</main><script>console.error("said", 7); console.log("fine"); setTimeout(() => { throw new Error("thrown") })</script>`, 1)))
+		`</main><script>console.error("said", 7); console.log("fine"); setTimeout(() => { throw new Error("thrown") })</script>`,
+		1)))
 	console := strings.Join(tab.Console(), "\n")
 	for _, want := range []string{"error: said 7", "exception: Uncaught Error: thrown"} {
 		if strings.Count(console, want) != 1 {
@@ -81,7 +84,12 @@ func TestBrowserFindsPlantedFaults(t *testing.T) {
 
 func TestBrowserEmulates(t *testing.T) {
 	t.Parallel()
-	url := serve(t, "", strings.Replace(soundPage, "</main>", `</main><script>document.getElementById("scripts").textContent = "on"</script>`, 1))
+	url := serve(
+		t, "",
+		strings.Replace(
+			soundPage, "</main>", `</main><script>document.getElementById("scripts").textContent = "on"</script>`, 1,
+		),
+	)
 	tab := Browser(t)
 	scripts := func() string { return Run(tab, chromedp.Text(chromedp.ID("scripts"))) }
 	dark := chromedp.Evaluate[bool](`matchMedia("(prefers-color-scheme: dark)").matches`)

@@ -39,11 +39,13 @@ func (s *sharedChrome) launch() (err error) {
 	if s.folder, err = newFolder("browser"); err != nil {
 		return err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], // headless, without a first run, sync or networking in the background
+	// headless, without a first run, sync or networking in the background
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(s.folder.file("profile")),
 		chromedp.Env("HOME="+s.folder.path, "TMPDIR="+s.folder.path), // keeps the files of Chromium in this folder
-		chromedp.NoSandbox,                                           // Chromium's own sandbox does not work for root, nor in most containers
+		// Chromium's own sandbox does not work for root, nor in most containers
+		chromedp.NoSandbox,
 		chromedp.DisableGPU,
 		// The optimizing compilers of V8 cost more than they save, because each page lives for only
 		// about a second. On all pages together, axe took 115 s of processor time with the
@@ -55,7 +57,10 @@ func (s *sharedChrome) launch() (err error) {
 		// In this browser, only loopback has an address. No page and no service of the browser can
 		// therefore reach another machine. For tests with proxies, the name dlo.example.com also
 		// leads to loopback.
-		chromedp.Flag("host-resolver-rules", "MAP dlo.example.com 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+		chromedp.Flag(
+			"host-resolver-rules",
+			"MAP dlo.example.com 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+		),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	s.ctx, s.cancel = chromedp.NewContext(allocator)
@@ -79,7 +84,9 @@ func (s *sharedChrome) stop() {
 // ErrMissing. It prefers the headless shell, which renders identical pages at half the cost per
 // tab. With Chromium 156, the tests of web took 31 s of processor time instead of 85.
 func findChromium() (string, error) {
-	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	for _, name := range []string{
+		"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+	} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}

@@ -23,7 +23,8 @@ type Cluster struct {
 	Nodes [Nodes]*Node
 
 	names [Nodes]*names
-	lines [Nodes][Nodes]*Link // indexed by the node that dials, then by the node that is dialled; nil from a node to itself
+	// indexed by the node that dials, then by the node that is dialled; nil from a node to itself
+	lines [Nodes][Nodes]*Link
 }
 
 // tick is the number of seconds of silence after which a node considers another node gone.
@@ -70,7 +71,13 @@ func (c *Cluster) claim(i installation, conf []string) error {
 		conf = append(conf, fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s", n+1, memberName(family, n)))
 	}
 	for n := range c.Nodes {
-		c.Nodes[n] = &Node{installation: i, options: Options{Conf: conf}, cookie: cookie, clustered: true, client: &http.Client{Timeout: answersWithin, Transport: &http.Transport{}}}
+		c.Nodes[n] = &Node{
+			installation: i,
+			options:      Options{Conf: conf},
+			cookie:       cookie,
+			clustered:    true,
+			client:       &http.Client{Timeout: answersWithin, Transport: &http.Transport{}},
+		}
 		if err := c.Nodes[n].claim(memberName(family, n)); err != nil {
 			return err
 		}
@@ -177,7 +184,10 @@ func (c *Cluster) Await(ctx context.Context, n, running int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("node %d of the cluster sees %d running nodes, want %d: %w, last answer: %v", n, seen, running, ctx.Err(), err)
+			return fmt.Errorf(
+				"node %d of the cluster sees %d running nodes, want %d: %w, last answer: %v", n, seen, running,
+				ctx.Err(), err,
+			)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -240,7 +250,10 @@ func (c *Cluster) stop() {
 
 // Lead moves the leader of a quorum queue to node n. It returns once the leader is there.
 func (c *Cluster) Lead(ctx context.Context, vhost, queue string, n int) error {
-	ask := fmt.Sprintf(`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), {Name, _} = Now = amqqueue:get_pid(Q), ra:transfer_leadership(Now, {Name, '%s'}).`, vhost, queue, c.Nodes[n].name)
+	ask := fmt.Sprintf(
+		`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"%s">>, queue, <<"%s">>)), {Name, _} = Now = amqqueue:get_pid(Q), ra:transfer_leadership(Now, {Name, '%s'}).`,
+		vhost, queue, c.Nodes[n].name,
+	)
 	if out, err := c.Nodes[n].Ctl("eval", ask); err != nil {
 		return fmt.Errorf("move the leader of %s: %w: %s", queue, err, out)
 	}

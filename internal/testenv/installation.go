@@ -12,8 +12,10 @@ import (
 // installation is a RabbitMQ that tests can start. It is either the package on the machine, or a
 // Debian system that `make brokers` has unpacked under .cache.
 type installation struct {
-	root    string // "/", or the absolute path of the unpacked system
-	version string // read from RabbitMQ's own folder, for example "3.10.8"; nothing is pinned, because Debian suites move
+	root string // "/", or the absolute path of the unpacked system
+	// read from RabbitMQ's own folder, for example "3.10.8"; nothing is pinned, because Debian
+	// suites move
+	version string
 }
 
 // findInstallation returns the newest RabbitMQ in the root folder. If "root" is empty, it uses the
@@ -50,7 +52,9 @@ func findInstallation(root string) (installation, error) {
 		return installation{}, fmt.Errorf("%w: RabbitMQ below %s; to get it: %s", ErrMissing, root, cure)
 	}
 	if i.chrooted() && os.Geteuid() != 0 {
-		return installation{}, fmt.Errorf("%w for this user: RabbitMQ below %s runs in a chroot; to use it: become root", ErrMissing, root)
+		return installation{}, fmt.Errorf(
+			"%w for this user: RabbitMQ below %s runs in a chroot; to use it: become root", ErrMissing, root,
+		)
 	}
 	return i, nil
 }

@@ -30,7 +30,9 @@ func (n *Node) API(method, path string, body, into any) error {
 	}
 	r.SetBasicAuth("guest", "guest")
 	r.Header.Set("Content-Type", "application/json")
-	r.Header["Idempotency-Key"] = []string{} // this header is not sent; it lets net/http retry if the server has just closed the idle connection
+	// this header is not sent; it lets net/http retry if the server has just closed the idle
+	// connection
+	r.Header["Idempotency-Key"] = []string{}
 	answer, err := n.client.Do(r)
 	if err != nil {
 		return err
@@ -56,7 +58,9 @@ func (n *Node) API(method, path string, body, into any) error {
 func (n *Node) CreateVHost(name string) error {
 	put := func() error { return n.API(http.MethodPut, "/api/vhosts/"+url.PathEscape(name), struct{}{}, nil) }
 	err := put()
-	if errors.Is(err, io.EOF) { // on a busy machine, the creation of a vhost can take longer than 60 s, and the API then closes the connection
+	// on a busy machine, the creation of a vhost can take longer than 60 s, and the API then closes
+	// the connection
+	if errors.Is(err, io.EOF) {
 		err = put()
 	}
 	if err != nil {

@@ -77,7 +77,8 @@ func (n *names) serve(c net.Conn) {
 		n.started++
 		creation := n.started
 		n.mu.Unlock()
-		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3)) // older nodes use the values 1 to 3
+		// older nodes use the values 1 to 3
+		_, _ = c.Write(binary.BigEndian.AppendUint32([]byte{nameRegistered, 0}, creation+3))
 		_, _ = io.Copy(io.Discard, c)
 		n.mu.Lock()
 		delete(n.here, name)

@@ -76,7 +76,12 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{installation: i, options: o, cookie: rand.Text(), client: &http.Client{Timeout: answersWithin, Transport: &http.Transport{}}}
+	n := &Node{
+		installation: i,
+		options:      o,
+		cookie:       rand.Text(),
+		client:       &http.Client{Timeout: answersWithin, Transport: &http.Transport{}},
+	}
 	for range startTries {
 		if err = n.create(ctx); err == nil {
 			return n, nil
@@ -145,9 +150,14 @@ func (n *Node) configure() error {
 		name, text string
 		mode       os.FileMode
 	}{
-		{"home/.erlang.cookie", n.cookie, 0o400}, // the Erlang VM refuses to start if this file has another mode or owner
+		// the Erlang VM refuses to start if this file has another mode or owner
+		{"home/.erlang.cookie", n.cookie, 0o400},
 		{"enabled_plugins", "[" + strings.Join(plugins, ",") + "].\n", 0o600},
-		{"rabbitmq.conf", strings.ReplaceAll(strings.Join(conf, "\n"), "%DIR%", n.installation.pathInside(n.folder.path)) + "\n", 0o600},
+		{
+			"rabbitmq.conf",
+			strings.ReplaceAll(strings.Join(conf, "\n"), "%DIR%", n.installation.pathInside(n.folder.path)) + "\n",
+			0o600,
+		},
 	} {
 		if err := os.WriteFile(n.folder.file(f.name), []byte(f.text), f.mode); err != nil {
 			return err
@@ -189,7 +199,8 @@ func (n *Node) env() []string {
 func (n *Node) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	console, err := os.Create(n.folder.file("log/console")) // gets the output of the node until the node has its own log
+	// gets the output of the node until the node has its own log
+	console, err := os.Create(n.folder.file("log/console"))
 	if err != nil {
 		return fmt.Errorf("open the console of a broker: %w", err)
 	}
@@ -233,7 +244,9 @@ func (n *Node) await(ctx context.Context, p *process, what string, ready func() 
 		case <-p.ended:
 			return fmt.Errorf("RabbitMQ %s: %s ended while it started (%v)%s", n.Version(), what, p.err, n.lastWords())
 		case <-ctx.Done():
-			return fmt.Errorf("RabbitMQ %s: %s is not ready: %w, last answer: %v%s", n.Version(), what, ctx.Err(), err, n.lastWords())
+			return fmt.Errorf(
+				"RabbitMQ %s: %s is not ready: %w, last answer: %v%s", n.Version(), what, ctx.Err(), err, n.lastWords(),
+			)
 		case <-time.After(pause):
 		}
 	}

@@ -148,7 +148,10 @@ func TestAForeignListenerIsNoNode(t *testing.T) {
 	if err != nil {
 		Unavailable(t, err)
 	}
-	n := &Node{installation: i, name: "dloforeign@127.0.0.1", cookie: "foreign", client: &http.Client{Timeout: 30 * time.Second}}
+	n := &Node{
+		installation: i, name: "dloforeign@127.0.0.1", cookie: "foreign",
+		client: &http.Client{Timeout: 30 * time.Second},
+	}
 	defer n.Stop()
 	if n.ports, err = freePorts(); err != nil {
 		t.Fatal(err)
@@ -187,7 +190,8 @@ func TestPortsAreReserved(t *testing.T) {
 		}
 	}
 	p.release()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a child that is being forked holds the name of the port until it execs
+	// a child that is being forked holds the name of the port until it execs
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if r, err := reserve(p.amqp); err == nil {
 			r.Close()
 			return

@@ -14,7 +14,9 @@ import (
 func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 	t.Helper()
 	name = "user-" + vhost
-	if err := n.API(http.MethodPut, "/api/users/"+url.PathEscape(name), map[string]string{"password": "secret", "tags": tags}, nil); err != nil {
+	if err := n.API(http.MethodPut, "/api/users/"+url.PathEscape(name), map[string]string{
+		"password": "secret", "tags": tags,
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -36,7 +38,9 @@ func (n *Node) User(t testing.TB, vhost, tags string) (name, address string) {
 func (n *Node) Grant(t testing.TB, vhost, user, configure, write, read string) {
 	t.Helper()
 	rights := map[string]string{"configure": configure, "write": write, "read": read}
-	if err := n.API(http.MethodPut, "/api/permissions/"+url.PathEscape(vhost)+"/"+url.PathEscape(user), rights, nil); err != nil {
+	if err := n.API(
+		http.MethodPut, "/api/permissions/"+url.PathEscape(vhost)+"/"+url.PathEscape(user), rights, nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 }

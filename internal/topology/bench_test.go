@@ -21,13 +21,17 @@ func TestBenchLargeVHost(t *testing.T) {
 			s.Queues = append(s.Queues, classic(fmt.Sprintf("team-%d.queue-%d", i%40, i)))
 		}
 		for i := range 40 {
-			s.Policies = append(s.Policies, policy(fmt.Sprintf("p%d", i), fmt.Sprintf(`^team-%d\.`, i), 3, "max-length", 1000))
+			s.Policies = append(
+				s.Policies, policy(fmt.Sprintf("p%d", i), fmt.Sprintf(`^team-%d\.`, i), 3, "max-length", 1000),
+			)
 		}
 		began := time.Now()
 		r := topology.ReportOn(s, topology.Options{Inboxes: []string{"dlo.letters"}})
 		inspect = append(inspect, time.Since(began))
 		began = time.Now()
-		p := topology.MakePlan(s, topology.Want{Queues: topology.Choose(s, r.Findings, nil, false), Exchange: "dlo.dlx"})
+		p := topology.MakePlan(s, topology.Want{
+			Queues: topology.Choose(s, r.Findings, nil, false), Exchange: "dlo.dlx",
+		})
 		plan = append(plan, time.Since(began))
 		if queues := len(p.Queues()); len(r.Findings) != 5000 || queues != 5000 {
 			t.Fatalf("%d findings, %d queues planned", len(r.Findings), queues)
@@ -35,5 +39,8 @@ func TestBenchLargeVHost(t *testing.T) {
 	}
 	slices.Sort(inspect)
 	slices.Sort(plan)
-	t.Logf("5,000 queues, 40 policies: findings %s, plan %s", inspect[2].Round(time.Millisecond), plan[2].Round(time.Millisecond))
+	t.Logf(
+		"5,000 queues, 40 policies: findings %s, plan %s", inspect[2].Round(time.Millisecond),
+		plan[2].Round(time.Millisecond),
+	)
 }

@@ -26,36 +26,82 @@ var cases = map[string]struct {
 		options: idleFor("orders", 20),
 		want:    []string{"no_consumers orders notify certain"},
 	},
-	"as dlo set it": {options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx"))}}},
+	"as dlo set it": {
+		options: topology.Options{
+			Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx"))},
+		},
+	},
 	"a changed policy of dlo": {
-		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx")), applied(policy("gone", "^a$", 1, "dead-letter-exchange", "dlo.dlx"))}},
-		want:    []string{"policy_changed  notify certain", "policy_changed  notify certain"},
+		options: topology.Options{
+			Applied: []topology.Planned{
+				applied(policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx")),
+				applied(policy("gone", "^a$", 1, "dead-letter-exchange", "dlo.dlx")),
+			},
+		},
+		want: []string{"policy_changed  notify certain", "policy_changed  notify certain"},
 	},
 	"a change of the policy that a policy of dlo hides": {
 		change: func(s *topology.Snapshot) {
-			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), policy("limits", "orders", 1, "max-length", 7)}
+			s.Policies = []topology.Policy{
+				policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000),
+				policy("limits", "orders", 1, "max-length", 7),
+			}
 		},
-		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
-		want:    []string{"hidden_changed orders notify certain"},
+		options: topology.Options{
+			Applied: []topology.Planned{
+				applied(
+					policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length",
+					1000,
+				),
+			},
+		},
+		want: []string{"hidden_changed orders notify certain"},
 	},
 	"the policy that a policy of dlo hides is gone": {
 		change: func(s *topology.Snapshot) {
-			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000)}
+			s.Policies = []topology.Policy{
+				policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000),
+			}
 		},
-		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
-		want:    []string{"hidden_changed orders notify certain"},
+		options: topology.Options{
+			Applied: []topology.Planned{
+				applied(
+					policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length",
+					1000,
+				),
+			},
+		},
+		want: []string{"hidden_changed orders notify certain"},
 	},
 	"a queue leaves a policy of dlo, and the policy for the others is set already": {
 		change: func(s *topology.Snapshot) {
-			s.Policies = []topology.Policy{policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx"), policy("dlo-two", "^(orders|jobs)$", 10, "dead-letter-exchange", "dlo.dlx")}
+			s.Policies = []topology.Policy{
+				policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx"),
+				policy("dlo-two", "^(orders|jobs)$", 10, "dead-letter-exchange", "dlo.dlx"),
+			}
 		},
-		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx")), applied(policy("dlo-two", "^(orders|jobs)$", 10, "dead-letter-exchange", "dlo.dlx"))}},
+		options: topology.Options{
+			Applied: []topology.Planned{
+				applied(policy("dlo", "^orders$", 11, "dead-letter-exchange", "dlo.dlx")),
+				applied(policy("dlo-two", "^(orders|jobs)$", 10, "dead-letter-exchange", "dlo.dlx")),
+			},
+		},
 	},
 	"the policy that a policy of dlo hides is as before": {
 		change: func(s *topology.Snapshot) {
-			s.Policies = []topology.Policy{policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), policy("other", "orders", 1, "max-length", 1000)}
+			s.Policies = []topology.Policy{
+				policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000),
+				policy("other", "orders", 1, "max-length", 1000),
+			}
 		},
-		options: topology.Options{Applied: []topology.Planned{applied(policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length", 1000)}},
+		options: topology.Options{
+			Applied: []topology.Planned{
+				applied(
+					policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "max-length", 1000), "max-length",
+					1000,
+				),
+			},
+		},
 	},
 	"nothing, 3.10": {version: "3.10.8"},
 	"no exchange": {
@@ -78,14 +124,21 @@ var cases = map[string]struct {
 	},
 	"no binding, and an alternate exchange": {
 		change: func(s *topology.Snapshot) {
-			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct", Arguments: definition("alternate-exchange", "dlo.dlx")})
+			s.Exchanges = append(s.Exchanges, topology.Exchange{
+				Name: "dlx", Type: "direct", Arguments: definition("alternate-exchange", "dlo.dlx"),
+			})
 			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 		},
 	},
 	"no binding for one of its keys": {
 		change: func(s *topology.Snapshot) {
-			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "topic"})
-			s.Bindings = append(s.Bindings, bind("events", "orders", "order.*"), bind("events", "orders", "refund"), bind("dlx", "dlo.letters", "refund"), bind("dlx", "dlo.letters", "orders"))
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{
+				Name: "events", Type: "topic",
+			})
+			s.Bindings = append(
+				s.Bindings, bind("events", "orders", "order.*"), bind("events", "orders", "refund"),
+				bind("dlx", "dlo.letters", "refund"), bind("dlx", "dlo.letters", "orders"),
+			)
 			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 		},
 		want: []string{"no_binding orders page likely"},
@@ -113,8 +166,13 @@ var cases = map[string]struct {
 	},
 	"one of the keys leads to a queue that the file lacks": {
 		change: func(s *topology.Snapshot) {
-			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
-			s.Bindings = append(s.Bindings, bind("events", "orders", "refund"), bind("dlx", "gone", "refund"), bind("dlx", "dlo.letters", "orders"))
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{
+				Name: "events", Type: "direct",
+			})
+			s.Bindings = append(
+				s.Bindings, bind("events", "orders", "refund"), bind("dlx", "gone", "refund"),
+				bind("dlx", "dlo.letters", "orders"),
+			)
 			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 		},
 		want: []string{"queue_missing orders page certain"},
@@ -136,7 +194,9 @@ var cases = map[string]struct {
 	"its dead-letter queue is full by bytes": {
 		change: func(s *topology.Snapshot) {
 			s.Queues = append(s.Queues, classic("parked", "x-max-length", 10, "x-max-length-bytes", 1000))
-			s.Queues[2].Ready, s.Queues[2].Bytes = topology.Figure{N: 3, Known: true}, topology.Figure{N: 1000, Known: true}
+			s.Queues[2].Ready, s.Queues[2].Bytes = topology.Figure{N: 3, Known: true}, topology.Figure{
+				N: 1000, Known: true,
+			}
 			s.Bindings[0].Destination = "parked"
 		},
 		want: []string{"queue_full orders page certain", "letters_deleted parked notify certain"},
@@ -214,7 +274,9 @@ var cases = map[string]struct {
 	},
 	"a second death": {
 		change: func(s *topology.Snapshot) {
-			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{
+				Name: "events", Type: "direct",
+			})
 			s.Bindings = append(s.Bindings, bind("events", "orders", "order"), bind("dlx", "dlo.letters", "order"))
 			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 		},
@@ -222,7 +284,9 @@ var cases = map[string]struct {
 	},
 	"a second death that dlo does not see": {
 		change: func(s *topology.Snapshot) {
-			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: "direct"})
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{
+				Name: "events", Type: "direct",
+			})
 			s.Queues = append(s.Queues, classic("parked"))
 			s.Bindings = append(s.Bindings, bind("events", "orders", "order"), bind("dlx", "parked", "order"))
 			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
@@ -260,12 +324,18 @@ var cases = map[string]struct {
 	},
 	"tied policies with the same exchange": {
 		change: func(s *topology.Snapshot) {
-			s.Policies = append(s.Policies, policy("limits", "^ord", 10, "max-length", 1000, "dead-letter-exchange", "dlo.dlx"))
+			s.Policies = append(
+				s.Policies, policy("limits", "^ord", 10, "max-length", 1000, "dead-letter-exchange", "dlo.dlx"),
+			)
 		},
 	},
 	"a shovel": {
 		change: func(s *topology.Snapshot) {
-			s.Shovels = []topology.Shovel{{Name: "to the archive", From: "orders"}, {Name: "elsewhere"}, {Name: "in", To: "orders"}}
+			s.Shovels = []topology.Shovel{
+				{Name: "to the archive", From: "orders"},
+				{Name: "elsewhere"},
+				{Name: "in", To: "orders"},
+			}
 		},
 		want: []string{"moved orders digest certain", "moved orders digest certain"},
 	},
@@ -281,24 +351,40 @@ var cases = map[string]struct {
 				s.AddShovel(fmt.Sprint(i), json.RawMessage(value))
 			}
 		},
-		want: []string{"moved orders digest certain", "moved orders digest certain", "moved orders digest likely", "moved orders digest likely", "moved orders digest certain"},
+		want: []string{
+			"moved orders digest certain", "moved orders digest certain", "moved orders digest likely",
+			"moved orders digest likely", "moved orders digest certain",
+		},
 	},
 	"a federated exchange": {
 		change: func(s *topology.Snapshot) {
-			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "events", Type: "fanout"}, topology.Exchange{Name: "unbound", Type: "fanout"})
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "events", Type: "fanout"}, topology.Exchange{
+				Name: "unbound", Type: "fanout",
+			})
 			s.Bindings = append(s.Bindings, bind("events", "orders", ""))
-			s.Policies = append(s.Policies, topology.Policy{Name: "all", Pattern: "^(events|unbound)$", ApplyTo: "exchanges", Priority: 99, Definition: definition("federation-upstream-set", "all")})
+			s.Policies = append(s.Policies, topology.Policy{
+				Name: "all", Pattern: "^(events|unbound)$", ApplyTo: "exchanges", Priority: 99,
+				Definition: definition("federation-upstream-set", "all"),
+			})
 		},
 		want: []string{"moved  digest certain"},
 	},
 	"queues of federation links": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("federation: events -> b:/:events", "x-expires", 1000, "x-message-ttl", 1000), classic("link", "x-internal-purpose", "federation", "x-message-ttl", 1000, "x-dead-letter-exchange", ""))
+			s.Queues = append(
+				s.Queues, classic("federation: events -> b:/:events", "x-expires", 1000, "x-message-ttl", 1000),
+				classic(
+					"link", "x-internal-purpose", "federation", "x-message-ttl", 1000, "x-dead-letter-exchange", "",
+				),
+			)
 		},
 	},
 	"a federated queue": {
 		change: func(s *topology.Snapshot) {
-			s.Policies = append(s.Policies, policy("all", "^orders$", 99, "federation-upstream-set", "all", "dead-letter-exchange", "dlo.dlx"))
+			s.Policies = append(
+				s.Policies,
+				policy("all", "^orders$", 99, "federation-upstream-set", "all", "dead-letter-exchange", "dlo.dlx"),
+			)
 		},
 		want: []string{"moved orders digest certain"},
 	},
@@ -319,7 +405,9 @@ var cases = map[string]struct {
 	},
 	"the broker applies an operator policy that dlo does not expect": {
 		change: func(s *topology.Snapshot) {
-			s.Queues[0].Effective = topology.Definition{"dead-letter-exchange": "dlo.dlx", "max-length": json.Number("7")}
+			s.Queues[0].Effective = topology.Definition{
+				"dead-letter-exchange": "dlo.dlx", "max-length": json.Number("7"),
+			}
 		},
 		want: []string{"policy_ignored orders page certain"},
 	},
@@ -369,29 +457,51 @@ var cases = map[string]struct {
 	},
 	"expired messages go in a circle": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("wait", "x-message-ttl", 1000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
-			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 500)
+			s.Queues = append(
+				s.Queues,
+				classic(
+					"wait", "x-message-ttl", 1000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders",
+				),
+			)
+			s.Policies[0].Definition = definition(
+				"dead-letter-exchange", "", "dead-letter-routing-key", "wait", "message-ttl", 500,
+			)
 		},
 		want: []string{"cycle orders notify certain"},
 	},
 	"a retry recipe": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("wait", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
+			s.Queues = append(
+				s.Queues,
+				classic(
+					"wait", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders",
+				),
+			)
 			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "wait")
 		},
 		want: []string{"retry_recipe orders digest certain"},
 	},
 	"a retry recipe of a queue with a length limit": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("wait", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
-			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "wait", "max-length", 10000)
+			s.Queues = append(
+				s.Queues,
+				classic(
+					"wait", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders",
+				),
+			)
+			s.Policies[0].Definition = definition(
+				"dead-letter-exchange", "", "dead-letter-routing-key", "wait", "max-length", 10000,
+			)
 		},
 		want: []string{"retry_recipe orders digest certain"},
 	},
 	"wait queues of dlo": {
 		change: func(s *topology.Snapshot) {
 			for _, name := range []string{"dlo.wait.5000", "dlo.wait.30000"} {
-				s.Queues = append(s.Queues, quorum(name, "x-dead-letter-exchange", "", "x-overflow", "reject-publish", "x-message-ttl", 5000))
+				s.Queues = append(
+					s.Queues,
+					quorum(name, "x-dead-letter-exchange", "", "x-overflow", "reject-publish", "x-message-ttl", 5000),
+				)
 				s.Exchanges = append(s.Exchanges, topology.Exchange{Name: name, Type: "fanout"})
 				s.Bindings = append(s.Bindings, bind(name, name, ""))
 			}
@@ -412,7 +522,9 @@ var cases = map[string]struct {
 	},
 	"a retry recipe with one wait queue for several queues": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("emails"), classic("wait", "x-message-ttl", 5000, "x-dead-letter-exchange", ""))
+			s.Queues = append(
+				s.Queues, classic("emails"), classic("wait", "x-message-ttl", 5000, "x-dead-letter-exchange", ""),
+			)
 			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "retry", Type: "fanout"})
 			s.Bindings = append(s.Bindings, bind("retry", "wait", ""))
 			s.Policies = []topology.Policy{policy("retry", "^(orders|emails)$", 1, "dead-letter-exchange", "retry")}
@@ -421,7 +533,13 @@ var cases = map[string]struct {
 	},
 	"a queue that delays messages": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("later", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "orders"))
+			s.Queues = append(
+				s.Queues,
+				classic(
+					"later", "x-message-ttl", 30000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key",
+					"orders",
+				),
+			)
 		},
 	},
 	"a quorum queue dead-letters at most once": {
@@ -442,7 +560,10 @@ var cases = map[string]struct {
 	"at-least-once, which an argument prevents": {
 		change: func(s *topology.Snapshot) {
 			s.Queues[0] = quorum("orders", "x-overflow", "drop-head")
-			s.Policies[0] = policy("dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "dead-letter-strategy", "at-least-once", "overflow", "reject-publish")
+			s.Policies[0] = policy(
+				"dlo", "^orders$", 10, "dead-letter-exchange", "dlo.dlx", "dead-letter-strategy", "at-least-once",
+				"overflow", "reject-publish",
+			)
 		},
 		want: []string{"overflow_drops orders notify certain"},
 	},
@@ -489,14 +610,19 @@ var cases = map[string]struct {
 	},
 	"the inbox passes letters on": {
 		change: func(s *topology.Snapshot) {
-			s.Queues[1].Arguments = definition("x-delivery-limit", -1, "x-message-ttl", 1000, "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "parked")
+			s.Queues[1].Arguments = definition(
+				"x-delivery-limit", -1, "x-message-ttl", 1000, "x-dead-letter-exchange", "",
+				"x-dead-letter-routing-key", "parked",
+			)
 			s.Queues = append(s.Queues, classic("parked"))
 		},
 		want: []string{"letters_deleted dlo.letters page certain"},
 	},
 	"another dead-letter queue passes letters on": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, classic("first.dead", "x-message-ttl", 1000, "x-dead-letter-exchange", "dlo.dlx"))
+			s.Queues = append(
+				s.Queues, classic("first.dead", "x-message-ttl", 1000, "x-dead-letter-exchange", "dlo.dlx"),
+			)
 			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "first.dead")
 		},
 	},
@@ -537,14 +663,20 @@ var cases = map[string]struct {
 	},
 	"an operator policy limits deliveries that were unlimited": {
 		change: func(s *topology.Snapshot) {
-			s.Queues[0] = quorum("orders", "x-delivery-limit", -1, "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Queues[0] = quorum(
+				"orders", "x-delivery-limit", -1, "x-dead-letter-strategy", "at-least-once", "x-overflow",
+				"reject-publish",
+			)
 			s.Operators = []topology.Policy{policy("caps", "^orders$", 0, "delivery-limit", 5)}
 		},
 		want: []string{"operator_caps orders digest certain"},
 	},
 	"an operator policy of -1 lowers no delivery limit": {
 		change: func(s *topology.Snapshot) {
-			s.Queues[0] = quorum("orders", "x-delivery-limit", 5, "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Queues[0] = quorum(
+				"orders", "x-delivery-limit", 5, "x-dead-letter-strategy", "at-least-once", "x-overflow",
+				"reject-publish",
+			)
 			s.Operators = []topology.Policy{policy("caps", "^orders$", 0, "delivery-limit", -1)}
 		},
 	},
@@ -577,23 +709,34 @@ var cases = map[string]struct {
 	},
 	"some redeliveries, beside consumers that need not acknowledge": {
 		change: func(s *topology.Snapshot) {
-			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, DeliverNoAck: topology.Rate{PerSecond: 300}})
+			setFigures(s, 5, 1, topology.Rates{
+				Redeliver:    topology.Rate{PerSecond: 30},
+				DeliverNoAck: topology.Rate{PerSecond: 300},
+			})
 		},
 	},
 	"a redelivery storm": {
 		change: func(s *topology.Snapshot) {
-			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 300}, Ack: topology.Rate{PerSecond: 1}})
+			setFigures(s, 5, 1, topology.Rates{
+				Redeliver: topology.Rate{PerSecond: 300},
+				Ack:       topology.Rate{PerSecond: 1},
+			})
 		},
 		want: []string{"redelivery_storm orders notify likely"},
 	},
 	"some redeliveries": {
 		change: func(s *topology.Snapshot) {
-			setFigures(s, 5, 1, topology.Rates{Redeliver: topology.Rate{PerSecond: 30}, Ack: topology.Rate{PerSecond: 300}})
+			setFigures(s, 5, 1, topology.Rates{
+				Redeliver: topology.Rate{PerSecond: 30},
+				Ack:       topology.Rate{PerSecond: 300},
+			})
 		},
 	},
 	"streams, exclusive and auto-delete queues": {
 		change: func(s *topology.Snapshot) {
-			s.Queues = append(s.Queues, topology.Queue{Name: "log", Type: topology.Stream}, topology.Queue{Name: "reply", Exclusive: true}, topology.Queue{Name: "watch", AutoDelete: true})
+			s.Queues = append(s.Queues, topology.Queue{
+				Name: "log", Type: topology.Stream,
+			}, topology.Queue{Name: "reply", Exclusive: true}, topology.Queue{Name: "watch", AutoDelete: true})
 		},
 	},
 	"bindings are unknown": {

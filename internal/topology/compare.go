@@ -13,7 +13,10 @@ func (p *Policy) Same(other *Policy) bool {
 
 // Words returns the policy as one line of text, so that people can compare two policies.
 func (p *Policy) Words() string {
-	return fmt.Sprintf("pattern %s, apply-to %s, priority %d, definition %s", safeName(p.Pattern), safeName(p.ApplyTo), p.Priority, p.Definition.JSON())
+	return fmt.Sprintf(
+		"pattern %s, apply-to %s, priority %d, definition %s", safeName(p.Pattern), safeName(p.ApplyTo), p.Priority,
+		p.Definition.JSON(),
+	)
 }
 
 // Differences compares the plan p with the plan in the parameter "now", which was made a moment
@@ -25,20 +28,44 @@ func (p *Plan) Differences(now *Plan) []string {
 		old := &p.Policies[i]
 		j := slices.IndexFunc(now.Policies, func(n Planned) bool { return n.Name == old.Name })
 		if j < 0 {
-			list = append(list, fmt.Sprintf("policy %s for %s is not planned any more%s", old.Name, nameList(old.Queues), now.whyRefused(old.Queues)))
+			list = append(
+				list,
+				fmt.Sprintf(
+					"policy %s for %s is not planned any more%s", old.Name, nameList(old.Queues),
+					now.whyRefused(old.Queues),
+				),
+			)
 			continue
 		}
 		fresh := &now.Policies[j]
 		switch {
 		case !old.Same(&fresh.Policy):
-			list = append(list, fmt.Sprintf("policy %s is now planned with %s; before, it was planned with %s", old.Name, fresh.Words(), old.Words()))
-		case old.Hides != fresh.Hides || !reflect.DeepEqual(old.Changes, fresh.Changes) || !slices.Equal(old.Queues, fresh.Queues):
-			list = append(list, fmt.Sprintf("policy %s now changes other keys, applies to other queues, or hides another policy", old.Name))
+			list = append(
+				list,
+				fmt.Sprintf(
+					"policy %s is now planned with %s; before, it was planned with %s", old.Name, fresh.Words(),
+					old.Words(),
+				),
+			)
+		case old.Hides != fresh.Hides || !reflect.DeepEqual(old.Changes, fresh.Changes) ||
+			!slices.Equal(old.Queues, fresh.Queues):
+			list = append(
+				list,
+				fmt.Sprintf(
+					"policy %s now changes other keys, applies to other queues, or hides another policy", old.Name,
+				),
+			)
 		}
 	}
 	for i := range now.Policies {
 		if !slices.ContainsFunc(p.Policies, func(o Planned) bool { return o.Name == now.Policies[i].Name }) {
-			list = append(list, fmt.Sprintf("policy %s for %s is planned now, but was not planned before", now.Policies[i].Name, nameList(now.Policies[i].Queues)))
+			list = append(
+				list,
+				fmt.Sprintf(
+					"policy %s for %s is planned now, but was not planned before", now.Policies[i].Name,
+					nameList(now.Policies[i].Queues),
+				),
+			)
 		}
 	}
 	return list

@@ -49,7 +49,9 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 		return nil, badDefinitions(text, err)
 	}
 	if file.Queues == nil && file.Policies == nil {
-		return nil, errors.New("the file has neither queues nor policies, so it is not a definitions file of RabbitMQ. Export one with: rabbitmqctl export_definitions definitions.json")
+		return nil, errors.New(
+			"the file has neither queues nor policies, so it is not a definitions file of RabbitMQ. Export one with: rabbitmqctl export_definitions definitions.json",
+		)
 	}
 	byVHost := map[string]*Snapshot{}
 	at := func(vhost string) *Snapshot {
@@ -202,7 +204,9 @@ func badDefinitions(text []byte, err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: %w", line(text, syntax.Offset), err)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s must be %s, not %s", cmp.Or(wrong.Field, "the file"), jsonType(wrong.Type.Kind()), wrong.Value)
+		return fmt.Errorf(
+			"%s must be %s, not %s", cmp.Or(wrong.Field, "the file"), jsonType(wrong.Type.Kind()), wrong.Value,
+		)
 	}
 	return err
 }

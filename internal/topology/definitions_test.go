@@ -74,13 +74,16 @@ func TestTheLineOfAQueue(t *testing.T) {
 {"vhost": "other", "name": "orders"},
 {"name": "alone"}], "exchanges": [{"name": "e", "vhost": "/"}]}`))
 	for q, want := range map[topology.QueueAt]int{
-		{"/", "a<b>&c"}: 4, {"/", "d<e"}: 5, {"/", "orders"}: 6, {"other", "orders"}: 8, {"", "alone"}: 9, {"/", "e"}: 0,
+		{"/", "a<b>&c"}: 4, {"/", "d<e"}: 5, {"/", "orders"}: 6, {"other", "orders"}: 8, {"", "alone"}: 9,
+		{"/", "e"}: 0,
 	} {
 		if got := lines[q]; got != want {
 			t.Errorf("%v is on line %d, want %d", q, got, want)
 		}
 	}
-	for _, text := range []string{"", "[]", "{", `{"queues":[{"name":7}]}`, `{"queues":[{"name":"a"`, `{"queues":{"a":[1,`} {
+	for _, text := range []string{
+		"", "[]", "{", `{"queues":[{"name":7}]}`, `{"queues":[{"name":"a"`, `{"queues":{"a":[1,`,
+	} {
 		_ = topology.QueueLines([]byte(text)) // QueueLines must not hang or panic
 	}
 }

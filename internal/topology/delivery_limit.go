@@ -49,7 +49,8 @@ func sinceVersion4(version string) bool {
 // false if there is no limit.
 func (e *Effect) DeliveryLimit(version string) (s Setting, limited bool) {
 	all := e.numbers("delivery-limit")
-	if reported := e.Queue.Limit; reported.Known && !slices.ContainsFunc(all, func(s Setting) bool { return s.N == reported.N }) {
+	if reported := e.Queue.Limit; reported.Known &&
+		!slices.ContainsFunc(all, func(s Setting) bool { return s.N == reported.N }) {
 		all = append(all, Setting{N: reported.N})
 	}
 	set := make([]*int64, len(all))

@@ -22,13 +22,27 @@ func TestTheDeliveryLimitInForce(t *testing.T) {
 		`{"type": "quorum", "delivery_limit": null}`:                {false, true},
 		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}}`: {true, false},
 		`{"type": "quorum", "delivery_limit": "unlimited"}`:         {true, false},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": "unlimited", "effective_policy_definition": {}}`:      {true, false},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`:                  {true, true},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": 5}`:                                                   {true, true},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": 5}, "effective_policy_definition": {"delivery-limit": -1}}`:                  {true, true},
-		`{"type": "quorum", "arguments": {}, "effective_policy_definition": {"delivery-limit": 5}}`:                                        {true, true},
-		`{"type": "quorum", "arguments": {}, "effective_policy_definition": {"max-length": 5}}`:                                            {false, true},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": "some", "effective_policy_definition": {"other": 1}}`: {true, false},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": "unlimited", "effective_policy_definition": {}}`: {
+			true, false,
+		},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`: {
+			true, true,
+		},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": 5}`: {
+			true, true,
+		},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": 5}, "effective_policy_definition": {"delivery-limit": -1}}`: {
+			true, true,
+		},
+		`{"type": "quorum", "arguments": {}, "effective_policy_definition": {"delivery-limit": 5}}`: {
+			true, true,
+		},
+		`{"type": "quorum", "arguments": {}, "effective_policy_definition": {"max-length": 5}}`: {
+			false, true,
+		},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "delivery_limit": "some", "effective_policy_definition": {"other": 1}}`: {
+			true, false,
+		},
 	} {
 		e := reported(t, text)
 		for version, want := range map[string]bool{"3.10.8": want.old, "4.0.5": want.current, "4.3.6": want.current} {
@@ -45,8 +59,12 @@ func TestTheNumberOfTheDeliveryLimit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ old, current int64 }{
 		`{"type": "quorum", "delivery_limit": 20}`: {20, 20},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`: {-1, 5},
-		`{"type": "quorum", "arguments": {"x-delivery-limit": 7}, "effective_policy_definition": {"delivery-limit": 5}}`:  {5, 5},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": -1}, "effective_policy_definition": {"delivery-limit": 5}}`: {
+			-1, 5,
+		},
+		`{"type": "quorum", "arguments": {"x-delivery-limit": 7}, "effective_policy_definition": {"delivery-limit": 5}}`: {
+			5, 5,
+		},
 	} {
 		e := reported(t, text)
 		if got, _ := e.DeliveryLimit("3.10.8"); got.N != want.old {

@@ -47,8 +47,16 @@ func (in *inspector) describe() []Described {
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
 		d := Described{
-			Name: v.Name, Kind: v.Kind(), Own: deadletter.OwnQueue(v.Name), Inbox: in.isInbox(v.Name), Ready: v.Ready, Unacked: v.Unacked, Consumers: v.Consumers,
-			Published: v.Rates.Publish.PerSecond, Acked: v.Rates.Done(), Route: in.routeOf(v),
+			Name:      v.Name,
+			Kind:      v.Kind(),
+			Own:       deadletter.OwnQueue(v.Name),
+			Inbox:     in.isInbox(v.Name),
+			Ready:     v.Ready,
+			Unacked:   v.Unacked,
+			Consumers: v.Consumers,
+			Published: v.Rates.Publish.PerSecond,
+			Acked:     v.Rates.Done(),
+			Route:     in.routeOf(v),
 		}
 		if in.s.Passive || in.s.NoRates {
 			d.Published = -1
@@ -64,7 +72,14 @@ func (in *inspector) describe() []Described {
 
 // routeOf returns the path of a queue's dead letters.
 func (in *inspector) routeOf(v *view) Route {
-	r := Route{Known: in.s.complete() && !in.unknownTarget(v), Judged: v.isDurableWork(), Set: v.Set, Exchange: v.Exchange.Text, Key: v.Key.Text, Fixed: v.Fixed}
+	r := Route{
+		Known:    in.s.complete() && !in.unknownTarget(v),
+		Judged:   v.isDurableWork(),
+		Set:      v.Set,
+		Exchange: v.Exchange.Text,
+		Key:      v.Key.Text,
+		Fixed:    v.Fixed,
+	}
 	if v.Set {
 		r.From = strings.TrimSpace(v.Exchange.From + " " + v.Exchange.Policy)
 	}

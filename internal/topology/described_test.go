@@ -14,10 +14,16 @@ func TestTheWayOfDeadLetters(t *testing.T) {
 		change func(s *topology.Snapshot)
 		want   string // the expected Route of the queue orders
 	}{
-		"healthy":  {want: "dlo.dlx by policy dlo -> dlo.letters"},
-		"none":     {func(s *topology.Snapshot) { s.Policies = nil }, "lost: no dead-letter exchange"},
-		"missing":  {func(s *topology.Snapshot) { s.Exchanges = nil }, "dlo.dlx by policy dlo -> lost: the exchange does not exist"},
-		"no route": {func(s *topology.Snapshot) { s.Bindings = nil }, "dlo.dlx by policy dlo -> lost: the exchange has no binding"},
+		"healthy": {want: "dlo.dlx by policy dlo -> dlo.letters"},
+		"none":    {func(s *topology.Snapshot) { s.Policies = nil }, "lost: no dead-letter exchange"},
+		"missing": {
+			func(s *topology.Snapshot) { s.Exchanges = nil },
+			"dlo.dlx by policy dlo -> lost: the exchange does not exist",
+		},
+		"no route": {
+			func(s *topology.Snapshot) { s.Bindings = nil },
+			"dlo.dlx by policy dlo -> lost: the exchange has no binding",
+		},
 		"one key": {func(s *topology.Snapshot) {
 			s.Exchanges[0].Type, s.Bindings[0].Key = "direct", "orders"
 			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "events", Type: "direct"})
@@ -26,10 +32,16 @@ func TestTheWayOfDeadLetters(t *testing.T) {
 		"argument": {func(s *topology.Snapshot) {
 			s.Queues[0] = classic("orders", "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "dlo.letters")
 		}, " by an argument of the queue key dlo.letters -> dlo.letters"},
-		"at most once": {func(s *topology.Snapshot) { s.Queues[0] = quorum("orders") }, "dlo.dlx by policy dlo -> dlo.letters at-most-once"},
+		"at most once": {
+			func(s *topology.Snapshot) { s.Queues[0] = quorum("orders") },
+			"dlo.dlx by policy dlo -> dlo.letters at-most-once",
+		},
 		"at least once": {func(s *topology.Snapshot) {
 			s.Queues[0] = quorum("orders")
-			s.Policies[0] = policy("dlo", "^orders$", 1, "dead-letter-exchange", "dlo.dlx", "dead-letter-strategy", "at-least-once", "overflow", "reject-publish")
+			s.Policies[0] = policy(
+				"dlo", "^orders$", 1, "dead-letter-exchange", "dlo.dlx", "dead-letter-strategy", "at-least-once",
+				"overflow", "reject-publish",
+			)
 		}, "dlo.dlx by policy dlo -> dlo.letters at-least-once"},
 		"many": {func(s *topology.Snapshot) {
 			for i := range 7 {
@@ -37,12 +49,17 @@ func TestTheWayOfDeadLetters(t *testing.T) {
 				s.Bindings = append(s.Bindings, bind("dlo.dlx", fmt.Sprint("copy", i), ""))
 			}
 		}, "dlo.dlx by policy dlo -> dlo.letters copy0 copy1 copy2 copy3 and 3"},
-		"unread": {func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartBindings}} }, "dlo.dlx by policy dlo -> unknown"},
+		"unread": {
+			func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartBindings}} },
+			"dlo.dlx by policy dlo -> unknown",
+		},
 		"churn": {func(s *topology.Snapshot) {
 			s.Gaps = []topology.Gap{{What: "some queues"}}
 			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "parked")
 		}, " by policy dlo key parked -> unknown"},
-		"exclusive": {func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "dlo.dlx by policy dlo -> not judged"},
+		"exclusive": {
+			func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "dlo.dlx by policy dlo -> not judged",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := site("4.3.6")

@@ -22,7 +22,8 @@ func (e *Effect) difference() (computed, reported string) {
 	if maps.EqualFunc(want, e.reported, func(any, any) bool { return true }) {
 		return "", ""
 	}
-	return policyWords(e.policy.winner) + " and operator " + policyWords(e.operator.winner) + ", which set " + keyWords(want), keyWords(e.reported)
+	return policyWords(e.policy.winner) + " and operator " + policyWords(e.operator.winner) + ", which set " +
+		keyWords(want), keyWords(e.reported)
 }
 
 func policyWords(p *Policy) string {
@@ -84,7 +85,9 @@ func (in *inspector) policiesDiffer() {
 // Unknown returns an operator policy that may set a key for the queue, if dlo cannot evaluate its
 // pattern and the broker does not say which keys apply. It returns nil if there is none.
 func (e *Effect) Unknown(key string) *Policy {
-	at := slices.IndexFunc(e.operator.unsure, func(p *Policy) bool { _, sets := p.Definition[key]; return sets && e.reported == nil })
+	at := slices.IndexFunc(
+		e.operator.unsure, func(p *Policy) bool { _, sets := p.Definition[key]; return sets && e.reported == nil },
+	)
 	if at < 0 {
 		return nil
 	}

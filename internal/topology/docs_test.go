@@ -16,7 +16,9 @@ func TestTheDocumentHasEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	var described []topology.Kind
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (page|notify|digest) \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `(\\w+)` \\| (page|notify|digest) \\|",
+	).FindAllStringSubmatch(string(text), -1) {
 		described = append(described, topology.Kind(row[1]))
 		if got := string(topology.SeverityOf(topology.Kind(row[1]))); got != row[2] {
 			t.Errorf("%s has the severity %s, not %s", row[1], got, row[2])

@@ -11,7 +11,8 @@ const stormRate = 5
 // checkConsumers checks that a queue has a consumer, and that the consumer makes progress.
 func (in *inspector) checkConsumers(v *view) {
 	in.checkStorm(v)
-	if _, waits := v.Least("message-ttl"); !waits || len(v.Queues) == 0 { // a queue that delays messages needs no consumer
+	// a queue that delays messages needs no consumer
+	if _, waits := v.Least("message-ttl"); !waits || len(v.Queues) == 0 {
 		in.checkIdle(v)
 	}
 }
@@ -20,7 +21,8 @@ func (in *inspector) checkConsumers(v *view) {
 // Options.IdleAfter.
 func (in *inspector) checkIdle(v *view) {
 	since, idle := in.o.Idle[v.Name]
-	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known || v.Ready.N == 0 {
+	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known ||
+		v.Ready.N == 0 {
 		return
 	}
 	minutes := int(in.s.ReadAt.Sub(since) / time.Minute)
@@ -67,7 +69,10 @@ func (in *inspector) checkStorm(v *view) {
 		Kind: RedeliveryStorm, Queue: v.Name, Sure: Likely,
 		Title: fmt.Sprintf("%s delivers the same messages again, %.0f times a second", safeName(v.Name), again),
 		Loses: "no message, but time: new messages wait behind those that fail",
-		Why:   fmt.Sprintf("Its consumers requeue messages that they cannot handle (%.0f redeliveries and %.0f acknowledgements a second). The broker puts a requeued message back to the head of the queue, and delivers it again immediately.", again, done),
-		Cure:  "Have consumers reject failed messages without requeue, and dead-letter the queue to dlo. dlo requeues a letter to the tail, after a growing delay, and stops after the last attempt of its rule.",
+		Why: fmt.Sprintf(
+			"Its consumers requeue messages that they cannot handle (%.0f redeliveries and %.0f acknowledgements a second). The broker puts a requeued message back to the head of the queue, and delivers it again immediately.",
+			again, done,
+		),
+		Cure: "Have consumers reject failed messages without requeue, and dead-letter the queue to dlo. dlo requeues a letter to the tail, after a growing delay, and stops after the last attempt of its rule.",
 	})
 }

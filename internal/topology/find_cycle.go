@@ -102,7 +102,10 @@ func (in *inspector) checkRecipe(v *view) {
 	if _, ttl := v.Least("message-ttl"); ttl || v.isFederation() || len(v.Queues) == 0 {
 		return
 	}
-	round := in.roundTrip(v, func(at *view) bool { _, ttl := at.Least("message-ttl"); return at == v || ttl }, func(at *view) []string { return at.Queues })
+	round := in.roundTrip(
+		v, func(at *view) bool { _, ttl := at.Least("message-ttl"); return at == v || ttl },
+		func(at *view) []string { return at.Queues },
+	)
 	if len(round) < 3 {
 		return
 	}
@@ -117,7 +120,10 @@ func (in *inspector) checkRecipe(v *view) {
 		ttl, _ := in.views[name].Least("message-ttl")
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
-	why := fmt.Sprintf("A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.", wait, withArrows(round))
+	why := fmt.Sprintf(
+		"A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.",
+		wait, withArrows(round),
+	)
 	if v.dropsAutomatically() {
 		why += " A message that the length limit of the queue pushes out goes the same way once, and is dropped the second time."
 	}

@@ -31,12 +31,16 @@ func (in *inspector) checkGuarantee(v *view) {
 			Title: safeName(v.Name) + " asks for at-least-once dead-lettering and does not get it",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
-			Cure:  "Set overflow reject-publish in the same policy. " + whileAway + " If the queue was declared with the argument x-overflow, declare it again without that argument.",
+			Cure: "Set overflow reject-publish in the same policy. " + whileAway +
+				" If the queue was declared with the argument x-overflow, declare it again without that argument.",
 		})
 	}
 	if v.Stuck.N > 0 {
 		why := "The target is missing, full or not available, or the letters are only on their way."
-		full := slices.DeleteFunc(slices.Clone(v.Queues), func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name })
+		full := slices.DeleteFunc(
+			slices.Clone(v.Queues),
+			func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name },
+		)
 		if len(full) > 0 {
 			why = fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
 		}

@@ -72,8 +72,11 @@ func (in *inspector) lettersRefused(v *view) {
 		Kind: LettersDeleted, Queue: v.Name, Others: losing, Severity: deadletter.SeverityNotify,
 		Title: fmt.Sprintf("Dead-letter queue %s refuses letters once it is full", safeName(v.Name)),
 		Loses: "each new letter of " + nameList(losing) + ", while the queue is full",
-		Why:   fmt.Sprintf("The queue has %s %d and overflow reject-publish. The broker drops a dead letter that its queue refuses, unless it died in a queue that dead-letters at least once.", limits[0].Key, limits[0].N),
-		Cure:  "Remove the limit. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
+		Why: fmt.Sprintf(
+			"The queue has %s %d and overflow reject-publish. The broker drops a dead letter that its queue refuses, unless it died in a queue that dead-letters at least once.",
+			limits[0].Key, limits[0].N,
+		),
+		Cure: "Remove the limit. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
 	})
 }
 
@@ -90,7 +93,9 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	}
 	f := Finding{
 		Kind: DeliveryLimit, Queue: v.Name,
-		Title: fmt.Sprintf("Dead-letter queue %s deletes a letter after %d deliveries", safeName(v.Name), max(limit.N, 0)+1),
+		Title: fmt.Sprintf(
+			"Dead-letter queue %s deletes a letter after %d deliveries", safeName(v.Name), max(limit.N, 0)+1,
+		),
 		Loses: "letters that were delivered too often without being acknowledged; lost connections alone can cause this",
 	}
 	switch {
@@ -98,7 +103,9 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 		f.Why = "Since RabbitMQ 4.0, a quorum queue has a delivery limit of 20 unless another limit is set."
 		f.Cure = "Set a policy with delivery-limit -1 for the queue: -1 means no limit."
 	case limit.N < 0:
-		f.Why = fmt.Sprintf("%s sets the delivery limit %d. RabbitMQ 3.x reads a negative limit as 0.", limit.source(), limit.N)
+		f.Why = fmt.Sprintf(
+			"%s sets the delivery limit %d. RabbitMQ 3.x reads a negative limit as 0.", limit.source(), limit.N,
+		)
 		f.Cure = "Remove the limit: on 3.x, a quorum queue has none by default."
 	default:
 		f.Why = fmt.Sprintf("%s sets the delivery limit %d.", limit.source(), limit.N)

@@ -37,7 +37,9 @@ func (in *inspector) checkMoved(v *view) {
 		}
 		sure, of := Certain, safeName(v.Name)
 		if at != "" {
-			sure, of = Likely, fmt.Sprintf("a queue %s at %s, which may be this broker or another one", safeName(v.Name), safeName(at))
+			sure, of = Likely, fmt.Sprintf(
+				"a queue %s at %s, which may be this broker or another one", safeName(v.Name), safeName(at),
+			)
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name, Sure: sure,

@@ -19,17 +19,26 @@ func (in *inspector) checkPath(v *view) {
 			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", safeName(v.Name), exchange),
 			Loses: "every dead letter of this queue",
-			Why:   fmt.Sprintf("%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.", v.Exchange.source(), exchange),
-			Cure:  fmt.Sprintf("Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange),
+			Why: fmt.Sprintf(
+				"%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.",
+				v.Exchange.source(), exchange,
+			),
+			Cure: fmt.Sprintf(
+				"Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange,
+			),
 		})
 	case in.unknownTarget(v):
 	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: []string{v.Key.Text}, Plannable: v.Key.From == FromPolicy,
-			Title: fmt.Sprintf("%s dead-letters to queue %s, which does not exist", safeName(v.Name), safeName(v.Key.Text)),
+			Title: fmt.Sprintf(
+				"%s dead-letters to queue %s, which does not exist", safeName(v.Name), safeName(v.Key.Text),
+			),
 			Loses: "every dead letter of this queue",
 			Why:   "The default exchange delivers to the queue that the routing key names. The broker drops a dead letter whose queue does not exist.",
-			Cure:  fmt.Sprintf("Declare the queue %s, or dead-letter to an exchange with a binding.", safeName(v.Key.Text)),
+			Cure: fmt.Sprintf(
+				"Declare the queue %s, or dead-letter to an exchange with a binding.", safeName(v.Key.Text),
+			),
 		})
 	case v.Dangles && in.s.ReadAt.IsZero():
 		loses := "every dead letter of this queue"
@@ -54,13 +63,24 @@ func (in *inspector) checkPath(v *view) {
 		in.keysLost(v)
 	case v.Again:
 		in.lostAgain(v)
-	case v.OnlyName && len(v.droppingLimits()) == 0: // messages that only wait in this queue may have the names of queues as routing keys
+	case v.OnlyName && len(v.droppingLimits()) == 0:
+		// messages that only wait in this queue may have the names of queues as routing keys
 		in.add(Finding{
-			Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, which probably routes only requeued letters", safeName(v.Name), exchange),
+			Kind:      NoBinding,
+			Queue:     v.Name,
+			Plannable: in.replaceable(v),
+			Sure:      Likely,
+			Severity:  severities[NoExchange],
+			Title: fmt.Sprintf(
+				"%s dead-letters to exchange %s, which probably routes only requeued letters", safeName(v.Name),
+				exchange,
+			),
 			Loses: "dead letters with other routing keys than the name of the queue",
-			Why:   fmt.Sprintf("Messages reach the queue through an exchange that does not look at routing keys, so dlo does not know their keys. Exchange %s routes only names of queues as keys. A dead letter keeps its key, and the broker drops it if no binding has that key.", exchange),
-			Cure:  "Set a dead-letter routing key that is bound, or dead-letter to a fanout exchange.",
+			Why: fmt.Sprintf(
+				"Messages reach the queue through an exchange that does not look at routing keys, so dlo does not know their keys. Exchange %s routes only names of queues as keys. A dead letter keeps its key, and the broker drops it if no binding has that key.",
+				exchange,
+			),
+			Cure: "Set a dead-letter routing key that is bound, or dead-letter to a fanout exchange.",
 		})
 	}
 	in.targetsFull(v)
@@ -79,14 +99,18 @@ func (in *inspector) unknownTarget(v *view) bool {
 // two conditions. The exchange must come from a policy and not from an argument. All queues that
 // the dead letters reach now must be inboxes of dlo.
 func (in *inspector) replaceable(v *view) bool {
-	return v.Exchange.From == FromPolicy && !slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
+	return v.Exchange.From == FromPolicy &&
+		!slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
 }
 
 // keysLost reports the routing keys for which the dead-letter exchange has no binding.
 func (in *inspector) keysLost(v *view) {
 	f := Finding{
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
-		Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding for key %s", safeName(v.Name), safeName(v.Exchange.Text), nameList(v.Lost)),
+		Title: fmt.Sprintf(
+			"%s dead-letters to exchange %s, which has no binding for key %s", safeName(v.Name),
+			safeName(v.Exchange.Text), nameList(v.Lost),
+		),
 		Loses: "dead letters with these routing keys: " + nameList(v.Lost),
 		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops a message without a trace if the exchange cannot route it.",
 		Cure:  "Bind the dead-letter queue with these keys, or set a dead-letter routing key that is bound.",
@@ -104,8 +128,14 @@ func (in *inspector) lostAgain(v *view) {
 		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
 		Title: fmt.Sprintf("%s loses a requeued letter that dies again", safeName(v.Name)),
 		Loses: "letters that were requeued and failed again",
-		Why:   fmt.Sprintf("A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.", safeName(v.Name), safeName(v.Exchange.Text)),
-		Cure:  fmt.Sprintf("Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.", safeName(v.Name)),
+		Why: fmt.Sprintf(
+			"A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.",
+			safeName(v.Name), safeName(v.Exchange.Text),
+		),
+		Cure: fmt.Sprintf(
+			"Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.",
+			safeName(v.Name),
+		),
 	}
 	if !in.leadsToInbox(v) {
 		f.Severity = severities[NoExchange]
@@ -136,9 +166,18 @@ func (in *inspector) noExchange(v *view) {
 		exchange, _ := loser.Definition.Text("dead-letter-exchange")
 		in.add(Finding{
 			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: loses,
-			Title: fmt.Sprintf("%s has no dead-letter exchange, because policy %s hides policy %s", safeName(v.Name), safeName(winner.Name), safeName(loser.Name)),
-			Why:   fmt.Sprintf("Only the matching policy of the highest priority applies to a queue. Policy %s has priority %d and sets no exchange. Policy %s sets %s, but has priority %d.", safeName(winner.Name), winner.Priority, safeName(loser.Name), safeName(exchange), loser.Priority),
-			Cure:  fmt.Sprintf("Add the dead-letter keys to policy %s, or set a policy of higher priority with the keys of both.", safeName(winner.Name)),
+			Title: fmt.Sprintf(
+				"%s has no dead-letter exchange, because policy %s hides policy %s", safeName(v.Name),
+				safeName(winner.Name), safeName(loser.Name),
+			),
+			Why: fmt.Sprintf(
+				"Only the matching policy of the highest priority applies to a queue. Policy %s has priority %d and sets no exchange. Policy %s sets %s, but has priority %d.",
+				safeName(winner.Name), winner.Priority, safeName(loser.Name), safeName(exchange), loser.Priority,
+			),
+			Cure: fmt.Sprintf(
+				"Add the dead-letter keys to policy %s, or set a policy of higher priority with the keys of both.",
+				safeName(winner.Name),
+			),
 		})
 		return
 	}

@@ -21,8 +21,13 @@ func (in *inspector) checkPolicies(v *view) {
 			Kind: PatternUnknown, Queue: v.Name, Sure: Likely,
 			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", safeName(p.Name), safeName(v.Name)),
 			Loses: "nothing by itself",
-			Why:   fmt.Sprintf("Its pattern %s uses a feature of PCRE that dlo does not have, for example lookahead.", safeName(p.Pattern)),
-			Cure:  fmt.Sprintf("Run `rabbitmqctl list_queues name policy` to see which policy applies to %s.", safeName(v.Name)),
+			Why: fmt.Sprintf(
+				"Its pattern %s uses a feature of PCRE that dlo does not have, for example lookahead.",
+				safeName(p.Pattern),
+			),
+			Cure: fmt.Sprintf(
+				"Run `rabbitmqctl list_queues name policy` to see which policy applies to %s.", safeName(v.Name),
+			),
 		})
 	}
 	in.operatorCaps(v)
@@ -47,8 +52,11 @@ func (in *inspector) argumentWins(v *view) {
 			Kind: ArgumentWins, Queue: v.Name,
 			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", safeName(v.Name), safeName(p.Name)),
 			Loses: "nothing by itself: dead letters go where the argument says",
-			Why:   fmt.Sprintf("The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.", safeName(v.Exchange.Text), safeName(exchange)),
-			Cure:  "Empty and delete the queue, and declare it again without the argument. Or have dlo drain the queue that the argument leads to.",
+			Why: fmt.Sprintf(
+				"The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.",
+				safeName(v.Exchange.Text), safeName(exchange),
+			),
+			Cure: "Empty and delete the queue, and declare it again without the argument. Or have dlo drain the queue that the argument leads to.",
 		})
 		return
 	}
@@ -68,10 +76,16 @@ func (in *inspector) policyTied(v *view) {
 		}
 		in.add(Finding{
 			Kind: PolicyTied, Queue: v.Name, Plannable: true,
-			Title: fmt.Sprintf("Policies %s and %s both match %s with priority %d", safeName(winner.Name), safeName(other.Name), safeName(v.Name), winner.Priority),
+			Title: fmt.Sprintf(
+				"Policies %s and %s both match %s with priority %d", safeName(winner.Name), safeName(other.Name),
+				safeName(v.Name), winner.Priority,
+			),
 			Loses: tieLoses(winner, other),
 			Why:   "RabbitMQ does not define which of two policies of equal priority applies, and the choice can change when either is set again.",
-			Cure:  fmt.Sprintf("Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.", nameList([]string{winner.Name, other.Name})),
+			Cure: fmt.Sprintf(
+				"Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.",
+				nameList([]string{winner.Name, other.Name}),
+			),
 		})
 	}
 }
@@ -84,7 +98,10 @@ func tieLoses(a, b *Policy) string {
 	case has != otherHas:
 		return "every dead letter, if the broker picks the policy without the exchange"
 	case to != other:
-		return fmt.Sprintf("nothing by itself: dead letters go to exchange %s or to exchange %s, depending on the policy that the broker picks", safeName(to), safeName(other))
+		return fmt.Sprintf(
+			"nothing by itself: dead letters go to exchange %s or to exchange %s, depending on the policy that the broker picks",
+			safeName(to), safeName(other),
+		)
 	default:
 		return "nothing by itself: the policies have different routing keys, and dead letters get the key of the policy that the broker picks"
 	}
@@ -112,7 +129,10 @@ func (in *inspector) operatorCaps(v *view) {
 		}
 		in.add(Finding{
 			Kind: OperatorCaps, Queue: v.Name,
-			Title: fmt.Sprintf("Operator policy %s lowers %s of %s from %s to %d", safeName(p.Name), key, safeName(v.Name), was, max(low.N, 0)),
+			Title: fmt.Sprintf(
+				"Operator policy %s lowers %s of %s from %s to %d", safeName(p.Name), key, safeName(v.Name), was,
+				max(low.N, 0),
+			),
 			Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
 			Why:   "If an argument, a policy and an operator policy set different limits, the smallest one applies.",
 			Cure:  "Ask the operators of the broker, if the lower limit is not intended.",
@@ -143,13 +163,19 @@ func (in *inspector) policiesTwice() {
 func (in *inspector) policiesChanged() {
 	for i := range in.o.Applied {
 		applied := &in.o.Applied[i]
-		f := Finding{Kind: PolicyChanged, Loses: "nothing by itself: if a queue of the policy loses its dead letters now, that is a finding of its own"}
+		f := Finding{
+			Kind:  PolicyChanged,
+			Loses: "nothing by itself: if a queue of the policy loses its dead letters now, that is a finding of its own",
+		}
 		at := slices.IndexFunc(in.s.Policies, func(p Policy) bool { return p.Name == applied.Name })
 		switch {
 		case at < 0:
 			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was deleted", safeName(applied.Name))
 			f.Why = "dlo set: " + applied.Words() + "."
-			f.Cure = fmt.Sprintf("If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.", safeName(applied.Name))
+			f.Cure = fmt.Sprintf(
+				"If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.",
+				safeName(applied.Name),
+			)
 		case !in.s.Policies[at].Same(&applied.Policy):
 			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was changed by somebody else", safeName(applied.Name))
 			f.Why = fmt.Sprintf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
@@ -200,9 +226,15 @@ func (in *inspector) hiddenChanged(v *view) {
 	}
 	in.add(Finding{
 		Kind: HiddenChanged, Queue: v.Name,
-		Title: fmt.Sprintf("A change of another policy has no effect on %s, because policy %s of dlo hides it", safeName(v.Name), safeName(applied.Name)),
+		Title: fmt.Sprintf(
+			"A change of another policy has no effect on %s, because policy %s of dlo hides it", safeName(v.Name),
+			safeName(applied.Name),
+		),
 		Loses: "nothing by itself: the queue keeps its old settings",
-		Why:   fmt.Sprintf("When dlo set its policy, %s, and dlo repeated the keys. Now %s. The difference: %s.", was, is, strings.Join(words, "; ")),
-		Cure:  "If the change is meant for this queue, let the queue leave dlo and adopt it again: run `dlo topology leave` and then `dlo topology apply`, each with the name of the queue. Dead letters do not reach dlo between the two commands.",
+		Why: fmt.Sprintf(
+			"When dlo set its policy, %s, and dlo repeated the keys. Now %s. The difference: %s.", was, is,
+			strings.Join(words, "; "),
+		),
+		Cure: "If the change is meant for this queue, let the queue leave dlo and adopt it again: run `dlo topology leave` and then `dlo topology apply`, each with the name of the queue. Dead letters do not reach dlo between the two commands.",
 	})
 }

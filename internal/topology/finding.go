@@ -16,9 +16,10 @@ type Kind string
 
 // These are the kinds of findings. docs/topology.md describes each of them.
 const (
-	NoExchange      Kind = "no_exchange"       // the queue has no dead-letter exchange
-	ExchangeMissing Kind = "exchange_missing"  // the dead-letter exchange of the queue does not exist
-	NoBinding       Kind = "no_binding"        // the dead-letter exchange of the queue routes some or all keys to no queue
+	NoExchange      Kind = "no_exchange"      // the queue has no dead-letter exchange
+	ExchangeMissing Kind = "exchange_missing" // the dead-letter exchange of the queue does not exist
+	// the dead-letter exchange of the queue routes some or all keys to no queue
+	NoBinding       Kind = "no_binding"
 	QueueMissing    Kind = "queue_missing"     // dead letters are routed to a queue that does not exist
 	QueueFull       Kind = "queue_full"        // dead letters are routed to a queue that is full
 	SecondDeathLost Kind = "second_death_lost" // a requeued letter is lost when it dies again
@@ -31,18 +32,23 @@ const (
 	OperatorCaps    Kind = "operator_caps"     // an operator policy lowers a limit
 	Cycle           Kind = "cycle"             // expired messages go in a circle, and the broker drops them
 	AtMostOnce      Kind = "at_most_once"      // a quorum queue can lose dead letters when a node fails
-	OverflowDrops   Kind = "overflow_drops"    // the queue is set to dead-letter at least once, but dead-letters at most once because reject-publish is missing
-	Stuck           Kind = "stuck"             // at-least-once dead-lettering holds messages back
-	TakenTwice      Kind = "taken_twice"       // an exchange routes each dead letter to several inboxes
-	LettersDeleted  Kind = "letters_deleted"   // a dead-letter queue deletes letters
-	DeliveryLimit   Kind = "delivery_limit"    // a dead-letter queue deletes letters after lost connections, because it has a delivery limit
-	NoConsumers     Kind = "no_consumers"      // messages arrive, and no consumer reads them
-	LeftBehind      Kind = "left_behind"       // messages wait, no messages arrive, and no consumer reads them
-	RedeliveryStorm Kind = "redelivery_storm"  // consumers requeue the same messages to the head of the queue again and again
-	RetryRecipe     Kind = "retry_recipe"      // a chain of queues retries messages by time-to-live
-	Moved           Kind = "moved"             // a shovel or a federation link moves messages of the queue
-	PolicyChanged   Kind = "policy_changed"    // a policy that dlo has set was changed or deleted since
-	HiddenChanged   Kind = "hidden_changed"    // a policy that dlo's policy hides was changed since, so the change has no effect
+	// the queue is set to dead-letter at least once, but dead-letters at most once because
+	// reject-publish is missing
+	OverflowDrops  Kind = "overflow_drops"
+	Stuck          Kind = "stuck"           // at-least-once dead-lettering holds messages back
+	TakenTwice     Kind = "taken_twice"     // an exchange routes each dead letter to several inboxes
+	LettersDeleted Kind = "letters_deleted" // a dead-letter queue deletes letters
+	// a dead-letter queue deletes letters after lost connections, because it has a delivery limit
+	DeliveryLimit Kind = "delivery_limit"
+	NoConsumers   Kind = "no_consumers" // messages arrive, and no consumer reads them
+	LeftBehind    Kind = "left_behind"  // messages wait, no messages arrive, and no consumer reads them
+	// consumers requeue the same messages to the head of the queue again and again
+	RedeliveryStorm Kind = "redelivery_storm"
+	RetryRecipe     Kind = "retry_recipe"   // a chain of queues retries messages by time-to-live
+	Moved           Kind = "moved"          // a shovel or a federation link moves messages of the queue
+	PolicyChanged   Kind = "policy_changed" // a policy that dlo has set was changed or deleted since
+	// a policy that dlo's policy hides was changed since, so the change has no effect
+	HiddenChanged Kind = "hidden_changed"
 )
 
 // Sureness says how certain a finding is.
@@ -124,7 +130,9 @@ func (f Finding) Same(other Finding) bool { return reflect.DeepEqual(f, other) }
 // see the other queues.
 func (f Finding) Apart() Finding {
 	f.Others = nil
-	f.Title = fmt.Sprintf("%s has a fault of the kind %s, which concerns other queues as well", safeName(f.Queue), f.Kind)
+	f.Title = fmt.Sprintf(
+		"%s has a fault of the kind %s, which concerns other queues as well", safeName(f.Queue), f.Kind,
+	)
 	f.Loses = "what depends on queues that you may not see"
 	f.Why = "The path of its dead letters leads through queues that you may not see."
 	f.Cure = "Ask somebody who may see all queues."

@@ -62,7 +62,9 @@ func inspect(s *Snapshot, o Options) *inspector {
 		in.checkQueue(in.views[s.Queues[i].Name])
 	}
 	slices.SortStableFunc(in.found, func(a, b Finding) int {
-		return cmp.Or(deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue))
+		return cmp.Or(
+			deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue),
+		)
 	})
 	return in
 }
@@ -103,7 +105,8 @@ func (in *inspector) followSecondDeaths() {
 		for _, v := range next {
 			for _, h := range v.hops {
 				to := in.views[h.to]
-				if !to.Set || to.Fixed || len(carried[h.to]) == maxCarried || slices.ContainsFunc(carried[h.to], func(k publishedKey) bool { return k.key == h.key }) {
+				if !to.Set || to.Fixed || len(carried[h.to]) == maxCarried ||
+					slices.ContainsFunc(carried[h.to], func(k publishedKey) bool { return k.key == h.key }) {
 					continue
 				}
 				carried[h.to] = append(carried[h.to], h.publishedKey)

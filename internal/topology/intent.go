@@ -90,5 +90,8 @@ func (p *Plan) Rule() string {
 	if p.Broker != "" {
 		place = fmt.Sprintf("broker: %s, vhost: %s, ", compact(p.Broker), compact(p.VHost))
 	}
-	return fmt.Sprintf("rules:\n  - name: dropped by design\n    match: {%squeue: [%s], reason: [expired, maxlen]}\n    discard: true\n", place, strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"rules:\n  - name: dropped by design\n    match: {%squeue: [%s], reason: [expired, maxlen]}\n    discard: true\n",
+		place, strings.Join(names, ", "),
+	)
 }

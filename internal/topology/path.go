@@ -76,7 +76,8 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	}
 	p.OnlyName = p.AnyKey && !p.Unsure && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
 	if p.AnyKey {
-		for _, b := range n.from[p.Exchange.Text] { // a key that dlo does not know may be the key of one of these bindings
+		// a key that dlo does not know may be the key of one of these bindings
+		for _, b := range n.from[p.Exchange.Text] {
 			p.addReached(publishedKey{b.Key, b, true}, n.route(p.Exchange.Text, b.Key).queues, e.Queue.Name)
 		}
 	}

@@ -44,9 +44,11 @@ type Plan struct {
 // Planned is one policy of a plan.
 type Planned struct {
 	Policy
-	Queues  []string    `json:"queues"`  // queues to which the policy applies, without its probe queue
-	Type    string      `json:"type"`    // type of the queues: classic or quorum
-	Hides   string      `json:"hides"`   // the policy that now applies to the queues, and whose keys the planned policy repeats; "" = none
+	Queues []string `json:"queues"` // queues to which the policy applies, without its probe queue
+	Type   string   `json:"type"`   // type of the queues: classic or quorum
+	// the policy that now applies to the queues, and whose keys the planned policy repeats; "" =
+	// none
+	Hides   string      `json:"hides"`
 	Changes []KeyChange `json:"changes"` // changes of the settings of the queues, in the order of the keys
 }
 
@@ -89,7 +91,19 @@ const maxPriority = 1<<31 - 1
 // MakePlan plans policies that route the dead letters of queues to an exchange. If a policy for a
 // queue is impossible or unwise, the plan refuses the queue and gives the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
-	p := &planner{s: s, w: w, net: newNetwork(s), plan: Plan{Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, Policies: []Planned{}, Refused: []Refusal{}, Drops: []Drop{}}}
+	p := &planner{
+		s:   s,
+		w:   w,
+		net: newNetwork(s),
+		plan: Plan{
+			Broker:      s.Broker,
+			VHost:       s.VHost,
+			AtLeastOnce: w.AtLeastOnce,
+			Policies:    []Planned{},
+			Refused:     []Refusal{},
+			Drops:       []Drop{},
+		},
+	}
 	groups := map[string][]*view{}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(w.Queues))) {
 		v, why := p.accept(name)
@@ -165,7 +179,10 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "the configuration of the broker has no dead-letter exchange"
 	}
 	if !p.net.takesAll(p.w.Exchange) {
-		return nil, fmt.Sprintf("exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration", safeName(p.w.Exchange))
+		return nil, fmt.Sprintf(
+			"exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration",
+			safeName(p.w.Exchange),
+		)
 	}
 	q := p.net.queues[name]
 	if q == nil {
@@ -188,7 +205,9 @@ func (p *planner) accept(name string) (*view, string) {
 	case intentFor(p.w.Intents, name) == IntentNever:
 		return nil, "the setting intents in the configuration says that none of its messages are kept"
 	case !q.isDurableWork():
-		return nil, fmt.Sprintf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
+		return nil, fmt.Sprintf(
+			"its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind(),
+		)
 	}
 	e := p.s.EffectOf(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
@@ -196,17 +215,30 @@ func (p *planner) accept(name string) (*view, string) {
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
-		return nil, fmt.Sprintf("it was declared with the argument x-dead-letter-exchange %s, which overrides every policy", safeName(v.Exchange.Text))
+		return nil, fmt.Sprintf(
+			"it was declared with the argument x-dead-letter-exchange %s, which overrides every policy",
+			safeName(v.Exchange.Text),
+		)
 	case v.Exchange.From == FromOperator && v.Set:
-		return nil, fmt.Sprintf("operator policy %s sets its dead-letter exchange, which overrides every policy", safeName(v.Exchange.Policy))
+		return nil, fmt.Sprintf(
+			"operator policy %s sets its dead-letter exchange, which overrides every policy",
+			safeName(v.Exchange.Policy),
+		)
 	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v):
 		return nil, "its dead letters already go to " + safeName(p.w.Exchange)
 	case len(others) > 0:
-		return nil, fmt.Sprintf("its dead letters already go to %s. To take them over, let dlo drain that queue", nameList(others))
+		return nil, fmt.Sprintf(
+			"its dead letters already go to %s. To take them over, let dlo drain that queue", nameList(others),
+		)
 	case p.w.AtLeastOnce && v.Kind() == Quorum && hindered:
-		return nil, fmt.Sprintf("it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once", hinders.setBy(key), safeName(hinders.Text))
+		return nil, fmt.Sprintf(
+			"it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once",
+			hinders.setBy(key), safeName(hinders.Text),
+		)
 	case v.priority() > maxPriority:
-		return nil, fmt.Sprintf("a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1)
+		return nil, fmt.Sprintf(
+			"a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1,
+		)
 	}
 	return v, ""
 }
@@ -348,7 +380,10 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
 		for _, other := range others {
 			if other != nil && other.Name != old {
-				return p, fmt.Sprintf("policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden", safeName(other.Name), safeName(name), old, safeName(other.Name))
+				return p, fmt.Sprintf(
+					"policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden",
+					safeName(other.Name), safeName(name), old, safeName(other.Name),
+				)
 			}
 		}
 		p.Priority = max(p.Priority, v.priority())
@@ -372,7 +407,8 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	}
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]
-		if takes, _ := policy.matchesQueue(q); takes && !slices.Contains(chosen, q.Name) && !deadletter.IsProbe(q.Name) {
+		if takes, _ := policy.matchesQueue(q); takes && !slices.Contains(chosen, q.Name) &&
+			!deadletter.IsProbe(q.Name) {
 			return fmt.Sprintf("its policy would also apply to queue %s", safeName(q.Name))
 		}
 	}
@@ -440,13 +476,36 @@ func (p *Plan) Verify(s *Snapshot) []string {
 			}
 			switch {
 			case winner == "":
-				wrong = append(wrong, fmt.Sprintf("no policy applies to queue %s, although policy %s should", safeName(name), planned.Name))
+				wrong = append(
+					wrong,
+					fmt.Sprintf(
+						"no policy applies to queue %s, although policy %s should", safeName(name), planned.Name,
+					),
+				)
 			case winner != planned.Name:
-				wrong = append(wrong, fmt.Sprintf("policy %s applies to queue %s instead of policy %s", safeName(winner), safeName(name), planned.Name))
+				wrong = append(
+					wrong,
+					fmt.Sprintf(
+						"policy %s applies to queue %s instead of policy %s", safeName(winner), safeName(name),
+						planned.Name,
+					),
+				)
 			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
-				wrong = append(wrong, fmt.Sprintf("dead letters of queue %s do not reach a queue through exchange %s", safeName(name), safeName(exchange)))
+				wrong = append(
+					wrong,
+					fmt.Sprintf(
+						"dead letters of queue %s do not reach a queue through exchange %s", safeName(name),
+						safeName(exchange),
+					),
+				)
 			case p.AtLeastOnce && planned.Type == Quorum && !works:
-				wrong = append(wrong, fmt.Sprintf("queue %s does not dead-letter at least once, although policy %s sets it", safeName(name), planned.Name))
+				wrong = append(
+					wrong,
+					fmt.Sprintf(
+						"queue %s does not dead-letter at least once, although policy %s sets it", safeName(name),
+						planned.Name,
+					),
+				)
 			}
 		}
 	}

@@ -53,7 +53,11 @@ func TestAPlanCures(t *testing.T) {
 					continue
 				}
 				planned++
-				p := topology.MakePlan(s, topology.Want{Queues: []string{f.Queue}, Exchange: "dlo.dlx", AtLeastOnce: f.Kind == topology.AtMostOnce || f.Kind == topology.OverflowDrops})
+				p := topology.MakePlan(s, topology.Want{
+					Queues:      []string{f.Queue},
+					Exchange:    "dlo.dlx",
+					AtLeastOnce: f.Kind == topology.AtMostOnce || f.Kind == topology.OverflowDrops,
+				})
 				if len(p.Policies) != 1 || len(p.Refused) > 0 {
 					t.Fatalf("%s: %+v", f.Kind, p)
 				}
@@ -84,8 +88,14 @@ func TestAPlanCures(t *testing.T) {
 func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	s := site("4.3.6")
 	s.Queues = append(s.Queues, classic("a.b"), quorum("c"), classic("d"))
-	s.Policies = []topology.Policy{policy("limits", ".*", 3, "max-length", 1000, "dead-letter-exchange", "gone", "dead-letter-routing-key", "k")}
-	p := topology.MakePlan(s, topology.Want{Queues: []string{"c", "orders", "a.b", "a.b"}, Exchange: "dlo.dlx", AtLeastOnce: true})
+	s.Policies = []topology.Policy{
+		policy("limits", ".*", 3, "max-length", 1000, "dead-letter-exchange", "gone", "dead-letter-routing-key", "k"),
+	}
+	p := topology.MakePlan(s, topology.Want{
+		Queues:      []string{"c", "orders", "a.b", "a.b"},
+		Exchange:    "dlo.dlx",
+		AtLeastOnce: true,
+	})
 	var got []string
 	for _, planned := range p.Policies {
 		text, err := json.Marshal(planned)
@@ -120,9 +130,16 @@ func TestAPlanRefuses(t *testing.T) {
 	}{
 		"a missing queue":       {"nowhere", nil, "there is no such queue"},
 		"a queue that is right": {"orders", nil, "already go to dlo.dlx"},
-		"no exchange of dlo":    {"orders", func(s *topology.Snapshot) { s.Exchanges, s.Policies = nil, nil }, "does not exist"},
-		"no binding of dlo":     {"orders", func(s *topology.Snapshot) { s.Bindings, s.Policies = nil, nil }, "does not route every key"},
-		"an argument":           {"orders", func(s *topology.Snapshot) { s.Queues[0].Arguments["x-dead-letter-exchange"] = "gone" }, "overrides every policy"},
+		"no exchange of dlo": {
+			"orders", func(s *topology.Snapshot) { s.Exchanges, s.Policies = nil, nil }, "does not exist",
+		},
+		"no binding of dlo": {
+			"orders", func(s *topology.Snapshot) { s.Bindings, s.Policies = nil, nil }, "does not route every key",
+		},
+		"an argument": {
+			"orders", func(s *topology.Snapshot) { s.Queues[0].Arguments["x-dead-letter-exchange"] = "gone" },
+			"overrides every policy",
+		},
 		"an operator policy": {"orders", func(s *topology.Snapshot) {
 			s.Operators = []topology.Policy{policy("caps", ".*", 0, "dead-letter-exchange", "gone")}
 		}, "operator policy caps"},
@@ -132,26 +149,49 @@ func TestAPlanRefuses(t *testing.T) {
 		"an argument against at-least-once, and no exchange": {"orders", func(s *topology.Snapshot) {
 			s.Queues[0], s.Policies = quorum("orders", "x-dead-letter-strategy", "at-most-once"), nil
 		}, "argument x-dead-letter-strategy at-most-once"},
-		"a stream":     {"orders", func(s *topology.Snapshot) { s.Queues[0].Type = topology.Stream }, "does not dead-letter"},
-		"exclusive":    {"orders", func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "deleted with its connection"},
+		"a stream": {
+			"orders", func(s *topology.Snapshot) { s.Queues[0].Type = topology.Stream }, "does not dead-letter",
+		},
+		"exclusive": {
+			"orders", func(s *topology.Snapshot) { s.Queues[0].Exclusive = true }, "deleted with its connection",
+		},
 		"another path": {"orders", func(s *topology.Snapshot) { parkElsewhere(s) }, "already go to parked"},
-		"a line feed":  {"orders", func(s *topology.Snapshot) { s.Policies = nil; s.Queues = append(s.Queues, classic("orders\n")) }, "line feed"},
-		"not UTF-8":    {"a\xff", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\xff")) }, "UTF-8"},
-		"invisible":    {"a\u202eb", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\u202eb")) }, "invisible characters"},
+		"a line feed": {
+			"orders", func(s *topology.Snapshot) { s.Policies = nil; s.Queues = append(s.Queues, classic("orders\n")) },
+			"line feed",
+		},
+		"not UTF-8": {
+			"a\xff", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\xff")) }, "UTF-8",
+		},
+		"invisible": {
+			"a\u202eb", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("a\u202eb")) },
+			"invisible characters",
+		},
 		"no priority": {"orders", func(s *topology.Snapshot) {
 			s.Policies = []topology.Policy{policy("top", ".*", 1<<31-1, "max-length", 5)}
 		}, "cannot have a higher one"},
 		"a queue of dlo": {"dlo.letters", nil, "queue of dlo"},
-		"federation":     {"federation: x -> y", func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("federation: x -> y")) }, "federation link"},
-		"its own target": {"parked", func(s *topology.Snapshot) { parkElsewhere(s); s.Bindings[0].Destination = "parked" }, "leads to it"},
-		"an unread part": {"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} }, "could not read all"},
+		"federation": {
+			"federation: x -> y",
+			func(s *topology.Snapshot) { s.Queues = append(s.Queues, classic("federation: x -> y")) },
+			"federation link",
+		},
+		"its own target": {
+			"parked", func(s *topology.Snapshot) { parkElsewhere(s); s.Bindings[0].Destination = "parked" },
+			"leads to it",
+		},
+		"an unread part": {
+			"orders", func(s *topology.Snapshot) { s.Gaps = []topology.Gap{{What: topology.PartPolicies}} },
+			"could not read all",
+		},
 	} {
 		s := site("4.3.6")
 		if c.change != nil {
 			c.change(s)
 		}
 		p := topology.MakePlan(s, topology.Want{Queues: []string{c.queue}, Exchange: "dlo.dlx", AtLeastOnce: true})
-		if len(p.Policies) > 0 || len(p.Refused) != 1 || p.Refused[0].Queue != c.queue || !strings.Contains(p.Refused[0].Why, c.want) {
+		if len(p.Policies) > 0 || len(p.Refused) != 1 || p.Refused[0].Queue != c.queue ||
+			!strings.Contains(p.Refused[0].Why, c.want) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
@@ -166,7 +206,10 @@ func parkElsewhere(s *topology.Snapshot) {
 
 // hostile contains queue names with characters that have a special meaning in patterns, shells, HCL
 // or YAML.
-var hostile = []string{`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash", "#hash: {y: 1}", strings.Repeat("x", 255)}
+var hostile = []string{
+	`a.b*(c)|[d]^$+?{2}\d`, "with space", "it's", `"quoted"`, "$HOME`id`", "${x} %{y}", "ünïcode €", "-dash",
+	"#hash: {y: 1}", strings.Repeat("x", 255),
+}
 
 // TestAPlanMatchesOnlyItsQueues checks that patterns match exactly the chosen queues, whatever
 // their names are. It also checks that a large number of queues is divided into several policies.
@@ -220,16 +263,23 @@ func TestTheFormsOfAPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	words, err := exec.Command("sh", "-c", "rabbitmqctl() { printf '%s\\0' \"$@\"; }\n"+topology.Render([]topology.Plan{p}, topology.FormCommands)).Output()
+	words, err := exec.Command(
+		"sh", "-c",
+		"rabbitmqctl() { printf '%s\\0' \"$@\"; }\n"+topology.Render([]topology.Plan{p}, topology.FormCommands),
+	).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, expected := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00"), []string{"set_policy", "--vhost", s.VHost, "--priority", "0", "--apply-to", "queues", want.Name, want.Pattern, string(definition)}; !slices.Equal(got, expected) {
+	if got, expected := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00"), []string{
+		"set_policy", "--vhost", s.VHost, "--priority", "0", "--apply-to", "queues", want.Name, want.Pattern,
+		string(definition),
+	}; !slices.Equal(got, expected) {
 		t.Errorf("a shell reads %q, want %q", got, expected)
 	}
 
 	file, err := topology.ReadDefinitions([]byte(topology.Render([]topology.Plan{p}, topology.FormDefinitions)))
-	if err != nil || len(file) != 1 || file[0].VHost != s.VHost || file[0].Policies[0].Pattern != want.Pattern || file[0].Policies[0].Name != want.Name {
+	if err != nil || len(file) != 1 || file[0].VHost != s.VHost || file[0].Policies[0].Pattern != want.Pattern ||
+		file[0].Policies[0].Name != want.Name {
 		t.Errorf("definitions: %+v %v", file, err)
 	}
 
@@ -242,10 +292,13 @@ func TestTheFormsOfAPlan(t *testing.T) {
 			Definition           map[string]any
 		}
 	}
-	if err := yaml.Unmarshal([]byte(topology.Render([]topology.Plan{p}, topology.FormOperator)), &resource); err != nil {
+	if err := yaml.Unmarshal(
+		[]byte(topology.Render([]topology.Plan{p}, topology.FormOperator)), &resource,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if r := resource.Spec; resource.Kind != "Policy" || r.Pattern != want.Pattern || r.VHost != s.VHost || r.Name != want.Name || r.ApplyTo != "queues" || r.Definition["dead-letter-exchange"] != "dlo.dlx" {
+	if r := resource.Spec; resource.Kind != "Policy" || r.Pattern != want.Pattern || r.VHost != s.VHost ||
+		r.Name != want.Name || r.ApplyTo != "queues" || r.Definition["dead-letter-exchange"] != "dlo.dlx" {
 		t.Errorf("operator: %+v", resource)
 	}
 }
@@ -263,7 +316,8 @@ func TestVerifyChecksTheGuarantee(t *testing.T) {
 		t.Fatalf("%+v %q", p, wrong)
 	}
 	after.Queues[0] = quorum("orders", "x-overflow", "drop-head")
-	if wrong := p.Verify(after); len(wrong) != 1 || !strings.Contains(wrong[0], "orders does not dead-letter at least once") {
+	if wrong := p.Verify(after); len(wrong) != 1 ||
+		!strings.Contains(wrong[0], "orders does not dead-letter at least once") {
 		t.Errorf("%q", wrong)
 	}
 }
@@ -277,8 +331,12 @@ func TestTheFormsOfTwoVHosts(t *testing.T) {
 		s.Broker, s.VHost, s.Policies = at[0], at[1], nil
 		plans = append(plans, topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx"}))
 	}
-	plans[1].VHost, plans[1].Policies = "b\nc", plans[0].Policies // no plan contains such a vhost, because MakePlan refuses it
-	for form, label := range map[topology.Form]string{topology.FormTerraform: `"rabbitmq_policy" "(\w+)"`, topology.FormOperator: `(?m)^  name: (dlo\S+)$`, topology.FormCommands: `(?m)^(# .*)$`} {
+	// no plan contains such a vhost, because MakePlan refuses it
+	plans[1].VHost, plans[1].Policies = "b\nc", plans[0].Policies
+	for form, label := range map[topology.Form]string{
+		topology.FormTerraform: `"rabbitmq_policy" "(\w+)"`, topology.FormOperator: `(?m)^  name: (dlo\S+)$`,
+		topology.FormCommands: `(?m)^(# .*)$`,
+	} {
 		text := topology.Render(plans, form)
 		seen := map[string]bool{}
 		for _, m := range regexp.MustCompile(label).FindAllStringSubmatch(text, -1) {
@@ -306,11 +364,17 @@ func TestTheRestOfAPolicy(t *testing.T) {
 		priority int
 		refused  string
 	}{
-		"alone":                              {policy("x", "^other$", 9, "max-length", 5), 1, ""},
-		"a policy for dlo's own queues":      {policy("own", `^dlo\.`, 9, "overflow", "drop-head"), 11, ""},
-		"a lower policy":                     {policy("low", ".*", -3, "max-length", 5), 1, ""},
-		"a policy above it":                  {policy("dlo-b", "^b$", 1, "dead-letter-exchange", "dlo.dlx", "overflow", "reject-publish"), 0, "policy dlo-b applies to queue b"},
-		"a policy of the same priority":      {policy("dlo-b", "^b$", 0, "dead-letter-exchange", "dlo.dlx", "overflow", "reject-publish"), 0, "policy dlo-b applies to queue b"},
+		"alone":                         {policy("x", "^other$", 9, "max-length", 5), 1, ""},
+		"a policy for dlo's own queues": {policy("own", `^dlo\.`, 9, "overflow", "drop-head"), 11, ""},
+		"a lower policy":                {policy("low", ".*", -3, "max-length", 5), 1, ""},
+		"a policy above it": {
+			policy("dlo-b", "^b$", 1, "dead-letter-exchange", "dlo.dlx", "overflow", "reject-publish"), 0,
+			"policy dlo-b applies to queue b",
+		},
+		"a policy of the same priority": {
+			policy("dlo-b", "^b$", 0, "dead-letter-exchange", "dlo.dlx", "overflow", "reject-publish"), 0,
+			"policy dlo-b applies to queue b",
+		},
 		"a policy above the one that leaves": {policy("dlo-a", "^a$", 1, "dead-letter-exchange", "dlo.dlx"), 1, ""},
 	} {
 		s := site("4.3.6")
@@ -336,7 +400,8 @@ func TestTheRestOfAPolicy(t *testing.T) {
 		}
 		after := apply(s, topology.Plan{Policies: []topology.Planned{rest}})
 		wrong := (&topology.Plan{Policies: []topology.Planned{rest}}).Verify(after)
-		if why != "" || rest.Priority != c.priority || len(wrong) > 0 || !slices.Equal(rest.Queues, []string{"b", "c"}) {
+		if why != "" || rest.Priority != c.priority || len(wrong) > 0 ||
+			!slices.Equal(rest.Queues, []string{"b", "c"}) {
 			t.Errorf("%s: %+v %q %q", name, rest, why, wrong)
 		}
 	}
@@ -345,7 +410,12 @@ func TestTheRestOfAPolicy(t *testing.T) {
 // TestChoose checks which queues are chosen for a plan.
 func TestChoose(t *testing.T) {
 	s := site("4.3.6")
-	s.Queues = append(s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), classic("star*"), classic("start"), classic("federation: a.1 -> b"), topology.Queue{Name: "a.tmp", Exclusive: true})
+	s.Queues = append(
+		s.Queues, classic("a.1"), classic("a.2"), quorum("safe"), classic("star*"), classic("start"),
+		classic("federation: a.1 -> b"), topology.Queue{
+			Name: "a.tmp", Exclusive: true,
+		},
+	)
 	s.Policies = append(s.Policies, policy("safe", "^safe$", 0, "dead-letter-exchange", "dlo.dlx"))
 	found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
 	for _, c := range []struct {
@@ -377,7 +447,10 @@ func TestAPlanAppliesToItsProbeQueue(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	s.Policies[0].Priority = 1<<31 - 1
-	if p := topology.MakePlan(s, topology.Want{Queues: []string{"orders"}, Exchange: "dlo.dlx"}); len(p.Policies) > 0 || len(p.Refused) != 1 {
+	if p := topology.MakePlan(s, topology.Want{
+		Queues:   []string{"orders"},
+		Exchange: "dlo.dlx",
+	}); len(p.Policies) > 0 || len(p.Refused) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -9,20 +9,37 @@ import (
 // has one of these keys, RabbitMQ applies no key of the policy to a queue of that type. The source
 // is the list of capabilities of the queue types of 3.10.8, 4.0.5 and 4.3.6.
 var unsupported = map[string][]string{
-	Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy", "target-group-size"},
-	Quorum:  {"max-priority", "queue-mode", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "max-age", "stream-max-segment-size-bytes", "initial-cluster-size"},
-	Stream:  {"expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "max-length", "max-in-memory-length", "max-in-memory-bytes", "max-priority", "overflow", "queue-mode", "delivery-limit", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure", "queue-master-locator", "target-group-size"},
+	Classic: {
+		"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy",
+		"target-group-size",
+	},
+	Quorum: {
+		"max-priority", "queue-mode", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown",
+		"ha-promote-on-failure", "queue-master-locator", "max-age", "stream-max-segment-size-bytes",
+		"initial-cluster-size",
+	},
+	Stream: {
+		"expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy",
+		"max-length", "max-in-memory-length", "max-in-memory-bytes", "max-priority", "overflow", "queue-mode",
+		"delivery-limit", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown", "ha-promote-on-failure",
+		"queue-master-locator", "target-group-size",
+	},
 }
 
 // KnownKeys are the settings of classic and quorum queues whose effect on an inbox dlo knows, in
 // the spelling of policies. The source is the list of queue arguments and policy keys of 3.10.8,
 // 4.0.5 and 4.3.6.
 var KnownKeys = []string{
-	"queue-type", "expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "max-length", "max-length-bytes",
-	"max-in-memory-length", "max-in-memory-bytes", "overflow", "single-active-consumer", "max-priority", "queue-mode", "queue-version", "queue-master-locator",
-	"queue-leader-locator", "quorum-initial-group-size", "initial-cluster-size", "quorum-target-group-size", "target-group-size", "delivery-limit", "consumer-timeout",
-	"consumer-disconnected-timeout", "delayed-retry-type", "delayed-retry-min", "delayed-retry-max", "ha-mode", "ha-params", "ha-sync-mode", "ha-sync-batch-size",
-	"ha-promote-on-shutdown", "ha-promote-on-failure", "federation-upstream", "federation-upstream-set", "federation-upstream-pattern", "internal-purpose", "internal-owner",
+	"queue-type", "expires", "message-ttl", "dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy",
+	"max-length", "max-length-bytes",
+	"max-in-memory-length", "max-in-memory-bytes", "overflow", "single-active-consumer", "max-priority", "queue-mode",
+	"queue-version", "queue-master-locator",
+	"queue-leader-locator", "quorum-initial-group-size", "initial-cluster-size", "quorum-target-group-size",
+	"target-group-size", "delivery-limit", "consumer-timeout",
+	"consumer-disconnected-timeout", "delayed-retry-type", "delayed-retry-min", "delayed-retry-max", "ha-mode",
+	"ha-params", "ha-sync-mode", "ha-sync-batch-size",
+	"ha-promote-on-shutdown", "ha-promote-on-failure", "federation-upstream", "federation-upstream-set",
+	"federation-upstream-pattern", "internal-purpose", "internal-owner",
 }
 
 // applyTo lists, for each type of queue, the values of apply-to that include it.
@@ -79,12 +96,16 @@ func latin1(s string) string {
 
 // rule says which policy of a list applies to a queue.
 type rule struct {
-	winner  *Policy   // the policy that applies; nil = none
-	ignored *Policy   // the policy that dlo computes, if the broker applies another one or none; nil = dlo computes none
-	differs bool      // the broker applies another policy than dlo computes
-	tied    []*Policy // other policies that match the queue at the same priority, so that the broker may apply any of them
-	losers  []*Policy // policies that match the queue at lower priorities
-	unsure  []*Policy // policies whose pattern cannot be evaluated
+	winner *Policy // the policy that applies; nil = none
+	// the policy that dlo computes, if the broker applies another one or none; nil = dlo computes
+	// none
+	ignored *Policy
+	differs bool // the broker applies another policy than dlo computes
+	// other policies that match the queue at the same priority, so that the broker may apply any of
+	// them
+	tied   []*Policy
+	losers []*Policy // policies that match the queue at lower priorities
+	unsure []*Policy // policies whose pattern cannot be evaluated
 }
 
 // policyFor finds the policy that applies to a queue, which is the matching policy with the highest

@@ -13,7 +13,9 @@ import (
 func TestRatesThatCannotBeRead(t *testing.T) {
 	for _, rates := range []string{`[]`, `null`, `7`, `{"publish_details":[]}`, `{"publish_details":{"rate":"many"}}`} {
 		var q topology.Queue
-		if err := json.Unmarshal([]byte(`{"name":"a","message_stats":`+rates+`,"messages_ready":3}`), &q); err != nil || q.Name != "a" || q.Ready.N != 3 {
+		if err := json.Unmarshal(
+			[]byte(`{"name":"a","message_stats":`+rates+`,"messages_ready":3}`), &q,
+		); err != nil || q.Name != "a" || q.Ready.N != 3 {
 			t.Errorf("%s: %+v %v", rates, q, err)
 		}
 	}
@@ -36,20 +38,44 @@ func TestRatesBetweenTwoLooks(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before, after *topology.Snapshot
-		want          [5]float64 // published, acknowledged, redelivered, delivered without acknowledgement, and got without acknowledgement
+		// published, acknowledged, redelivered, delivered without acknowledgement, and got without
+		// acknowledgement
+		want [5]float64
 	}{
 		{"thirty seconds", look(0, earlier), look(30*time.Second, later), [5]float64{2, 1, 100, 0, 0.1}},
 		{"the first look", nil, look(30*time.Second, later), [5]float64{2: 2}},
-		{"too short", look(0, `{"redeliver":100,"redeliver_details":{"rate":50}}`), look(4*time.Second, later), [5]float64{2: 50}},
-		{"too short, and it counts from zero again", look(0, `{"redeliver":9000,"redeliver_details":{"rate":50}}`), look(4*time.Second, later), [5]float64{2: 2}},
+		{
+			"too short",
+			look(0, `{"redeliver":100,"redeliver_details":{"rate":50}}`),
+			look(4*time.Second, later),
+			[5]float64{2: 50},
+		},
+		{
+			"too short, and it counts from zero again",
+			look(0, `{"redeliver":9000,"redeliver_details":{"rate":50}}`),
+			look(4*time.Second, later),
+			[5]float64{2: 2},
+		},
 		{"too long", look(0, earlier), look(time.Hour, later), [5]float64{2: 2}},
 		{"no counters before", look(0, `{}`), look(30*time.Second, later), [5]float64{2: 2}},
-		{"counts from zero again", look(0, `{"publish":900,"redeliver":9000}`), look(30*time.Second, later), [5]float64{2: 2}},
-		{"a queue that was not there", &topology.Snapshot{ReadAt: began}, look(30*time.Second, later), [5]float64{2: 2}},
+		{
+			"counts from zero again",
+			look(0, `{"publish":900,"redeliver":9000}`),
+			look(30*time.Second, later),
+			[5]float64{2: 2},
+		},
+		{
+			"a queue that was not there",
+			&topology.Snapshot{ReadAt: began},
+			look(30*time.Second, later),
+			[5]float64{2: 2},
+		},
 	} {
 		c.after.AverageRates(c.before)
 		r := c.after.Queues[0].Rates
-		if got := [5]float64{r.Publish.PerSecond, r.Ack.PerSecond, r.Redeliver.PerSecond, r.DeliverNoAck.PerSecond, r.GetNoAck.PerSecond}; got != c.want {
+		if got := [5]float64{
+			r.Publish.PerSecond, r.Ack.PerSecond, r.Redeliver.PerSecond, r.DeliverNoAck.PerSecond, r.GetNoAck.PerSecond,
+		}; got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -70,7 +70,8 @@ func (p *Plan) label(planned *Planned) string {
 // command returns the rabbitmqctl command that sets a policy.
 func command(at *Plan, p *Planned) string {
 	return fmt.Sprintf("%s\nrabbitmqctl set_policy --vhost %s --priority %d --apply-to %s %s \\\n  %s \\\n  %s\n",
-		at.comment(), quoted(at.VHost), p.Priority, p.ApplyTo, quoted(p.Name), quoted(p.Pattern), quoted(compact(p.Definition)))
+		at.comment(), quoted(at.VHost), p.Priority, p.ApplyTo, quoted(p.Name), quoted(p.Pattern),
+		quoted(compact(p.Definition)))
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
@@ -144,7 +145,8 @@ resource "rabbitmq_policy" "%s" {
 %s    }
   }
 }
-`, at.comment(), strings.ReplaceAll(at.label(p), "-", "_"), hcl(p.Name), hcl(at.VHost), hcl(p.Pattern), p.Priority, hcl(p.ApplyTo), keys.String())
+`, at.comment(), strings.ReplaceAll(at.label(p), "-", "_"), hcl(p.Name), hcl(at.VHost), hcl(p.Pattern), p.Priority,
+		hcl(p.ApplyTo), keys.String())
 }
 
 // hcl returns a string quoted for HCL, in which ${ and %{ begin templates.
@@ -184,5 +186,6 @@ spec:
   definition: %s
   rabbitmqClusterReference:
     name: my-cluster # the name of your RabbitmqCluster
-`, at.comment(), at.label(p), compact(p.Name), compact(at.VHost), compact(p.Pattern), p.ApplyTo, p.Priority, compact(p.Definition))
+`, at.comment(), at.label(p), compact(p.Name), compact(at.VHost), compact(p.Pattern), p.ApplyTo, p.Priority,
+		compact(p.Definition))
 }

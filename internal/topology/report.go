@@ -21,5 +21,14 @@ type Report struct {
 // ReportOn inspects a snapshot.
 func ReportOn(s *Snapshot, o Options) Report {
 	in := inspect(s, o)
-	return Report{Broker: s.Broker, VHost: s.VHost, ReadAt: s.ReadAt, Passive: s.Passive, Queues: len(s.Queues), Findings: in.found, Gaps: s.Gaps, All: in.describe()}
+	return Report{
+		Broker:   s.Broker,
+		VHost:    s.VHost,
+		ReadAt:   s.ReadAt,
+		Passive:  s.Passive,
+		Queues:   len(s.Queues),
+		Findings: in.found,
+		Gaps:     s.Gaps,
+		All:      in.describe(),
+	}
 }

@@ -51,9 +51,11 @@ var predeclared = []Exchange{
 
 // routed says which queues a message reaches.
 type routed struct {
-	queues  []string // queues that the message reaches
-	missing []string // queues and exchanges that bindings name but that do not exist; only a definitions file can show this
-	unsure  bool     // an exchange routes by headers, or is of an unknown type
+	queues []string // queues that the message reaches
+	// queues and exchanges that bindings name but that do not exist; only a definitions file can
+	// show this
+	missing []string
+	unsure  bool // an exchange routes by headers, or is of an unknown type
 }
 
 // route finds out where a message goes. The message is published to the given exchange with the
@@ -119,7 +121,8 @@ func (n *network) policyOf(x *Exchange) *Policy {
 	var winner *Policy
 	for i := range n.s.Policies {
 		p := &n.s.Policies[i]
-		if !slices.Contains([]string{"", "all", "exchanges"}, p.ApplyTo) || winner != nil && winner.Priority >= p.Priority {
+		if !slices.Contains([]string{"", "all", "exchanges"}, p.ApplyTo) ||
+			winner != nil && winner.Priority >= p.Priority {
 			continue
 		}
 		if matches, _ := p.matchesName(x.Name); matches {
@@ -214,7 +217,9 @@ func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 		case x != nil && x.Type == "topic" && !strings.ContainsAny(b.Key, "*#"):
 			keys = append(keys, publishedKey{key: b.Key, from: b})
 		case x != nil && x.Type == "topic":
-			keys = append(keys, publishedKey{strings.NewReplacer("*", "word", "#", "some.words").Replace(b.Key), b, true})
+			keys = append(keys, publishedKey{
+				strings.NewReplacer("*", "word", "#", "some.words").Replace(b.Key), b, true,
+			})
 		default:
 			unknown = true
 		}

@@ -43,7 +43,9 @@ func quorum(name string, arguments ...any) topology.Queue {
 }
 
 func policy(name, pattern string, priority int, keys ...any) topology.Policy {
-	return topology.Policy{Name: name, Pattern: pattern, ApplyTo: "queues", Priority: priority, Definition: definition(keys...)}
+	return topology.Policy{
+		Name: name, Pattern: pattern, ApplyTo: "queues", Priority: priority, Definition: definition(keys...),
+	}
 }
 
 // applied returns the record of a policy that dlo has set. The parameter "before" holds the
@@ -71,7 +73,9 @@ func bind(source, destination, key string) topology.Binding {
 func setFigures(s *topology.Snapshot, ready, consumers int64, rates topology.Rates) {
 	s.ReadAt = now
 	q := &s.Queues[0]
-	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{N: consumers, Known: true}, rates
+	q.Ready, q.Consumers, q.Rates = topology.Figure{N: ready, Known: true}, topology.Figure{
+		N: consumers, Known: true,
+	}, rates
 }
 
 func idleFor(queue string, minutes int) topology.Options {
@@ -86,7 +90,13 @@ func findingText(f topology.Finding) string {
 
 // withoutManagement replaces a snapshot by one that was read without the management API.
 func withoutManagement(s *topology.Snapshot) {
-	*s = topology.Snapshot{Broker: s.Broker, VHost: s.VHost, Passive: true, Gaps: []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}}, Queues: []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}}}
+	*s = topology.Snapshot{
+		Broker:  s.Broker,
+		VHost:   s.VHost,
+		Passive: true,
+		Gaps:    []topology.Gap{{What: "exchanges, bindings, policies and other queues", Why: "no API"}},
+		Queues:  []topology.Queue{{Name: "orders"}, {Name: "dlo.letters"}},
+	}
 }
 
 // bindBehind returns a function that changes a vhost. After the change, the queue "orders" is bound
@@ -94,7 +104,9 @@ func withoutManagement(s *topology.Snapshot) {
 // for one key only.
 func bindBehind(kind, key string) func(s *topology.Snapshot) {
 	return func(s *topology.Snapshot) {
-		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"}, topology.Exchange{Name: "events", Type: kind})
+		s.Exchanges = append(s.Exchanges, topology.Exchange{
+			Name: "dlx", Type: "direct",
+		}, topology.Exchange{Name: "events", Type: kind})
 		s.Bindings = append(s.Bindings, bind("events", "orders", ""), bind("dlx", "dlo.letters", key))
 		s.Policies[0].Definition = definition("dead-letter-exchange", "dlx")
 	}

@@ -81,8 +81,10 @@ func (s *Snapshot) Unread(part string) string {
 // Queue is a queue as the broker or a definitions file describes it. Arguments are the arguments
 // with which it was declared.
 type Queue struct {
-	Name       string     `json:"name"`
-	Type       string     `json:"type"` // classic, quorum, stream, or the type of a plugin; missing in definitions files from before 4.0
+	Name string `json:"name"`
+	// classic, quorum, stream, or the type of a plugin; missing in definitions files from before
+	// 4.0
+	Type       string     `json:"type"`
 	Durable    bool       `json:"durable"`
 	AutoDelete bool       `json:"auto_delete"`
 	Exclusive  bool       `json:"exclusive"`
@@ -143,9 +145,10 @@ type Binding struct {
 
 // Policy is a RabbitMQ policy of either kind: one that users set, or an operator policy.
 type Policy struct {
-	Name       string     `json:"name"`
-	Pattern    string     `json:"pattern"`
-	ApplyTo    string     `json:"apply-to"` // queues, exchanges, all; from 3.12 on also classic_queues, quorum_queues, streams; "" = all
+	Name    string `json:"name"`
+	Pattern string `json:"pattern"`
+	// queues, exchanges, all; from 3.12 on also classic_queues, quorum_queues, streams; "" = all
+	ApplyTo    string     `json:"apply-to"`
 	Priority   int        `json:"priority"`
 	Definition Definition `json:"definition"`
 

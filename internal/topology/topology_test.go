@@ -52,7 +52,11 @@ func TestTheCureSaysWhatItCosts(t *testing.T) {
 		s := site("4.3.6")
 		s.Queues[0] = quorum("orders", "x-dead-letter-strategy", strategy)
 		found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
-		if len(found) != 1 || !found[0].Weak() || !strings.Contains(found[0].Cure, "While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full.") {
+		if len(found) != 1 || !found[0].Weak() ||
+			!strings.Contains(
+				found[0].Cure,
+				"While the dead-letter queue is away, dead letters then stay in this queue. If it also has a length limit, publishers are refused once it is full.",
+			) {
 			t.Errorf("%s: %+v", strategy, found)
 		}
 	}
@@ -65,7 +69,9 @@ func TestWhatATieLoses(t *testing.T) {
 	for want, keys := range map[string][]any{
 		"every dead letter, if the broker picks the policy without the exchange": {"max-length", 1000},
 		"dead letters go to exchange dlo.dlx or to exchange other":               {"dead-letter-exchange", "other"},
-		"the policies have different routing keys":                               {"dead-letter-exchange", "dlo.dlx", "dead-letter-routing-key", "k"},
+		"the policies have different routing keys": {
+			"dead-letter-exchange", "dlo.dlx", "dead-letter-routing-key", "k",
+		},
 	} {
 		s := site("4.3.6")
 		s.Policies = append(s.Policies, policy("other", "^ord", 10, keys...))
@@ -106,7 +112,9 @@ func TestEachKindHasACase(t *testing.T) {
 	for _, kind := range topology.Kinds() {
 		found := false
 		for _, c := range cases {
-			found = found || slices.ContainsFunc(c.want, func(w string) bool { return strings.HasPrefix(w, string(kind)+" ") })
+			found = found || slices.ContainsFunc(
+				c.want, func(w string) bool { return strings.HasPrefix(w, string(kind)+" ") },
+			)
 		}
 		if !found {
 			t.Errorf("no case finds %s", kind)

@@ -116,12 +116,21 @@ func (t *Trials) Start(ctx context.Context, by deadletter.Principal, broker stri
 		return deadletter.Trial{}, fmt.Errorf("%w: a trial is under way already", deadletter.ErrConflict)
 	}
 	detail := "a test letter goes through queue " + deadletter.TrialQueue
-	if err := t.store.Record(ctx, deadletter.Once(deadletter.ActTrialStarted, by.Name, detail, deadletter.Target{Kind: deadletter.TargetBroker, Name: b.Name})); err != nil {
+	if err := t.store.Record(ctx, deadletter.Once(deadletter.ActTrialStarted, by.Name, detail, deadletter.Target{
+		Kind: deadletter.TargetBroker,
+		Name: b.Name,
+	})); err != nil {
 		return deadletter.Trial{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.current = &deadletter.Trial{Broker: b.Name, VHost: b.VHost, By: by.Name, State: deadletter.TrialRunning, StartedAt: t.now().UTC()}
+	t.current = &deadletter.Trial{
+		Broker:    b.Name,
+		VHost:     b.VHost,
+		By:        by.Name,
+		State:     deadletter.TrialRunning,
+		StartedAt: t.now().UTC(),
+	}
 	t.message = "dlo-try-" + string(deadletter.NewToken())
 	t.begin <- i // this never blocks, because no other trial is running
 	return *t.current, nil
@@ -208,9 +217,17 @@ func (t *Trials) compose(b *Broker) (deadletter.TrialMessage, error) {
 	t.mu.Lock()
 	at, by, id := t.current.StartedAt, t.current.By, t.message
 	t.mu.Unlock()
-	body, err := payload.Trial("Hello from Dead Letter Office. The consumer of this queue rejects the message once, and accepts it the next time.", b.Name, by, at)
+	body, err := payload.Trial(
+		"Hello from Dead Letter Office. The consumer of this queue rejects the message once, and accepts it the next time.",
+		b.Name, by, at,
+	)
 	return deadletter.TrialMessage{Body: body, Properties: deadletter.Properties{
-		MessageID: id, AppID: "dlo", ContentType: payload.TrialContent, DeliveryMode: 2, Timestamp: at.Truncate(time.Second), Headers: deadletter.Table{deadletter.HeaderTrial: t.store.TrialMark(id)},
+		MessageID:    id,
+		AppID:        "dlo",
+		ContentType:  payload.TrialContent,
+		DeliveryMode: 2,
+		Timestamp:    at.Truncate(time.Second),
+		Headers:      deadletter.Table{deadletter.HeaderTrial: t.store.TrialMark(id)},
 	}}, err
 }
 
@@ -272,7 +289,9 @@ func (t *Trials) timeoutError() error {
 	case c.RejectedAt.IsZero():
 		return errors.New("its message was not delivered to its consumer in time")
 	case c.ArrivedAt.IsZero():
-		return errors.New("its message was rejected, and did not arrive here in time: check whether the inbox is read, and whether the dead-letter exchange leads to it")
+		return errors.New(
+			"its message was rejected, and did not arrive here in time: check whether the inbox is read, and whether the dead-letter exchange leads to it",
+		)
 	case c.RequeuedAt.IsZero():
 		return errors.New("its letter was not sent back in time")
 	}

@@ -92,7 +92,10 @@ func play(t *testing.T, unable, unready string, script func(trials *Trials, s *s
 
 // letterOf returns the letter that a message becomes when it arrives.
 func letterOf(m deadletter.TrialMessage) deadletter.Letter {
-	return deadletter.Letter{ID: deadletter.NewID(7, 7), State: deadletter.StateScheduled, Rule: deadletter.TrialRule, Summary: "hello", ReceivedAt: time.Now(), Arrived: m.Properties}
+	return deadletter.Letter{
+		ID: deadletter.NewID(7, 7), State: deadletter.StateScheduled, Rule: deadletter.TrialRule, Summary: "hello",
+		ReceivedAt: time.Now(), Arrived: m.Properties,
+	}
 }
 
 // TestATrialGoesTheWholeWay checks that the time of each step is recorded, and that only one trial
@@ -115,11 +118,19 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 			t.Error("its letter is not known")
 		}
 		for what, change := range map[string]func(l *deadletter.Letter){
-			"without a mark":           func(l *deadletter.Letter) { l.Arrived.Headers = nil },
-			"with another mark":        func(l *deadletter.Letter) { l.Arrived.Headers = deadletter.Table{deadletter.HeaderTrial: "x"} },
-			"with a mark that is none": func(l *deadletter.Letter) { l.Arrived.Headers = deadletter.Table{deadletter.HeaderTrial: int32(1)} },
-			"under another id":         func(l *deadletter.Letter) { l.Arrived.MessageID = "other" },
-			"without an id":            func(l *deadletter.Letter) { l.Arrived.MessageID = "" },
+			"without a mark": func(l *deadletter.Letter) { l.Arrived.Headers = nil },
+			"with another mark": func(
+				l *deadletter.Letter,
+			) {
+				l.Arrived.Headers = deadletter.Table{deadletter.HeaderTrial: "x"}
+			},
+			"with a mark that is none": func(l *deadletter.Letter) {
+				l.Arrived.Headers = deadletter.Table{
+					deadletter.HeaderTrial: int32(1),
+				}
+			},
+			"under another id": func(l *deadletter.Letter) { l.Arrived.MessageID = "other" },
+			"without an id":    func(l *deadletter.Letter) { l.Arrived.MessageID = "" },
 		} {
 			forged := l
 			change(&forged)
@@ -152,8 +163,12 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 		time.Sleep(time.Second)
 		c := trials.Newest()
 		for what, want := range map[string][2]time.Duration{
-			"rejected": {c.RejectedAt.Sub(c.StartedAt), time.Second}, "arrived": {c.ArrivedAt.Sub(c.StartedAt), 2 * time.Second}, "decoded": {c.DecodedAt.Sub(c.StartedAt), 2 * time.Second},
-			"requeued": {c.RequeuedAt.Sub(c.StartedAt), 3 * time.Second}, "accepted": {c.AcceptedAt.Sub(c.StartedAt), 3 * time.Second}, "settled": {c.SettledAt.Sub(c.StartedAt), 4 * time.Second},
+			"rejected": {c.RejectedAt.Sub(c.StartedAt), time.Second},
+			"arrived":  {c.ArrivedAt.Sub(c.StartedAt), 2 * time.Second},
+			"decoded":  {c.DecodedAt.Sub(c.StartedAt), 2 * time.Second},
+			"requeued": {c.RequeuedAt.Sub(c.StartedAt), 3 * time.Second},
+			"accepted": {c.AcceptedAt.Sub(c.StartedAt), 3 * time.Second},
+			"settled":  {c.SettledAt.Sub(c.StartedAt), 4 * time.Second},
 		} {
 			if want[0] != want[1] {
 				t.Errorf("%s after %s, want %s", what, want[0], want[1])
@@ -161,10 +176,14 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 		}
 		var acts []deadletter.Act
 		s.move(func(s *shelf) { acts = s.acts })
-		if len(acts) != 1 || acts[0].Kind != deadletter.ActTrialStarted || acts[0].Actor != "local" || acts[0].Targets[0].Name != "main" || !strings.Contains(acts[0].Detail, "queue dlo.try") {
+		if len(acts) != 1 || acts[0].Kind != deadletter.ActTrialStarted || acts[0].Actor != "local" ||
+			acts[0].Targets[0].Name != "main" || !strings.Contains(
+			acts[0].Detail, "queue dlo.try",
+		) {
 			t.Errorf("the audit has %+v", acts)
 		}
-		if c.State != deadletter.TrialDone || c.Summary != "hello" || c.Letter != l.ID || c.By != "local" || !b.ended.Load() {
+		if c.State != deadletter.TrialDone || c.Summary != "hello" || c.Letter != l.ID || c.By != "local" ||
+			!b.ended.Load() {
 			t.Errorf("%+v, ended %v", c, b.ended.Load())
 		}
 		if _, err := trials.Start(t.Context(), deadletter.Local, "main"); err != nil {
@@ -222,9 +241,18 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 		{"a right is missing", func(_ *Trials, _ *shelf, b *stage, _ deadletter.TrialMessage) {
 			b.fail <- &deadletter.TrialRefused{Why: "user dlo may not\x1b", Cure: "rabbitmqctl"}
 		}, `user dlo may not\x1b`, "rabbitmqctl"},
-		{"the connection ends", func(_ *Trials, _ *shelf, b *stage, _ deadletter.TrialMessage) { b.fail <- errors.New("EOF") }, "EOF", ""},
-		{"nothing is delivered", func(*Trials, *shelf, *stage, deadletter.TrialMessage) {}, "was not delivered to its consumer in time", ""},
-		{"nothing arrives", func(_ *Trials, _ *shelf, b *stage, _ deadletter.TrialMessage) { b.hear(false) }, "did not arrive here in time", ""},
+		{
+			"the connection ends",
+			func(_ *Trials, _ *shelf, b *stage, _ deadletter.TrialMessage) { b.fail <- errors.New("EOF") }, "EOF", "",
+		},
+		{
+			"nothing is delivered", func(*Trials, *shelf, *stage, deadletter.TrialMessage) {},
+			"was not delivered to its consumer in time", "",
+		},
+		{
+			"nothing arrives", func(_ *Trials, _ *shelf, b *stage, _ deadletter.TrialMessage) { b.hear(false) },
+			"did not arrive here in time", "",
+		},
 		{"nothing is sent back", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			b.hear(false)
 			s.move(func(s *shelf) { s.letter = letterOf(m) })
@@ -233,7 +261,9 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 		{"nobody sees what became of it", func(trials *Trials, s *shelf, b *stage, m deadletter.TrialMessage) {
 			b.hear(false)
 			s.move(func(s *shelf) {
-				s.letter, s.attempts = letterOf(m), []deadletter.Attempt{{Outcome: deadletter.OutcomeConfirmed, ClosedAt: time.Now()}}
+				s.letter, s.attempts = letterOf(m), []deadletter.Attempt{
+					{Outcome: deadletter.OutcomeConfirmed, ClosedAt: time.Now()},
+				}
 			})
 			trials.Arrived(&s.letter)
 		}, "dlo could not see in time", ""},
@@ -259,7 +289,8 @@ func TestATrialThatDoesNotGoTheWholeWay(t *testing.T) {
 				}
 				c.script(trials, s, b, <-b.sent)
 				time.Sleep(limit + time.Second)
-				if got := trials.Newest(); got.State != deadletter.TrialFailed || !strings.Contains(got.Problem, c.want) || got.Cure != c.cure || !b.ended.Load() {
+				if got := trials.Newest(); got.State != deadletter.TrialFailed ||
+					!strings.Contains(got.Problem, c.want) || got.Cure != c.cure || !b.ended.Load() {
 					t.Errorf("%+v, ended %v", got, b.ended.Load())
 				}
 			})
@@ -285,7 +316,9 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 		{"", "", deadletter.Local, "other", deadletter.ErrNotFound, "there is no broker"},
 	} {
 		play(t, c.unable, c.unready, func(trials *Trials, _ *shelf, _ *stage) {
-			if _, err := trials.Start(t.Context(), c.by, c.broker); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			if _, err := trials.Start(
+				t.Context(), c.by, c.broker,
+			); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 			if trials.Newest() != nil {

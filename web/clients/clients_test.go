@@ -33,7 +33,9 @@ func TestAGoClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "client", "client.go"): client}})
+	text, err := json.Marshal(map[string]any{
+		"Replace": map[string]string{filepath.Join(here, "client", "client.go"): client},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

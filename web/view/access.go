@@ -32,7 +32,12 @@ type AccessForm struct {
 }
 
 // tokenDays lists the choices for the number of days after which a new token expires.
-var tokenDays = []struct{ value, name string }{{"30", "in 30 days"}, {"90", "in 90 days"}, {"365", "in a year"}, {"", "never"}}
+var tokenDays = []struct{ value, name string }{
+	{"30", "in 30 days"},
+	{"90", "in 90 days"},
+	{"365", "in a year"},
+	{"", "never"},
+}
 
 // NewTokenForm is the form for a new token before somebody changes it.
 var NewTokenForm = AccessForm{Days: "90"}

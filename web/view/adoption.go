@@ -70,5 +70,6 @@ func (p PlannedPolicy) hiddenPolicy() string {
 	if p.Hides == "" {
 		return "No policy applies to " + Number(p.Queues, "queue", "queues") + " now."
 	}
-	return "Policy " + line(p.Hides, 120) + " applies to " + Number(p.Queues, "queue", "queues") + " now. Its other keys are repeated."
+	return "Policy " + line(p.Hides, 120) + " applies to " + Number(p.Queues, "queue", "queues") +
+		" now. Its other keys are repeated."
 }

@@ -33,7 +33,9 @@ func (l Label) text() string { return line(l.Text, 36) }
 
 // tone returns the CSS class of the label's colour.
 func (l Label) tone() string {
-	return map[deadletter.Colour]string{"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent"}[l.Colour]
+	return map[deadletter.Colour]string{
+		"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent",
+	}[l.Colour]
 }
 
 // labels returns the labels of all brokers, without repetition.
@@ -120,12 +122,20 @@ func (b Broker) downTitle(now time.Time) string {
 func (b Broker) disconnection(now time.Time) []Span {
 	var text []Span
 	if b.Reached {
-		text = append(b.waitingPlace(), Span{Text: " Retries and requeues resume when it is back. Error: " + line(b.Detail, 200) + "."})
+		text = append(b.waitingPlace(), Span{
+			Text: " Retries and requeues resume when it is back. Error: " + line(b.Detail, 200) + ".",
+		})
 	} else {
-		text = append(text, Span{Text: line(b.Detail, 200) + ". " + line(deadletter.CheckSetting(b.Setting), 200) + " " + deadletter.UntilReached(b.Exchange)})
+		text = append(text, Span{
+			Text: line(b.Detail, 200) + ". " + line(
+				deadletter.CheckSetting(b.Setting), 200,
+			) + " " + deadletter.UntilReached(b.Exchange),
+		})
 	}
 	if b.NextTry.After(now) {
-		text = append(text, Span{Text: " Retrying in " + Duration(max(b.NextTry.Sub(now).Round(time.Second), time.Second)) + "."})
+		text = append(text, Span{
+			Text: " Retrying in " + Duration(max(b.NextTry.Sub(now).Round(time.Second), time.Second)) + ".",
+		})
 	}
 	return text
 }

@@ -93,7 +93,10 @@ func servePages(t *testing.T) (all map[string]templ.Component, address string) {
 		<-r.Context().Done()
 	})
 	mux.HandleFunc("/page/", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		w.Header().Set(
+			"Content-Security-Policy",
+			"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		)
 		page := render(t, all[strings.TrimPrefix(r.URL.Path, "/page/")])
 		if r.URL.Query().Get("theme") == "dark" {
 			page = strings.Replace(page, `<html lang="en"`, `<html data-theme="dark" lang="en"`, 1)

@@ -77,7 +77,10 @@ func JSONCopy(letter any) (Copy, error) {
 	case err != nil:
 		return Copy{}, err
 	case len(text) > maxCopied:
-		return Copy{Why: "As JSON it takes " + Size(len(text)) + ", and at most " + Size(maxCopied) + " can be copied here. Get it from the API, or with dlo letters show -o json."}, nil
+		return Copy{
+			Why: "As JSON it takes " + Size(len(text)) + ", and at most " + Size(maxCopied) +
+				" can be copied here. Get it from the API, or with dlo letters show -o json.",
+		}, nil
 	}
 	return Copy{Text: text}, nil
 }
@@ -87,7 +90,8 @@ func JSONCopy(letter any) (Copy, error) {
 // that dlo adds to an attempt.
 func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return copyText(o, p, body, func(properties, payload string) string {
-		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload + `","payload_encoding":"base64"}`
+		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload +
+			`","payload_encoding":"base64"}`
 		return "curl --user USER --header 'Content-Type: application/json' \\\n" +
 			"  --data-raw " + shellWord(data) + " \\\n" +
 			"  " + shellWord("http://HOST:15672/api/exchanges/"+url.PathEscape(o.VHost)+"/amq.default/publish")
@@ -98,20 +102,25 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 // returns, it publishes the letter to its origin queue.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return copyText(o, p, body, func(properties, payload string) string {
-		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) + " publish exchange=amq.default \\\n" +
+		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) +
+			" publish exchange=amq.default \\\n" +
 			"  " + shellWord("routing_key="+o.Queue) + " \\\n" +
 			"  " + shellWord("properties="+properties) + " \\\n" +
 			"  payload_encoding=base64 payload=" + payload
 	})
 }
 
-func copyText(o deadletter.Origin, p deadletter.Properties, body []byte, write func(properties, payload string) string) Copy {
+func copyText(
+	o deadletter.Origin, p deadletter.Properties, body []byte, write func(properties, payload string) string,
+) Copy {
 	const instead = " Download the body (tab Raw) or get it from the API, and publish it from a file."
 	switch {
 	case o.Queue == "":
 		return Copy{Why: "It is unknown which queue it died in, so no command can send it there."}
 	case !isCopyable(o.Queue) || !isCopyable(o.VHost):
-		return Copy{Why: "The name of its queue has characters that cannot be seen: a command would not be what it looks like."}
+		return Copy{
+			Why: "The name of its queue has characters that cannot be seen: a command would not be what it looks like.",
+		}
 	case base64.StdEncoding.EncodedLen(len(body)) > maxCommand:
 		return Copy{Why: "The body is too large for a command: it has " + Size(len(body)) + "." + instead}
 	}

@@ -67,7 +67,10 @@ func barShapes(bars []deadletter.Bar, peak int, f frame) []shape {
 			}
 			h := min(max(float64(n)/float64(peak)*f.height, 1), y-f.top)
 			y -= h
-			fmt.Fprintf(&paths[k], "M%s %sh%sv%sh-%sz", number(f.left+float64(i)*step), number(y), number(width), number(h), number(width))
+			fmt.Fprintf(
+				&paths[k], "M%s %sh%sv%sh-%sz", number(f.left+float64(i)*step), number(y), number(width), number(h),
+				number(width),
+			)
 		}
 	}
 	var out []shape
@@ -159,7 +162,10 @@ func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick 
 	var out []tick
 	for _, d := range deploys {
 		if at := d.At.Sub(h.Bars[0].At); span > 0 && at >= 0 && at <= span {
-			out = append(out, tick{X: number(f.left + f.width*float64(at)/float64(span)), Text: strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At)})
+			out = append(out, tick{
+				X:    number(f.left + f.width*float64(at)/float64(span)),
+				Text: strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At),
+			})
 		}
 	}
 	return out
@@ -201,7 +207,10 @@ func inWords(h deadletter.Histogram) string {
 			peak, at = b.Total(), b.At
 		}
 	}
-	return fmt.Sprintf("%s received from %s to %s UTC, in steps of %s; the peak is %s, from %s.", LetterCount(total), dayTime(h.From), dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at))
+	return fmt.Sprintf(
+		"%s received from %s to %s UTC, in steps of %s; the peak is %s, from %s.", LetterCount(total), dayTime(h.From),
+		dayTime(h.To), Duration(h.Step), Count(peak), dayTime(at),
+	)
 }
 
 // perStep returns the words for the time that one bar of a chart covers, for example "per 15 min".

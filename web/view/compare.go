@@ -88,7 +88,9 @@ func (p ComparePage) sorted() (different, open, same []ComparedField) {
 // summary describes the result of the comparison.
 func (p ComparePage) summary() string {
 	different, open, same := p.sorted()
-	text := Number(len(different), "field differs", "fields differ") + ", " + Number(len(same), "is the same", "are the same")
+	text := Number(
+		len(different), "field differs", "fields differ",
+	) + ", " + Number(len(same), "is the same", "are the same")
 	if len(open) > 0 {
 		text += ", " + Number(len(open), "was not compared", "were not compared")
 	}

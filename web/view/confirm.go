@@ -173,15 +173,24 @@ func (p ConfirmPage) effectSentences() string {
 		if p.Revision > 0 {
 			what = "Its edited copy, revision " + Count(p.Revision) + ", goes"
 		}
-		return pick(what+" to the tail of its origin queue, through the default exchange.", "Each letter goes to the tail of its own origin queue, through the default exchange: unchanged, or as it was last edited.") +
-			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." + p.undoSentence()
+		return pick(
+			what+" to the tail of its origin queue, through the default exchange.",
+			"Each letter goes to the tail of its own origin queue, through the default exchange: unchanged, or as it was last edited.",
+		) +
+			" Other queues bound to the same exchange do not receive it again. Sent letters cannot be recalled." +
+			p.undoSentence()
 	case deadletter.VerbEdit:
-		return pick("An edited copy goes to the tail of its origin queue. The original is kept and is not sent.", "An edited copy of each letter goes to the tail of its own origin queue. The originals are kept and are not sent.") +
+		return pick(
+			"An edited copy goes to the tail of its origin queue. The original is kept and is not sent.",
+			"An edited copy of each letter goes to the tail of its own origin queue. The originals are kept and are not sent.",
+		) +
 			" Sent letters cannot be recalled." + p.undoSentence()
 	case deadletter.VerbRetryNow:
-		return pick("Its retry is due now.", "Their retries are due now.") + " The queue's rate, pauses and breaker still apply, and the attempt counts as a retry of the rule."
+		return pick("Its retry is due now.", "Their retries are due now.") +
+			" The queue's rate, pauses and breaker still apply, and the attempt counts as a retry of the rule."
 	case deadletter.VerbReschedule:
-		return pick("Its retry is due at the chosen time.", "Their retries are due at the chosen time.") + " The queue's rate, pauses and breaker still apply."
+		return pick("Its retry is due at the chosen time.", "Their retries are due at the chosen time.") +
+			" The queue's rate, pauses and breaker still apply."
 	case deadletter.VerbDiscard:
 		text := pick("It will not be retried. It can be restored ", "They will not be retried. They can be restored ")
 		if p.Restore != "" {
@@ -191,12 +200,19 @@ func (p ConfirmPage) effectSentences() string {
 	case deadletter.VerbRestore:
 		return pick("It goes back to dead; nothing is sent.", "They go back to dead; nothing is sent.")
 	case deadletter.VerbHold:
-		return pick("It is kept back, without retries, until someone releases it.", "They are kept back, without retries, until someone releases them.")
+		return pick(
+			"It is kept back, without retries, until someone releases it.",
+			"They are kept back, without retries, until someone releases them.",
+		)
 	case deadletter.VerbRelease:
-		return pick("It continues where it was stopped: a retry that is due is sent.", "They continue where they were stopped: retries that are due are sent.") +
+		return pick(
+			"It continues where it was stopped: a retry that is due is sent.",
+			"They continue where they were stopped: retries that are due are sent.",
+		) +
 			" Sent letters cannot be recalled."
 	case deadletter.VerbPurge:
-		return pick("Its body is erased for good.", "Their bodies are erased for good.") + " Their history stays, without content. A purge cannot be undone." + p.undoSentence()
+		return pick("Its body is erased for good.", "Their bodies are erased for good.") +
+			" Their history stays, without content. A purge cannot be undone." + p.undoSentence()
 	}
 	return ""
 }
@@ -307,7 +323,9 @@ func (p ConfirmPage) errorAttributes(name string) templ.Attributes {
 	if a == nil {
 		return nil
 	}
-	for _, first := range []string{"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "patch", "reason", "count"} {
+	for _, first := range []string{
+		"canary", "wait", "rate", "stop_at", "order", "first", "max_depth", "to", "due", "patch", "reason", "count",
+	} {
 		if p.Mistakes[first] != "" {
 			a["autofocus"] = first == name // the first invalid field gets the focus instead of the safe button
 			break
@@ -326,5 +344,6 @@ func (p ConfirmPage) opensMore() bool {
 			return true
 		}
 	}
-	return p.Options.Order == "newest" || p.Options.First != "" || p.Options.MaxDepth != "" || p.Options.To != "" || p.Options.Reset != ""
+	return p.Options.Order == "newest" || p.Options.First != "" || p.Options.MaxDepth != "" || p.Options.To != "" ||
+		p.Options.Reset != ""
 }

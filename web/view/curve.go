@@ -36,16 +36,20 @@ func NewCurve(count int, jitter float64, delay func(n int) (low, planned, high t
 }
 
 const (
-	curveLeft, curveRight   = 16.0, 316.0 // the ends of the time axis; the final outcome is to the right of it
-	curveTop, curveBottom   = 22.0, 138.0
-	curveStep               = 9.0 // the minimum distance between points, so that they do not overlap
-	curveLabels             = 5   // if there are more points than this, not all have a label
-	day24, year             = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
-	curveSpoken, curveFirst = 8, 3 // up to curveSpoken retries are all listed; otherwise only the first curveFirst and the last
+	curveLeft, curveRight = 16.0, 316.0 // the ends of the time axis; the final outcome is to the right of it
+	curveTop, curveBottom = 22.0, 138.0
+	curveStep             = 9.0 // the minimum distance between points, so that they do not overlap
+	curveLabels           = 5   // if there are more points than this, not all have a label
+	day24, year           = 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
+	// up to curveSpoken retries are all listed; otherwise only the first curveFirst and the last
+	curveSpoken, curveFirst = 8, 3
 )
 
 // curveTicks are the possible labels of the time axis in seconds.
-var curveTicks = []float64{.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year, 1000 * year, 10_000 * year, 100_000 * year}
+var curveTicks = []float64{
+	.001, .01, .1, 1, 10, 60, 600, 3600, 6 * 3600, day24, 10 * day24, 100 * day24, year, 10 * year, 100 * year,
+	1000 * year, 10_000 * year, 100_000 * year,
+}
 
 // secondsWords formats seconds for people, for example 10 s, 1 min 50 s or 1,000 years.
 func secondsWords(seconds float64) string {
@@ -122,7 +126,9 @@ func (c Curve) dots() (dots []dot, line string, endX, endY float64) {
 		line += " L" + number(x) + " " + number(y)
 		d := dot{X: number(x), Y: number(y)}
 		if from, to := a.x(p.low), a.x(p.high); c.Jitter > 0 {
-			d.Band = fmt.Sprintf("M%s %sh%sv16h-%sz", number(from), number(y-8), number(max(to-from, 1)), number(max(to-from, 1)))
+			d.Band = fmt.Sprintf(
+				"M%s %sh%sv16h-%sz", number(from), number(y-8), number(max(to-from, 1)), number(max(to-from, 1)),
+			)
 		}
 		if len(shown) <= curveLabels || i == 0 || i == len(shown)-1 {
 			d.Label = Count(p.n) + ": after " + secondsWords(p.at)

@@ -55,7 +55,8 @@ func typesLine(n int) string {
 // command returns a rabbitmqctl command that sets the dead-letter exchange with a policy. The
 // policy has the priority 10, which is higher than the default priority 0.
 func (f FirstRun) command() string {
-	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) + " --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
+	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) +
+		" --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
 		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
 }
 
@@ -71,10 +72,26 @@ type trialStep struct {
 
 // trialSteps returns those steps of a trial that the page shows, in order.
 func trialSteps(t *deadletter.Trial) []trialStep {
-	arrived := trialStep{name: "Arrived", at: t.ArrivedAt, text: []Span{{Text: "once the consumer of "}, {Text: deadletter.TrialQueue, Code: true}, {Text: " rejects its message"}}}
+	arrived := trialStep{
+		name: "Arrived",
+		at:   t.ArrivedAt,
+		text: []Span{
+			{Text: "once the consumer of "},
+			{Text: deadletter.TrialQueue, Code: true},
+			{Text: " rejects its message"},
+		},
+	}
 	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
-	requeued := trialStep{name: "Requeued", at: t.RequeuedAt, text: []Span{{Text: "by its rule, to the tail of "}, {Text: deadletter.TrialQueue, Code: true}}}
-	settled := trialStep{name: "Settled", at: t.SettledAt, text: []Span{{Text: "once it has not come back for some seconds"}}}
+	requeued := trialStep{
+		name: "Requeued",
+		at:   t.RequeuedAt,
+		text: []Span{{Text: "by its rule, to the tail of "}, {Text: deadletter.TrialQueue, Code: true}},
+	}
+	settled := trialStep{
+		name: "Settled",
+		at:   t.SettledAt,
+		text: []Span{{Text: "once it has not come back for some seconds"}},
+	}
 	if !t.RejectedAt.IsZero() {
 		arrived.text = []Span{{Text: "its consumer rejected the message after " + sinceStart(t, t.RejectedAt)}}
 	}

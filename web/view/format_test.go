@@ -10,17 +10,25 @@ import (
 
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1341: "1,341", 1234567: "1,234,567", -1341: "-1,341"} {
+	for n, want := range map[int]string{
+		0: "0", 7: "7", 999: "999", 1000: "1,000", 1341: "1,341", 1234567: "1,234,567", -1341: "-1,341",
+	} {
 		if got := Count(n); got != want {
 			t.Errorf("Count(%d) = %q", n, got)
 		}
 	}
-	for n, want := range map[int]string{0: "0", 940: "940", 999: "999", 1000: "1k", 4120: "4.1k", 9999: "9.9k", 10_000: "10k", 312_400: "312k", 1_234_567: "1.2M", 2_000_000_000: "2G"} {
+	for n, want := range map[int]string{
+		0: "0", 940: "940", 999: "999", 1000: "1k", 4120: "4.1k", 9999: "9.9k", 10_000: "10k", 312_400: "312k",
+		1_234_567: "1.2M", 2_000_000_000: "2G",
+	} {
 		if got := Compact(n); got != want {
 			t.Errorf("Compact(%d) = %q", n, got)
 		}
 	}
-	for n, want := range map[int]string{0: "0 B", 340: "340 B", 1023: "1023 B", 1024: "1.0 KiB", 1229: "1.2 KiB", 16 << 20: "16 MiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB"} {
+	for n, want := range map[int]string{
+		0: "0 B", 340: "340 B", 1023: "1023 B", 1024: "1.0 KiB", 1229: "1.2 KiB", 16 << 20: "16 MiB",
+		1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB",
+	} {
 		if got := Size(n); got != want {
 			t.Errorf("Size(%d) = %q", n, got)
 		}
@@ -34,7 +42,16 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		part, whole int
 		want        string
-	}{{0, 0, "0%"}, {0, 9, "0%"}, {1, 100_000, "0.1%"}, {812, 1341, "60.6%"}, {165, 166, "99.4%"}, {1999, 2000, "99.9%"}, {99_999, 100_000, "99.9%"}, {5, 5, "100%"}} {
+	}{
+		{0, 0, "0%"},
+		{0, 9, "0%"},
+		{1, 100_000, "0.1%"},
+		{812, 1341, "60.6%"},
+		{165, 166, "99.4%"},
+		{1999, 2000, "99.9%"},
+		{99_999, 100_000, "99.9%"},
+		{5, 5, "100%"},
+	} {
 		if got := Percent(c.part, c.whole); got != c.want {
 			t.Errorf("Percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
 		}
@@ -44,15 +61,18 @@ func TestNumbers(t *testing.T) {
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "just now", 900 * time.Millisecond: "just now", 42 * time.Second: "42 s ago", 119 * time.Second: "1 min ago", 3 * time.Hour: "3 h ago", 47 * time.Hour: "47 h ago", 72 * time.Hour: "3 d ago",
-		100 * 24 * time.Hour: "2026-08-12", -8500 * time.Millisecond: "in 8 s", -100 * time.Millisecond: "now", -3 * time.Hour: "in 3 h", -100 * 24 * time.Hour: "2027-02-28",
+		0: "just now", 900 * time.Millisecond: "just now", 42 * time.Second: "42 s ago", 119 * time.Second: "1 min ago",
+		3 * time.Hour: "3 h ago", 47 * time.Hour: "47 h ago", 72 * time.Hour: "3 d ago",
+		100 * 24 * time.Hour: "2026-08-12", -8500 * time.Millisecond: "in 8 s", -100 * time.Millisecond: "now",
+		-3 * time.Hour: "in 3 h", -100 * 24 * time.Hour: "2027-02-28",
 	} {
 		if got := Ago(now, now.Add(-d)); got != want {
 			t.Errorf("Ago(%s) = %q, want %q", d, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{
-		3 * time.Millisecond: "3 ms", 200 * time.Millisecond: "0.2 s", 10500 * time.Millisecond: "10.5 s", 59999 * time.Millisecond: "59.9 s", 2 * time.Second: "2 s", 104 * time.Second: "1 min 44 s", time.Hour: "1 h",
+		3 * time.Millisecond: "3 ms", 200 * time.Millisecond: "0.2 s", 10500 * time.Millisecond: "10.5 s",
+		59999 * time.Millisecond: "59.9 s", 2 * time.Second: "2 s", 104 * time.Second: "1 min 44 s", time.Hour: "1 h",
 		2*time.Hour + 5*time.Minute: "2 h 5 min", 76 * time.Hour: "3 d 4 h", -time.Second: "-1 s",
 	} {
 		if got := Duration(d); got != want {
@@ -62,8 +82,10 @@ func TestTimes(t *testing.T) {
 	berlin := time.FixedZone("CET", 3600)
 	at := time.Date(2026, 11, 20, 7, 52, 14, 208e6, berlin)
 	for got, want := range map[string]string{
-		Clock(now, at): "06:52:14.208", Clock(now, at.AddDate(0, 0, -1)): "11-19 06:52:14", Clock(now, at.AddDate(-1, 0, 0)): "2025-11-20", Clock(now, time.Time{}): "unknown",
-		UTC(at): "2026-11-20 06:52:14 UTC", UTC(time.Time{}): "", Stamp(at): "2026-11-20T06:52:14.208Z", Stamp(time.Time{}): "", Ago(now, time.Time{}): "unknown",
+		Clock(now, at): "06:52:14.208", Clock(now, at.AddDate(0, 0, -1)): "11-19 06:52:14",
+		Clock(now, at.AddDate(-1, 0, 0)): "2025-11-20", Clock(now, time.Time{}): "unknown",
+		UTC(at): "2026-11-20 06:52:14 UTC", UTC(time.Time{}): "", Stamp(at): "2026-11-20T06:52:14.208Z",
+		Stamp(time.Time{}): "", Ago(now, time.Time{}): "unknown",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -74,7 +96,8 @@ func TestTimes(t *testing.T) {
 func TestForeignTextIsOneVisibleLine(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"plain": "plain", "a\nb\tc": `a\nb\tc`, "\u202eabc": `\u202eabc`, "\x1b[31m": `\x1b[31m`, "0123456789012": "012345678…",
+		"plain": "plain", "a\nb\tc": `a\nb\tc`, "\u202eabc": `\u202eabc`, "\x1b[31m": `\x1b[31m`,
+		"0123456789012": "012345678…",
 	} {
 		if got := line(in, 12); got != want {
 			t.Errorf("line(%q) = %q, want %q", in, got, want)
@@ -84,7 +107,9 @@ func TestForeignTextIsOneVisibleLine(t *testing.T) {
 	if got := line(string(huge), 50); len(got) > 50 {
 		t.Errorf("%d bytes", len(got))
 	}
-	if prefix, last := typeParts("acme.notify.v1.EmailRequested"); prefix != "acme.notify.v1." || last != "EmailRequested" {
+	if prefix, last := typeParts(
+		"acme.notify.v1.EmailRequested",
+	); prefix != "acme.notify.v1." || last != "EmailRequested" {
 		t.Error(prefix, last)
 	}
 	if prefix, last := typeParts("Lonely"); prefix != "" || last != "Lonely" {
@@ -102,7 +127,10 @@ func TestEveryStateHasAFace(t *testing.T) {
 		}
 		words[m.Word] = true
 	}
-	for _, r := range []deadletter.Result{deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultCameBack, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped, deadletter.ResultCancelled} {
+	for _, r := range []deadletter.Result{
+		deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultConfirmed, deadletter.ResultCameBack,
+		deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped, deadletter.ResultCancelled,
+	} {
 		if resultMark(r).Icon == "info" {
 			t.Errorf("result %s has no mark", r)
 		}
@@ -111,12 +139,16 @@ func TestEveryStateHasAFace(t *testing.T) {
 
 func TestTheCountToTypeIsRead(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{"1341": true, "1,341": true, " 1 341 ": true, "1.341": true, "134": false, "": false, "-1341": false, "1341x": false} {
+	for text, want := range map[string]bool{
+		"1341": true, "1,341": true, " 1 341 ": true, "1.341": true, "134": false, "": false, "-1341": false,
+		"1341x": false,
+	} {
 		if got := TypedCount(text, 1341); got != want {
 			t.Errorf("TypedCount(%q) = %v", text, got)
 		}
 	}
-	if MustType(deadletter.VerbDiscard, 100) || !MustType(deadletter.VerbDiscard, 101) || MustType(deadletter.VerbRequeue, 5000) {
+	if MustType(deadletter.VerbDiscard, 100) || !MustType(deadletter.VerbDiscard, 101) ||
+		MustType(deadletter.VerbRequeue, 5000) {
 		t.Error("only a discard of more than 100 asks for its count")
 	}
 }
@@ -147,7 +179,8 @@ func TestMomentsAreToldByTheClockAfterAnHour(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		-4 * time.Minute: "4 min ago", -59 * time.Minute: "59 min ago", 30 * time.Minute: "in 30 min",
-		-time.Hour: "at 08:14 UTC", 2 * time.Hour: "at 11:14 UTC", -24 * time.Hour: "on Thu at 09:14 UTC", -20 * 24 * time.Hour: "on 2026-10-31",
+		-time.Hour: "at 08:14 UTC", 2 * time.Hour: "at 11:14 UTC", -24 * time.Hour: "on Thu at 09:14 UTC",
+		-20 * 24 * time.Hour: "on 2026-10-31",
 	} {
 		if got := When(now, now.Add(d)); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
@@ -168,7 +201,9 @@ func TestTheAxisEndsNowAndNamesItsDays(t *testing.T) {
 	for _, tick := range ticks(h, frame{34, 14, 726, 160}) {
 		all = append(all, tick.Text)
 	}
-	if got, want := strings.Join(all, ", "), "19 Nov 09:14, 12:44, 16:14, 19:44, 23:14, 20 Nov 02:44, 06:14"; got != want {
+	if got, want := strings.Join(
+		all, ", ",
+	), "19 Nov 09:14, 12:44, 16:14, 19:44, 23:14, 20 Nov 02:44, 06:14"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

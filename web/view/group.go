@@ -74,11 +74,16 @@ func (g GroupView) query(states string) string {
 func (g GroupView) stateSentences() []Span {
 	var text []Span
 	if g.Failing {
-		text = append(text, Span{Text: "Failing now: the last letter died at "}, clockSpan(g.Now, g.LastAt), Span{Text: ", " + Ago(g.Now, g.LastAt) + ". "})
+		text = append(text, Span{
+			Text: "Failing now: the last letter died at ",
+		}, clockSpan(g.Now, g.LastAt), Span{Text: ", " + Ago(g.Now, g.LastAt) + ". "})
 	} else {
 		text = append(text, Span{Text: "Quiet since "}, clockSpan(g.Now, g.LastAt), Span{Text: ". "})
 		if d := g.Fix; d != nil {
-			text = append(text, Span{Text: "None has died since "}, Span{Text: deployName(*d), Code: true}, Span{Text: " went live at "}, clockSpan(g.Now, d.At), Span{Text: ". "})
+			text = append(
+				text, Span{Text: "None has died since "}, Span{Text: deployName(*d), Code: true},
+				Span{Text: " went live at "}, clockSpan(g.Now, d.At), Span{Text: ". "},
+			)
 		}
 	}
 	if d := g.Suspect; d != nil {
@@ -121,11 +126,15 @@ func (g GroupView) comparedWords() string {
 	case g.Quiet == 0:
 		return "No letter of this queue has stayed quiet after it was sent there again, so there is nothing to compare with."
 	case g.Sampled < CompareAtLeast || g.Quiet < CompareAtLeast:
-		return "Too few letters to compare: " + Count(g.Sampled) + " here, and " + Count(g.Quiet) + " letters of this queue that did not come back."
+		return "Too few letters to compare: " + Count(g.Sampled) + " here, and " + Count(g.Quiet) +
+			" letters of this queue that did not come back."
 	case len(g.Different) == 0:
-		return "Nothing stands out: the newest " + LetterCount(g.Sampled) + " here have the same values as the newest " + Count(g.Quiet) + " letters of this queue that did not come back."
+		return "Nothing stands out: the newest " + LetterCount(g.Sampled) +
+			" here have the same values as the newest " + Count(g.Quiet) +
+			" letters of this queue that did not come back."
 	}
-	return "The newest " + LetterCount(g.Sampled) + " here, compared with the newest " + Count(g.Quiet) + " letters of this queue that did not come back after a retry or requeue."
+	return "The newest " + LetterCount(g.Sampled) + " here, compared with the newest " + Count(g.Quiet) +
+		" letters of this queue that did not come back after a retry or requeue."
 }
 
 // CompareAtLeast is the minimum number of letters on each side of a comparison.
@@ -139,7 +148,10 @@ type stateCount struct {
 
 // stateCounts returns the number of letters in each state that occurs.
 func (g GroupView) stateCounts() (list []stateCount) {
-	for _, s := range []deadletter.State{deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing, deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded} {
+	for _, s := range []deadletter.State{
+		deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing,
+		deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded,
+	} {
 		if n := g.Letters[s]; n > 0 {
 			list = append(list, stateCount{s, n})
 		}
@@ -187,13 +199,19 @@ func (g GroupView) chartWords() string {
 	if sum == 0 {
 		return "Received per hour, last 24 hours: none"
 	}
-	return fmt.Sprintf("Received per hour, last 24 hours: %s, at most %s in an hour", Number(sum, "letter", "letters"), Count(g.peak()))
+	return fmt.Sprintf(
+		"Received per hour, last 24 hours: %s, at most %s in an hour", Number(sum, "letter", "letters"),
+		Count(g.peak()),
+	)
 }
 
 // verdictOf summarises the result of an operation in a few words.
 func verdictOf(o deadletter.Operation) string {
 	parts := []string{Number(o.Total, "letter", "letters")}
-	for _, r := range []deadletter.Result{deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped} {
+	for _, r := range []deadletter.Result{
+		deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultCameBack, deadletter.ResultReturned,
+		deadletter.ResultFailed, deadletter.ResultChanged, deadletter.ResultSkipped,
+	} {
 		if n := o.Counts[r]; n > 0 {
 			parts = append(parts, Count(n)+" "+strings.ToLower(resultMark(r).Word))
 		}
@@ -204,7 +222,8 @@ func verdictOf(o deadletter.Operation) string {
 // externalLink reports whether a text can be a link, and also returns the text unchanged. It can be
 // a link if it is an http or https URL without invisible characters.
 func externalLink(text string) (string, bool) {
-	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && deadletter.Visible(text) == text
+	return text, (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) &&
+		deadletter.Visible(text) == text
 }
 
 // wentLive returns the URL that was recorded for a deploy, for example the page of a release. It
@@ -221,4 +240,9 @@ func (g GroupView) wentLive() (string, bool) {
 var severityChoices = []struct {
 	value deadletter.Severity
 	word  string
-}{{"", "from the rules"}, {deadletter.SeverityPage, "Page"}, {deadletter.SeverityNotify, "Notify"}, {deadletter.SeverityDigest, "Digest"}}
+}{
+	{"", "from the rules"},
+	{deadletter.SeverityPage, "Page"},
+	{deadletter.SeverityNotify, "Notify"},
+	{deadletter.SeverityDigest, "Digest"},
+}

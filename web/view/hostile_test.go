@@ -16,7 +16,12 @@ import (
 )
 
 func hostileHex(bad string) *Hex {
-	return &Hex{Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000, Rows: slicesRepeat(HexRow{Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16)}, 10_000)}
+	return &Hex{
+		Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000,
+		Rows: slicesRepeat(HexRow{
+			Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16),
+		}, 10_000),
+	}
 }
 
 // hostilePages returns pages in which every field from a letter or a person contains hostile text.
@@ -26,16 +31,42 @@ func hostilePages(n int) map[string]templ.Component {
 	id := sampleID(0)
 	shell := sampleShell(bad, SectionLetters, LettersURL(bad[:min(n, 200)], "", ""))
 	shell.Actor, shell.Theme = bad, ParseTheme(bad)
-	shell.Brokers = []Broker{{Name: bad, VHost: bad, Label: Label{bad, deadletter.Colour(bad)}, Reached: true, Detail: bad, Inboxes: []string{bad}}, {Name: bad, Up: true, Detail: bad}}
+	shell.Brokers = []Broker{
+		{
+			Name:    bad,
+			VHost:   bad,
+			Label:   Label{bad, deadletter.Colour(bad)},
+			Reached: true,
+			Detail:  bad,
+			Inboxes: []string{bad},
+		},
+		{Name: bad, Up: true, Detail: bad},
+	}
 	shell.Problems = []Problem{{Title: bad, Text: bad, Cure: bad, Inbox: bad}}
 	stranger := SignInPage{Name: bad, Next: bad, Code: bad, Error: bad}
-	row := deadletter.Row{ID: id, State: deadletter.State(bad), WaitsIn: bad, Broker: bad, VHost: bad, Queue: bad, Reason: bad, Type: bad, Group: 1, Exchange: bad, RoutingKey: bad, Summary: bad, Error: bad, Why: bad, Severity: deadletter.Severity(bad)}
-	letters := LettersPage{Shell: shell, Query: bad[:min(n, 4096)], Tokens: []Token{{Text: bad, Not: true, Remove: LettersURL(bad[:min(n, 200)], "", "")}}, Widen: "/letters?q=", Total: 1, InStore: 1, Older: bad[:min(n, 100)], Newer: bad[:min(n, 100)]}
+	row := deadletter.Row{
+		ID: id, State: deadletter.State(bad), WaitsIn: bad, Broker: bad, VHost: bad, Queue: bad, Reason: bad, Type: bad,
+		Group: 1, Exchange: bad, RoutingKey: bad, Summary: bad, Error: bad, Why: bad,
+		Severity: deadletter.Severity(bad),
+	}
+	letters := LettersPage{
+		Shell:   shell,
+		Query:   bad[:min(n, 4096)],
+		Tokens:  []Token{{Text: bad, Not: true, Remove: LettersURL(bad[:min(n, 200)], "", "")}},
+		Widen:   "/letters?q=",
+		Total:   1,
+		InStore: 1,
+		Older:   bad[:min(n, 100)],
+		Newer:   bad[:min(n, 100)],
+	}
 	for range 50 {
 		letters.Rows = append(letters.Rows, row)
 	}
 	for _, f := range []string{"State", "Queue", "Type", "Reason", "Severity", "Group"} {
-		letters.Facets = append(letters.Facets, Facet{Title: f, Values: slicesRepeat(FacetValue{Label: bad, Term: "queue:" + hostileTerm(bad), Count: 1}, 15), More: 3})
+		letters.Facets = append(letters.Facets, Facet{
+			Title: f, Values: slicesRepeat(FacetValue{Label: bad, Term: "queue:" + hostileTerm(bad), Count: 1}, 15),
+			More: 3,
+		})
 	}
 	letters.Views = slicesRepeat(deadletter.View{ID: 1, Name: bad, Query: "queue:x"}, 6)
 	letters.Histogram = &Histogram{Histogram: sampleBars(48, time.Hour, func(i int) deadletter.Bar {
@@ -49,155 +80,454 @@ func hostilePages(n int) map[string]templ.Component {
 	first := letters
 	first.FirstRun = &FirstRun{
 		Broker: bad[:min(n, 200)], Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)], Unable: bad,
-		Trial: &deadletter.Trial{State: deadletter.TrialFailed, Letter: id, Problem: bad, Cure: bad, Summary: bad, StartedAt: now, DecodedAt: now},
+		Trial: &deadletter.Trial{
+			State: deadletter.TrialFailed, Letter: id, Problem: bad, Cure: bad, Summary: bad, StartedAt: now,
+			DecodedAt: now,
+		},
 	}
 
-	table := deadletter.Table{bad[:min(n, 255)]: bad, "x-death": []any{deadletter.Table{"queue": bad, "exchange": bad, "reason": bad, "count": int64(1) << 62, "routing-keys": []any{bad, bad, bad, bad, bad}}}, "nested": deadletter.Table{bad: []any{bad, []byte(bad)}}}
-	props := deadletter.Properties{ContentType: bad, ContentEncoding: bad, Headers: table, CorrelationID: bad, ReplyTo: bad, Expiration: bad, MessageID: bad, Type: bad, UserID: bad, AppID: bad, Timestamp: now}
-	letter := LetterPage{
-		Shell: shell, Query: bad[:min(n, 4096)], Newer: id, Older: id, GroupTitle: bad, ErrorFrom: []Span{{Text: line(bad, 100)}, {Text: line(bad, 100), Code: true}},
-		Letter: deadletter.Letter{
-			ID: id, State: deadletter.State(bad), Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad}, Inbox: bad, Reason: bad,
-			Properties: props, Arrived: deadletter.Properties{AppID: bad, Headers: deadletter.Table{"x-death": table["x-death"], "other": bad}}, ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
-			Type: bad, Group: 1, Severity: deadletter.SeverityPage, Rule: bad, Error: bad, Why: bad, Twin: id, WaitsIn: bad,
-			Annotation: &deadletter.Failure{By: bad, Type: bad, Message: bad, Stack: bad, Service: bad, Version: bad, FailedAt: now},
+	table := deadletter.Table{
+		bad[:min(n, 255)]: bad,
+		"x-death": []any{
+			deadletter.Table{
+				"queue":        bad,
+				"exchange":     bad,
+				"reason":       bad,
+				"count":        int64(1) << 62,
+				"routing-keys": []any{bad, bad, bad, bad, bad},
+			},
 		},
-		Decoded: Decoded{Type: bad, Score: bad, Note: bad, Title: bad, Nodes: hostileTree(bad, 3, 12), Bytes: hostileHex(bad), Text: bad, Notes: []string{bad, bad}, From: bad, Kind: bad},
-		JSON:    JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
-		Raw:     Raw{Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}}, Hex: *hostileHex(bad), Steps: []ReadStep{{true, bad}, {false, bad}}},
+		"nested": deadletter.Table{bad: []any{bad, []byte(bad)}},
+	}
+	props := deadletter.Properties{
+		ContentType: bad, ContentEncoding: bad, Headers: table, CorrelationID: bad, ReplyTo: bad, Expiration: bad,
+		MessageID: bad, Type: bad, UserID: bad, AppID: bad, Timestamp: now,
+	}
+	letter := LetterPage{
+		Shell:      shell,
+		Query:      bad[:min(n, 4096)],
+		Newer:      id,
+		Older:      id,
+		GroupTitle: bad,
+		ErrorFrom:  []Span{{Text: line(bad, 100)}, {Text: line(bad, 100), Code: true}},
+		Letter: deadletter.Letter{
+			ID:         id,
+			State:      deadletter.State(bad),
+			Origin:     deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad},
+			Inbox:      bad,
+			Reason:     bad,
+			Properties: props,
+			Arrived: deadletter.Properties{
+				AppID:   bad,
+				Headers: deadletter.Table{"x-death": table["x-death"], "other": bad},
+			},
+			ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
+			Type:      bad,
+			Group:     1,
+			Severity:  deadletter.SeverityPage,
+			Rule:      bad,
+			Error:     bad,
+			Why:       bad,
+			Twin:      id,
+			WaitsIn:   bad,
+			Annotation: &deadletter.Failure{
+				By: bad, Type: bad, Message: bad, Stack: bad, Service: bad, Version: bad, FailedAt: now,
+			},
+		},
+		Decoded: Decoded{
+			Type:  bad,
+			Score: bad,
+			Note:  bad,
+			Title: bad,
+			Nodes: hostileTree(bad, 3, 12),
+			Bytes: hostileHex(bad),
+			Text:  bad,
+			Notes: []string{bad, bad},
+			From:  bad,
+			Kind:  bad,
+		},
+		JSON: JSON{Text: `{"` + bad + `": "` + bad + bad + `"}`, Notes: []string{bad}},
+		Raw: Raw{
+			Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}},
+			Hex:    *hostileHex(bad),
+			Steps:  []ReadStep{{true, bad}, {false, bad}},
+		},
 	}
 	typ := "a." + strings.Repeat("x", min(n, 190))
 	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
-	letter.Types = TypeChoice{May: true, Picks: []deadletter.Pick{pick, pick}, Typed: bad[:min(n, 500)], For: bad, Reason: bad[:min(n, 500)], Problem: bad}
+	letter.Types = TypeChoice{
+		May:     true,
+		Picks:   []deadletter.Pick{pick, pick},
+		Typed:   bad[:min(n, 500)],
+		For:     bad,
+		Reason:  bad[:min(n, 500)],
+		Problem: bad,
+	}
 	letter.Types.Names, letter.Types.Unnamed = NamesOffered(slicesRepeat(typ, 500))
 	for range 300 {
-		letter.Attempts = append(letter.Attempts, deadletter.Attempt{Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, WaitsIn: bad, WaitUntil: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1}})
-		letter.History = append(letter.History, deadletter.Event{Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now})
+		letter.Attempts = append(letter.Attempts, deadletter.Attempt{
+			Letter: id, Queue: bad, Outcome: deadletter.OutcomeKind(bad), Detail: bad, Sends: 2, At: now, WaitsIn: bad,
+			WaitUntil: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad, Copies: 1},
+		})
+		letter.History = append(letter.History, deadletter.Event{
+			Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now,
+		})
 		letter.Candidates = append(letter.Candidates, Candidate{Type: line(bad, 200), Why: bad})
 	}
 	confirm := ConfirmPage{
-		Shell: shell, Action: deadletter.VerbRequeue, Total: 1, Eligible: 1, Problem: bad, Key: "k", Return: "/letters", Restore: line(bad, 100), IDs: []deadletter.ID{id}, Warnings: []string{bad, bad},
+		Shell:    shell,
+		Action:   deadletter.VerbRequeue,
+		Total:    1,
+		Eligible: 1,
+		Problem:  bad,
+		Key:      "k",
+		Return:   "/letters",
+		Restore:  line(bad, 100),
+		IDs:      []deadletter.ID{id},
+		Warnings: []string{bad, bad},
 		Mistakes: map[string]string{"rate": bad, "to": bad, "reason": bad},
 	}
-	confirm.Options = Options{Canary: bad[:min(n, 50)], Rate: bad[:min(n, 50)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)], Typed: bad[:min(n, 50)]}
+	confirm.Options = Options{
+		Canary: bad[:min(n, 50)], Rate: bad[:min(n, 50)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)],
+		Typed: bad[:min(n, 50)],
+	}
 	confirmAll := confirm
 	confirmAll.IDs, confirmAll.Query, confirmAll.Until = nil, bad[:min(n, 4096)], now
 	operation := OperationPage{
 		Shell: shell, RateTyped: bad[:min(n, 50)], RateMistake: bad, Result: deadletter.ResultFailed,
-		Operation: deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, State: deadletter.OperationState(bad), By: bad, Through: deadletter.Way(bad), Reason: bad, Key: bad, Query: bad, To: bad, Why: bad},
+		Operation: deadletter.Operation{
+			ID: 1, Action: deadletter.VerbRequeue, State: deadletter.OperationState(bad), By: bad,
+			Through: deadletter.Way(bad), Reason: bad, Key: bad, Query: bad, To: bad, Why: bad,
+		},
 	}
-	operation.Tried = &Tried{Letter: deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad}, Attempt: &deadletter.Attempt{Queue: bad, Outcome: deadletter.OutcomeCameBack, Detail: bad, At: now, ClosedAt: now, Back: &deadletter.Return{At: now, Queue: bad, Reason: bad}}}
+	operation.Tried = &Tried{
+		Letter: deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad},
+		Attempt: &deadletter.Attempt{
+			Queue: bad, Outcome: deadletter.OutcomeCameBack, Detail: bad, At: now, ClosedAt: now,
+			Back: &deadletter.Return{At: now, Queue: bad, Reason: bad},
+		},
+	}
 	audit := AuditPage{Shell: shell, Query: bad[:min(n, 4096)]}
 	for range 50 {
 		audit.Entries = append(audit.Entries, AuditRow{Act: deadletter.Act{
-			At: now, Kind: bad, Actor: bad, Detail: bad, Operation: 1, Through: deadletter.Way(bad), Query: bad, Total: 1, Asked: 2, Done: 1,
-			Targets: []deadletter.Target{{Kind: deadletter.TargetLetter, Name: string(id)}, {Kind: deadletter.TargetKind(bad), Name: bad, Title: bad}},
+			At:        now,
+			Kind:      bad,
+			Actor:     bad,
+			Detail:    bad,
+			Operation: 1,
+			Through:   deadletter.Way(bad),
+			Query:     bad,
+			Total:     1,
+			Asked:     2,
+			Done:      1,
+			Targets: []deadletter.Target{
+				{Kind: deadletter.TargetLetter, Name: string(id)},
+				{Kind: deadletter.TargetKind(bad), Name: bad, Title: bad},
+			},
 		}, Links: []string{LetterURL(id, "", ""), ""}})
 	}
-	overview := OverviewPage{Shell: shell, Range: "24h", Disk: bad, Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Severity: deadletter.Severity(bad), Count: 1, LastAt: now, Spark: []int{1, 2}}, 10)}
+	overview := OverviewPage{
+		Shell: shell, Range: "24h", Disk: bad,
+		Groups: slicesRepeat(deadletter.GroupRow{
+			ID:       1,
+			Title:    bad,
+			Queue:    bad,
+			Severity: deadletter.Severity(bad),
+			Count:    1,
+			LastAt:   now,
+			Spark:    []int{1, 2},
+		}, 10),
+	}
 	overview.Arrivals = letters.Histogram.Histogram
 	stopped := operation.Operation
 	stopped.State, stopped.HaltedAt = deadletter.OperationStopped, now
 	overview.Halted = slicesRepeat(stopped, haltedShown+2)
-	rules := RulesPage{Shell: shell, Places: []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}}, Form: OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]}, Mistakes: map[string]string{"to": bad, "q": bad}, Apply: bad[:min(n, 4096)]}
-	rules.Overrides = slicesRepeat(deadletter.Override{ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad}, 50)
-	name, held := bad[:min(n, 255)], deadletter.Guard{Origin: deadletter.Origin{Queue: bad}, State: deadletter.GuardPaused, By: bad, Why: bad[:min(n, 500)]}
+	rules := RulesPage{
+		Shell:    shell,
+		Places:   []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}},
+		Form:     OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]},
+		Mistakes: map[string]string{"to": bad, "q": bad},
+		Apply:    bad[:min(n, 4096)],
+	}
+	rules.Overrides = slicesRepeat(deadletter.Override{
+		ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad,
+	}, 50)
+	name, held := bad[:min(n, 255)], deadletter.Guard{
+		Origin: deadletter.Origin{Queue: bad},
+		State:  deadletter.GuardPaused,
+		By:     bad,
+		Why:    bad[:min(n, 500)],
+	}
 	group := held
 	group.Group, group.Title = 1, bad
 	counted := QueueCount{1, LettersURL("state:dead queue:"+hostileTerm(bad), "", "")}
-	queues := QueuesPage{Shell: shell, Total: 60, PageSize: 30, Several: true, Asked: true, Problem: bad, Inboxes: slicesRepeat(InboxRow{Broker: bad, VHost: bad, Queue: bad, Why: bad, Note: bad}, 5)}
-	queues.Queues = slicesRepeat(QueueRow{Broker: "main", VHost: "/", Queue: name, Scheduled: counted, Dead: counted, Held: counted, Guard: held, Groups: []deadletter.Guard{group}}, 30)
+	queues := QueuesPage{
+		Shell: shell, Total: 60, PageSize: 30, Several: true, Asked: true, Problem: bad,
+		Inboxes: slicesRepeat(InboxRow{Broker: bad, VHost: bad, Queue: bad, Why: bad, Note: bad}, 5),
+	}
+	queues.Queues = slicesRepeat(QueueRow{
+		Broker:    "main",
+		VHost:     "/",
+		Queue:     name,
+		Scheduled: counted,
+		Dead:      counted,
+		Held:      counted,
+		Guard:     held,
+		Groups:    []deadletter.Guard{group},
+	}, 30)
 	queues.Queues[0].Guard.State = deadletter.GuardTripped
 	queues.Looks = slicesRepeat(PathLook{Place: bad, Failed: bad, Gaps: []string{bad}}, 3)
-	queues.Faults = slicesRepeat(Fault{Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad, Fix: bad[:min(n, 8000)]}, MaxFaults)
+	queues.Faults = slicesRepeat(Fault{
+		Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad,
+		Fix: bad[:min(n, 8000)],
+	}, MaxFaults)
 	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
 	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(bad, 4)}, 2)
 	for i := range queues.Faults {
 		queues.Faults[i].Plan, queues.Faults[i].Policies = "1a2b3c4d5e6f7a8b", policies
-		queues.Faults[i].Rule, queues.Faults[i].Drops = bad[:min(n, maxRule)], slicesRepeat(Drop{Queue: name, Limit: bad, PerDay: 7}, 9)
+		queues.Faults[i].Rule, queues.Faults[i].Drops = bad[:min(n, maxRule)], slicesRepeat(
+			Drop{Queue: name, Limit: bad, PerDay: 7}, 9,
+		)
 	}
-	queues.Adopted = slicesRepeat(AdoptedPolicy{ID: 1, Broker: name, VHost: name, Name: bad, Queues: slicesRepeat(name, 20), By: bad}, 3)
+	queues.Adopted = slicesRepeat(AdoptedPolicy{
+		ID: 1, Broker: name, VHost: name, Name: bad, Queues: slicesRepeat(name, 20), By: bad,
+	}, 3)
 	watched := WatchedQueue{
-		Origin: deadletter.Origin{Broker: name, VHost: name, Queue: name}, Kind: bad, Ready: -1, Unacked: 1 << 40, Consumers: 3, Published: 1e9, Rule: bad, Dead: counted, Scheduled: counted,
-		Chain: Chain{Known: true, Judged: true, Set: true, Exchange: name, Key: name, From: bad, Queues: slicesRepeat(name, 5), More: 9, Lost: bad, Guarantee: bad},
+		Origin:    deadletter.Origin{Broker: name, VHost: name, Queue: name},
+		Kind:      bad,
+		Ready:     -1,
+		Unacked:   1 << 40,
+		Consumers: 3,
+		Published: 1e9,
+		Rule:      bad,
+		Dead:      counted,
+		Scheduled: counted,
+		Chain: Chain{
+			Known: true, Judged: true, Set: true, Exchange: name, Key: name, From: bad, Queues: slicesRepeat(name, 5),
+			More: 9, Lost: bad, Guarantee: bad,
+		},
 	}
-	queues.Watched = WatchedQueues{Queues: slicesRepeat(watched, 30), Total: 90, From: 30, PageSize: 30, Filter: name, Only: OnlyLosing}
+	queues.Watched = WatchedQueues{
+		Queues: slicesRepeat(watched, 30), Total: 90, From: 30, PageSize: 30, Filter: name, Only: OnlyLosing,
+	}
 	queue := QueuePage{
-		Shell: shell, Queue: watched, Policy: bad, Retries: queues.Queues[0], Faults: queues.Faults[:3], Groups: slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Error: bad, Severity: deadletter.Severity(bad)}, 10), More: true, Letters: "/letters", Triage: "/triage", Audit: "/audit", Past: audit.Entries[:min(10, len(audit.Entries))],
+		Shell: shell, Queue: watched, Policy: bad, Retries: queues.Queues[0], Faults: queues.Faults[:3],
+		Groups: slicesRepeat(deadletter.GroupRow{
+			ID: 1, Title: bad, Queue: bad, Error: bad, Severity: deadletter.Severity(bad),
+		}, 10),
+		More: true, Letters: "/letters", Triage: "/triage", Audit: "/audit",
+		Past: audit.Entries[:min(10, len(audit.Entries))],
 	}
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	clause := Clause{Field: bad, Want: bad}
 	many := rules // the file contains nothing hostile, but reaches every limit
 	many.Overrides, many.File, many.Chosen = nil, bad, 3
-	many.Rules = slicesRepeat(Rule{Name: bad, When: slicesRepeat(clause, 20), Retry: sampleThousand(), Severity: deadletter.Severity(bad), YAML: bad, Further: []string{bad}}, 60)
-	rules.Guards = slicesRepeat(deadletter.Guard{Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Group: 1, Title: bad, State: deadletter.GuardState(bad), Why: bad, By: bad, Since: now}, 60)
+	many.Rules = slicesRepeat(Rule{
+		Name:     bad,
+		When:     slicesRepeat(clause, 20),
+		Retry:    sampleThousand(),
+		Severity: deadletter.Severity(bad),
+		YAML:     bad,
+		Further:  []string{bad},
+	}, 60)
+	rules.Guards = slicesRepeat(deadletter.Guard{
+		Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad},
+		Group:  1,
+		Title:  bad,
+		State:  deadletter.GuardState(bad),
+		Why:    bad,
+		By:     bad,
+		Since:  now,
+	}, 60)
 	became := map[deadletter.RuleOutcome]int{deadletter.RuleRetry: 1, deadletter.RuleDead: 1, deadletter.RuleDiscard: 1}
-	decided := Decided{State: deadletter.State(bad), Outcome: deadletter.RuleOutcome(bad), Rule: bad, Severity: deadletter.Severity(bad), Delays: bad}
+	decided := Decided{
+		State: deadletter.State(bad), Outcome: deadletter.RuleOutcome(bad), Rule: bad,
+		Severity: deadletter.Severity(bad), Delays: bad,
+	}
 	many.WhatIf = &WhatIf{
-		Query: bad, Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Rules: slicesRepeat(RuleCount{bad, bad, 1 << 40, became}, 60), Totals: []RuleTotal{{deadletter.State(bad), 1 << 40, became}, {deadletter.StateHeld, 1, became}},
-		Fates: slicesRepeat(Fate{Was: decided, Would: decided, Letters: 1 << 40, Examples: []deadletter.ID{id, id, id}, Query: "state:dead queue:" + hostileTerm(bad)}, 60),
+		Query:    bad,
+		Matching: 1 << 40,
+		Looked:   1,
+		Late:     1,
+		Left:     1,
+		Rules:    slicesRepeat(RuleCount{bad, bad, 1 << 40, became}, 60),
+		Totals:   []RuleTotal{{deadletter.State(bad), 1 << 40, became}, {deadletter.StateHeld, 1, became}},
+		Fates: slicesRepeat(Fate{
+			Was:      decided,
+			Would:    decided,
+			Letters:  1 << 40,
+			Examples: []deadletter.ID{id, id, id},
+			Query:    "state:dead queue:" + hostileTerm(bad),
+		}, 60),
 	}
 	written := many
 	written.Rules = many.Rules[:3]
-	written.Try = TryForm{Text: deadletter.VisibleLines(bad[:min(n, 4096)]), Query: bad[:min(n, 4096)], Tried: true, Notes: []string{bad}} // the text of the reader is shown again in full
+	// the text of the reader is shown again in full
+	written.Try = TryForm{
+		Text:  deadletter.VisibleLines(bad[:min(n, 4096)]),
+		Query: bad[:min(n, 4096)],
+		Tried: true,
+		Notes: []string{bad},
+	}
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
-	misread.WhatIf, misread.Try.Tried, misread.Try.Mistakes = nil, false, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
+	misread.WhatIf, misread.Try.Tried, misread.Try.Mistakes = nil, false, slicesRepeat(
+		RuleMistake{1, 1 << 40, bad, bad}, 50,
+	)
 	tested := many
 	tested.Rules, tested.WhatIf = many.Rules[:3], nil
 	tested.Tester = Tester{
-		Letter: bad[:min(n, 64)], Facts: FactsForm{Queue: bad[:min(n, 255)], Error: bad[:min(n, 255)], Headers: line(bad, 1000)}, Mistakes: map[string]string{"letter": bad, "attempts": bad, "headers": bad},
+		Letter:   bad[:min(n, 64)],
+		Facts:    FactsForm{Queue: bad[:min(n, 255)], Error: bad[:min(n, 255)], Headers: line(bad, 1000)},
+		Mistakes: map[string]string{"letter": bad, "attempts": bad, "headers": bad},
 		Answer: &RuleAnswer{
-			Letter: id, State: deadletter.State(bad), Was: bad, Rule: bad, Outcome: deadletter.RuleDead, Severity: deadletter.Severity(bad), Why: bad, Notes: []string{bad}, Known: Known([][2]string{{"queue", bad}, {"error", bad}}, 1),
-			Steps: append(slicesRepeat(RuleStep{Rule: bad, Clauses: slicesRepeat(clause, 3)}, 60), RuleStep{Rule: bad, Applies: true}),
+			Letter:   id,
+			State:    deadletter.State(bad),
+			Was:      bad,
+			Rule:     bad,
+			Outcome:  deadletter.RuleDead,
+			Severity: deadletter.Severity(bad),
+			Why:      bad,
+			Notes:    []string{bad},
+			Known:    Known([][2]string{{"queue", bad}, {"error", bad}}, 1),
+			Steps: append(slicesRepeat(RuleStep{
+				Rule: bad, Clauses: slicesRepeat(clause, 3),
+			}, 60), RuleStep{Rule: bad, Applies: true}),
 		},
 	}
 	for range 100 {
-		confirm.Queues = append(confirm.Queues, ConfirmQueue{Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100)})
-		operation.Operation.Queues = append(operation.Operation.Queues, deadletter.OperationQueue{Broker: bad, VHost: bad, Queue: bad})
+		confirm.Queues = append(confirm.Queues, ConfirmQueue{
+			Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100),
+		})
+		operation.Operation.Queues = append(operation.Operation.Queues, deadletter.OperationQueue{
+			Broker: bad, VHost: bad, Queue: bad,
+		})
 	}
 	apply := ApplyPage{
-		Shell: shell, Query: bad[:min(n, 4096)], Looked: 1 << 40, Restore: line(bad, 100), Reason: bad[:min(n, 500)], Typed: bad[:min(n, 50)], Mistakes: map[string]string{"reason": bad, "count": bad}, Problem: bad,
-		Changes: slicesRepeat(ApplyChange{From: ApplyDecision{bad, deadletter.RuleRetry}, To: ApplyDecision{bad, deadletter.RuleDiscard}, Letters: 1 << 40, Examples: []deadletter.ID{id, id, id}}, 200), Left: []ConfirmSkip{{Reason: bad, Letters: 1}},
+		Shell:    shell,
+		Query:    bad[:min(n, 4096)],
+		Looked:   1 << 40,
+		Restore:  line(bad, 100),
+		Reason:   bad[:min(n, 500)],
+		Typed:    bad[:min(n, 50)],
+		Mistakes: map[string]string{"reason": bad, "count": bad},
+		Problem:  bad,
+		Changes: slicesRepeat(ApplyChange{
+			From:     ApplyDecision{bad, deadletter.RuleRetry},
+			To:       ApplyDecision{bad, deadletter.RuleDiscard},
+			Letters:  1 << 40,
+			Examples: []deadletter.ID{id, id, id},
+		}, 200),
+		Left: []ConfirmSkip{{Reason: bad, Letters: 1}},
 	}
 	confirm.Skipped = []ConfirmSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"
 	for range 25 {
-		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.Result(bad), Reason: bad})
-		operation.Letters = append(operation.Letters, deadletter.OperationLetter{Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad, Group: 1, Was: 2, State: deadletter.State(bad)})
+		operation.Letters = append(operation.Letters, deadletter.OperationLetter{
+			Letter: id, Queue: bad, Result: deadletter.Result(bad), Reason: bad,
+		})
+		operation.Letters = append(operation.Letters, deadletter.OperationLetter{
+			Letter: id, Queue: bad, Result: deadletter.ResultCameBack, Error: bad, Group: 1, Was: 2,
+			State: deadletter.State(bad),
+		})
 	}
 	operation.BackGroups = slicesRepeat(deadletter.BackGroup{Group: 1, Title: bad, Letters: 2}, 10)
 	operation.Groups = slicesRepeat(deadletter.GroupRow{ID: 1, Title: bad, Queue: bad, Count: 1}, NextGroups)
 	operation.From = LettersURL(bad[:min(n, MaxFrom/3)], "", "")
 	all := map[string]templ.Component{
-		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch), "letters-first-run": Letters(first),
-		"sign-in": SignIn(stranger), "sign-in-again": SignInAgain(stranger), "welcome": Welcome(stranger), "account": Account(AccountPage{Shell: shell, Grants: []string{bad}, Sessions: []AccountSession{{Session: deadletter.Session{User: bad, Address: bad, Agent: bad}}}, Error: bad}),
-		"access": Access(AccessPage{
-			Shell: shell, Roles: deadletter.RoleNames(), Secret: &NewSecret{Name: bad, Text: bad}, User: AccessForm{Name: bad, Role: bad, Queues: bad[:min(n, 1000)], VHosts: bad[:min(n, 500)], Brokers: bad[:min(n, 500)], Error: bad}, Token: AccessForm{Days: bad},
-			Users:  []deadletter.User{{Name: bad, Grant: deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}}, CreatedBy: bad}},
-			Tokens: []deadletter.APIToken{{Name: bad, Grant: deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}}, CreatedBy: bad, UsedAt: now, UsedFrom: bad}},
+		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch),
+		"letters-first-run": Letters(first),
+		"sign-in":           SignIn(stranger), "sign-in-again": SignInAgain(stranger), "welcome": Welcome(stranger),
+		"account": Account(AccountPage{
+			Shell:    shell,
+			Grants:   []string{bad},
+			Sessions: []AccountSession{{Session: deadletter.Session{User: bad, Address: bad, Agent: bad}}},
+			Error:    bad,
 		}),
-		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many), "rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested), "queues": Queues(queues), "queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
-		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation), "operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
-		"error": Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
+		"access": Access(AccessPage{
+			Shell:  shell,
+			Roles:  deadletter.RoleNames(),
+			Secret: &NewSecret{Name: bad, Text: bad},
+			User: AccessForm{
+				Name: bad, Role: bad, Queues: bad[:min(n, 1000)], VHosts: bad[:min(n, 500)], Brokers: bad[:min(n, 500)],
+				Error: bad,
+			},
+			Token: AccessForm{Days: bad},
+			Users: []deadletter.User{
+				{Name: bad, Grant: deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}}, CreatedBy: bad},
+			},
+			Tokens: []deadletter.APIToken{
+				{
+					Name:      bad,
+					Grant:     deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}},
+					CreatedBy: bad,
+					UsedAt:    now,
+					UsedFrom:  bad,
+				},
+			},
+		}),
+		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many),
+		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested),
+		"queues": Queues(queues), "queue": Queue(queue), "letters-group": Letters(ofGroup),
+		"confirm-all": Confirm(confirmAll),
+		"confirm":     Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation),
+		"operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
+		"error":      Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
 	maps.Copy(all, hostileSchemas(shell, bad, n))
 	maps.Copy(all, hostileTriage(shell, bad, n, overview.Halted))
-	field := EditField{Name: line(bad, 100), Label: line(bad, 100), Value: line(bad, 100), Kind: line(bad, 20), Mistake: bad}
+	field := EditField{
+		Name: line(bad, 100), Label: line(bad, 100), Value: line(bad, 100), Kind: line(bad, 20), Mistake: bad,
+	}
 	edit := EditPage{
-		Shell: shell, Letter: id, Query: bad[:min(n, 4096)], Group: 1, GroupTitle: bad, Others: 1 << 40, Queue: bad, Type: bad, Syntax: "JSON", Text: line(bad, 3000), Wrapped: bad, Masked: true, Newest: 1, Problem: bad,
-		Mistake: &EditMistake{Line: 1, Column: 1 << 40, Text: bad}, Diff: slicesRepeat(DiffLine{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}, 10), Checks: slicesRepeat(EditCheck{false, bad}, 20), Checked: true,
-		Properties: slicesRepeat(field, 8), Headers: slicesRepeat(field, 30), Fixed: slicesRepeat(bad, 30), Whole: slicesRepeat(WholeHeader{Name: bad, Kind: line(bad, 20), Size: 1 << 40, Cuts: true}, 30), More: 1 << 40, Reason: bad[:min(n, 500)], Mistakes: map[string]string{"reason": bad, "headers": bad},
+		Shell:      shell,
+		Letter:     id,
+		Query:      bad[:min(n, 4096)],
+		Group:      1,
+		GroupTitle: bad,
+		Others:     1 << 40,
+		Queue:      bad,
+		Type:       bad,
+		Syntax:     "JSON",
+		Text:       line(bad, 3000),
+		Wrapped:    bad,
+		Masked:     true,
+		Newest:     1,
+		Problem:    bad,
+		Mistake:    &EditMistake{Line: 1, Column: 1 << 40, Text: bad},
+		Diff:       slicesRepeat(DiffLine{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}, 10),
+		Checks:     slicesRepeat(EditCheck{false, bad}, 20),
+		Checked:    true,
+		Properties: slicesRepeat(field, 8),
+		Headers:    slicesRepeat(field, 30),
+		Fixed:      slicesRepeat(bad, 30),
+		Whole:      slicesRepeat(WholeHeader{Name: bad, Kind: line(bad, 20), Size: 1 << 40, Cuts: true}, 30),
+		More:       1 << 40,
+		Reason:     bad[:min(n, 500)],
+		Mistakes:   map[string]string{"reason": bad, "headers": bad},
 	}
 	all["edit"] = Edit(edit)
 	scheduled := letter
 	scheduled.Tab, scheduled.Letter.State, scheduled.Letter.DueAt = TabHistory, deadletter.StateScheduled, now
 	all["letter-scheduled"] = Letter(scheduled)
-	byHand := ByHandPage{Shell: shell, Letter: id, Query: letter.Query, Form: FormCurl, Copy: Curl(deadletter.Origin{VHost: "/", Queue: "q"}, deadletter.Properties{Headers: deadletter.Table{bad[:min(n, 200)]: nil, "bad": bad}}, nil)}
-	compare := ComparePage{Shell: shell, Query: letter.Query, Done: true, A: deadletter.Row{ID: id, Queue: bad}, B: deadletter.Row{ID: id, Queue: bad}}
+	byHand := ByHandPage{
+		Shell: shell, Letter: id, Query: letter.Query, Form: FormCurl,
+		Copy: Curl(deadletter.Origin{VHost: "/", Queue: "q"}, deadletter.Properties{
+			Headers: deadletter.Table{bad[:min(n, 200)]: nil, "bad": bad},
+		}, nil),
+	}
+	compare := ComparePage{
+		Shell: shell,
+		Query: letter.Query,
+		Done:  true,
+		A:     deadletter.Row{ID: id, Queue: bad},
+		B:     deadletter.Row{ID: id, Queue: bad},
+	}
 	for _, same := range []Sameness{SameEqual, SameDifferent, SameOnlyA, SameHidden, SameUnfinished} {
-		compare.Fields = append(compare.Fields, slicesRepeat(ComparedField{Part: "body", Path: bad, A: bad, B: bad + bad, Sameness: same}, 500)...)
+		compare.Fields = append(compare.Fields, slicesRepeat(ComparedField{
+			Part: "body", Path: bad, A: bad, B: bad + bad, Sameness: same,
+		}, 500)...)
 	}
 	all["compare"] = Compare(compare)
 	all["by-hand"] = ByHand(byHand)
@@ -226,8 +556,13 @@ func TestEveryPageHasItsSamples(t *testing.T) {
 		for _, m := range exported.FindAllSubmatch(code, -1) {
 			found++
 			name := strings.ToLower(words.ReplaceAllString(string(m[1]), "$1-$2"))
-			for list, all := range map[string]map[string]templ.Component{"pages": pages(), "hostilePages": hostilePages(100)} {
-				if !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(n string) bool { return n == name || strings.HasPrefix(n, name+"-") }) {
+			for list, all := range map[string]map[string]templ.Component{
+				"pages": pages(), "hostilePages": hostilePages(100),
+			} {
+				if !slices.ContainsFunc(
+					slices.Collect(maps.Keys(all)),
+					func(n string) bool { return n == name || strings.HasPrefix(n, name+"-") },
+				) {
 					t.Errorf("%s has no sample %s", list, name)
 				}
 			}
@@ -244,7 +579,10 @@ func hostileTerm(bad string) string { return line(bad, 60) }
 func hostileTree(bad string, depth, width int) []TreeNode {
 	var nodes []TreeNode
 	for i := range width {
-		n := TreeNode{Number: i + 1, Name: bad, Value: bad, Kind: KindText, Note: bad, Type: bad, InError: i == 0, Unknown: i == 1}
+		n := TreeNode{
+			Number: i + 1, Name: bad, Value: bad, Kind: KindText, Note: bad, Type: bad, InError: i == 0,
+			Unknown: i == 1,
+		}
 		if depth > 0 {
 			n.Children = hostileTree(bad, depth-1, width)
 		}

@@ -33,9 +33,10 @@ type LetterPage struct {
 	Candidates   []Candidate
 	Tied         int // how many types fit equally well and best; the first candidate is one of them
 	Types        TypeChoice
-	Said         deadletter.Failure // what the framework reports besides the error: its name, the place of the failure, the tries
-	Links        []Link             // links to other tools
-	Layers       []Span             // describes how the body is wrapped, for the list of facts
+	// what the framework reports besides the error: its name, the place of the failure, the tries
+	Said   deadletter.Failure
+	Links  []Link // links to other tools
+	Layers []Span // describes how the body is wrapped, for the list of facts
 
 	MaskedBody    bool            // the raw bytes of the letter are not available
 	MaskedHeaders map[string]bool // the names of the headers and properties with masked values
@@ -179,7 +180,8 @@ func (p LetterPage) deaths() int {
 func (p LetterPage) verbs() []deadletter.Verb {
 	var out []deadletter.Verb
 	for _, v := range []deadletter.Verb{
-		deadletter.VerbHold, deadletter.VerbRelease, deadletter.VerbPurge, deadletter.VerbDiscard, deadletter.VerbRestore, deadletter.VerbReschedule, deadletter.VerbRetryNow, deadletter.VerbRequeue,
+		deadletter.VerbHold, deadletter.VerbRelease, deadletter.VerbPurge, deadletter.VerbDiscard,
+		deadletter.VerbRestore, deadletter.VerbReschedule, deadletter.VerbRetryNow, deadletter.VerbRequeue,
 	} {
 		if v.May(p.Letter.State) && !p.Letter.InBroker(p.Now) {
 			out = append(out, v)

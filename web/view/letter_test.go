@@ -40,10 +40,15 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 	}
 	// The bytes 56 to 71 are the second half of row 0030 and the first half of row 0040, in hex and in
 	// ASCII.
-	if len(got) != 4 || strings.Count(got[0], " ") != 7 || len(got[0]) != 23 || len([]rune(got[1])) != 8 || len(got[2]) != 23 || len([]rune(got[3])) != 8 {
+	if len(got) != 4 || strings.Count(got[0], " ") != 7 || len(got[0]) != 23 || len([]rune(got[1])) != 8 ||
+		len(got[2]) != 23 || len([]rune(got[3])) != 8 {
 		t.Errorf("%q", got)
 	}
-	masked := Hex{From: 8, To: 10, Rows: []HexRow{{Offset: "0000", Hex: "61 62 •• •• 65 66 67 68  69 6a 6b", ASCII: "ab••efghijk"}}}
+	masked := Hex{
+		From: 8,
+		To:   10,
+		Rows: []HexRow{{Offset: "0000", Hex: "61 62 •• •• 65 66 67 68  69 6a 6b", ASCII: "ab••efghijk"}},
+	}
 	for _, p := range masked.dump(nil) {
 		if p.Look == marked && p.Text != "69 6a" && p.Text != "ij" {
 			t.Errorf("marked %q", p.Text)
@@ -52,12 +57,17 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 }
 
 func FuzzJSONPiecesKeepTheText(f *testing.F) {
-	for _, seed := range []string{`{"a": [1, -2.5e+3, true, null, "x\"y"]}`, `"`, `{"a":`, "\x1b\u202e", "é\xff", `"\`, "12-"} {
+	for _, seed := range []string{
+		`{"a": [1, -2.5e+3, true, null, "x\"y"]}`, `"`, `{"a":`, "\x1b\u202e", "é\xff", `"\`, "12-",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		pieces, left := tokens(text, 1<<20)
-		if left == 0 && len(text) < 4096 && plainText(pieces) != deadletter.VisibleLines(text) && strings.ToValidUTF8(text, "") == text && !strings.Contains(text, "\r") {
+		if left == 0 && len(text) < 4096 && plainText(pieces) != deadletter.VisibleLines(text) &&
+			strings.ToValidUTF8(text, "") == text && !strings.Contains(
+			text, "\r",
+		) {
 			t.Errorf("%q became %q", text, plainText(pieces))
 		}
 		few, left := tokens(text, 40)
@@ -94,8 +104,25 @@ func TestHeadersShowTypeAndSource(t *testing.T) {
 	rows := headerRows(deadletter.Properties{
 		ContentType: "text/plain", DeliveryMode: 1, Priority: 4, Timestamp: now,
 		Headers: deadletter.Table{
-			"x-death": []any{}, "dlo-id": "i", "n": nil, "b": true, "i8": int8(-1), "u8": uint8(2), "i16": int16(3), "u16": uint16(4), "i32": int32(5), "u32": uint32(6), "i64": int64(7), "f32": float32(1.5), "f64": math.NaN(),
-			"dec": deadletter.Decimal{Scale: 2, Value: 1995}, "raw": []byte{1, 255}, "at": now, "list": []any{"a\"b", int64(1)}, "table": deadletter.Table{"k": "v"}, "text": "\xff",
+			"x-death": []any{},
+			"dlo-id":  "i",
+			"n":       nil,
+			"b":       true,
+			"i8":      int8(-1),
+			"u8":      uint8(2),
+			"i16":     int16(3),
+			"u16":     uint16(4),
+			"i32":     int32(5),
+			"u32":     uint32(6),
+			"i64":     int64(7),
+			"f32":     float32(1.5),
+			"f64":     math.NaN(),
+			"dec":     deadletter.Decimal{Scale: 2, Value: 1995},
+			"raw":     []byte{1, 255},
+			"at":      now,
+			"list":    []any{"a\"b", int64(1)},
+			"table":   deadletter.Table{"k": "v"},
+			"text":    "\xff",
 		},
 	})
 	var got []string
@@ -103,10 +130,14 @@ func TestHeadersShowTypeAndSource(t *testing.T) {
 		got = append(got, strings.Join([]string{r.Name, r.Value, r.Type, r.From}, "|"))
 	}
 	want := []string{
-		"content-type|text/plain|shortstr|property", "delivery-mode|1 (transient)|octet|property", "priority|4|octet|property", "timestamp|2026-11-20 09:14:00 UTC|timestamp|property",
-		"at|2026-11-20 09:14:00 UTC|timestamp|header", "b|true|bool|header", "dec|1995e-2|decimal|header", "dlo-id|i|longstr|header, set by dlo", "f32|1.5|float32|header", "f64|NaN|float64|header",
-		"i16|3|int16|header", "i32|5|int32|header", "i64|7|int64|header", "i8|-1|int8|header", `list|["a\"b", 1]|array|header`, "n|void|void|header", "raw|01ff|bytes|header", "table|{k: \"v\"}|table|header",
-		`text|\xff|longstr|header`, "u16|4|uint16|header", "u32|6|uint32|header", "u8|2|uint8|header", "x-death|[]|array|header, set by the broker",
+		"content-type|text/plain|shortstr|property", "delivery-mode|1 (transient)|octet|property",
+		"priority|4|octet|property", "timestamp|2026-11-20 09:14:00 UTC|timestamp|property",
+		"at|2026-11-20 09:14:00 UTC|timestamp|header", "b|true|bool|header", "dec|1995e-2|decimal|header",
+		"dlo-id|i|longstr|header, set by dlo", "f32|1.5|float32|header", "f64|NaN|float64|header",
+		"i16|3|int16|header", "i32|5|int32|header", "i64|7|int64|header", "i8|-1|int8|header",
+		`list|["a\"b", 1]|array|header`, "n|void|void|header", "raw|01ff|bytes|header", "table|{k: \"v\"}|table|header",
+		`text|\xff|longstr|header`, "u16|4|uint16|header", "u32|6|uint32|header", "u8|2|uint8|header",
+		"x-death|[]|array|header, set by the broker",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -118,7 +149,9 @@ func TestHeadersShowTypeAndSource(t *testing.T) {
 	if rows := headerRows(deadletter.Properties{Headers: deadletter.Table{"deep": deep}}); rows[0].Cut == 0 {
 		t.Error("a cut value does not say so")
 	}
-	if kept, left := fitHeaders(slicesRepeat(headerRow{Name: "n", Value: strings.Repeat("<", 5000)}, 100), headerBudget); len(kept)+left != 100 || left == 0 || kept[0].Cut != 5000-maxValue {
+	if kept, left := fitHeaders(slicesRepeat(headerRow{
+		Name: "n", Value: strings.Repeat("<", 5000),
+	}, 100), headerBudget); len(kept)+left != 100 || left == 0 || kept[0].Cut != 5000-maxValue {
 		t.Errorf("%d kept, %d left", len(kept), left)
 	}
 }
@@ -130,7 +163,10 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	for _, h := range timeline(p.Letter, p.Attempts) {
 		got = append(got, h.Title)
 	}
-	want := []string{"Published", "Rejected by a consumer of email-queue", "Received", "Attempt 1: to the tail of email-queue", "Rejected by a consumer of email-queue", "Attempt 2: to the tail of email-queue"}
+	want := []string{
+		"Published", "Rejected by a consumer of email-queue", "Received", "Attempt 1: to the tail of email-queue",
+		"Rejected by a consumer of email-queue", "Attempt 2: to the tail of email-queue",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -138,21 +174,31 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	// which the letter arrived comes from another clock, which is behind the clock of the broker.
 	// Nevertheless the entries must be in the right order.
 	at := now.Truncate(time.Second)
-	l := deadletter.Letter{ReceivedAt: at.Add(-3 * time.Second), Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
-		deadletter.Table{"queue": "third", "reason": "expired", "time": at}, deadletter.Table{"queue": "second", "reason": "maxlen", "time": at}, deadletter.Table{"queue": "first", "reason": "something new"},
-	}}}}
+	l := deadletter.Letter{
+		ReceivedAt: at.Add(-3 * time.Second),
+		Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
+			deadletter.Table{"queue": "third", "reason": "expired", "time": at},
+			deadletter.Table{"queue": "second", "reason": "maxlen", "time": at},
+			deadletter.Table{"queue": "first", "reason": "something new"},
+		}}},
+	}
 	got = nil
 	for _, h := range timeline(l, nil) {
 		got = append(got, h.Title)
 	}
-	if diff := cmp.Diff([]string{"Died in first", "Received", "Pushed out of a full second", "Expired in third"}, got); diff != "" {
+	if diff := cmp.Diff([]string{
+		"Died in first", "Received", "Pushed out of a full second", "Expired in third",
+	}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestProgressAddsUp(t *testing.T) {
 	t.Parallel()
-	p := progressOf(map[deadletter.Result]int{deadletter.ResultConfirmed: 99_990, deadletter.ResultFailed: 1, deadletter.ResultCameBack: 2, deadletter.ResultSkipped: 3, deadletter.ResultPending: 4})
+	p := progressOf(map[deadletter.Result]int{
+		deadletter.ResultConfirmed: 99_990, deadletter.ResultFailed: 1, deadletter.ResultCameBack: 2,
+		deadletter.ResultSkipped: 3, deadletter.ResultPending: 4,
+	})
 	if p.Total != 100_000 || p.Done != 99_996 || p.ToGo != 4 || p.Good+p.Back+p.Bad+p.Other != p.Done {
 		t.Errorf("%+v", p)
 	}
@@ -176,8 +222,10 @@ func TestProgressAddsUp(t *testing.T) {
 func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[deadletter.State]string{
-		deadletter.StateReceived: "purge", deadletter.StateScheduled: "hold purge discard reschedule retry_now requeue", deadletter.StateDead: "hold purge discard requeue",
-		deadletter.StateHeld: "release purge discard requeue", deadletter.StatePublishing: "", deadletter.StateRequeued: "purge", deadletter.StateSettled: "purge",
+		deadletter.StateReceived: "purge", deadletter.StateScheduled: "hold purge discard reschedule retry_now requeue",
+		deadletter.StateDead: "hold purge discard requeue",
+		deadletter.StateHeld: "release purge discard requeue", deadletter.StatePublishing: "",
+		deadletter.StateRequeued: "purge", deadletter.StateSettled: "purge",
 		deadletter.StateDiscarded: "purge restore", deadletter.StatePurged: "",
 	} {
 		p := LetterPage{Letter: deadletter.Letter{State: state}}
@@ -204,7 +252,9 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	if first, second := p.waitBefore(0), p.waitBefore(1); first != "10.1 s" || second != "1 min 44 s" {
 		t.Errorf("%q %q", first, second)
 	}
-	if got, want := cameBack(p.Attempts[0]), "died in email-queue, reason rejected, 0.5 s after it was sent, and 1 more copy"; got != want {
+	if got, want := cameBack(
+		p.Attempts[0],
+	), "died in email-queue, reason rejected, 0.5 s after it was sent, and 1 more copy"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Letter.ReceivedAt = time.Time{}
@@ -214,7 +264,10 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	}
 	p.Letter.State, p.Letter.DueAt, p.Letter.WaitsIn = deadletter.StateScheduled, now.Add(time.Minute), "dlo.wait.1000"
 	page := render(t, Letter(p))
-	for _, want := range []string{"The next attempt is due", "in 1 min", "dlo.wait.1000", "Why this rule?", `href="/rules?letter=` + string(p.Letter.ID)} {
+	for _, want := range []string{
+		"The next attempt is due", "in 1 min", "dlo.wait.1000", "Why this rule?",
+		`href="/rules?letter=` + string(p.Letter.ID),
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -233,8 +286,11 @@ func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	const longer = "A letter ahead of it that waits longer delays it."
 	page := render(t, Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")))
 	for _, want := range []string{
-		"This letter waits in the broker, in <code>dlo.wait.1000000</code>, until 2026-11-20 09:18:00 UTC (in 4 min).", "even while dlo is down", "Attempt 3 is due in its queue", "cannot be edited, rescheduled, held, requeued or discarded",
-		"Waited in <code>dlo.wait.100000</code> until 2026-11-20 06:55:49 UTC", "Waits in <code>dlo.wait.1000000</code> until 2026-11-20 09:18:00 UTC",
+		"This letter waits in the broker, in <code>dlo.wait.1000000</code>, until 2026-11-20 09:18:00 UTC (in 4 min).",
+		"even while dlo is down", "Attempt 3 is due in its queue",
+		"cannot be edited, rescheduled, held, requeued or discarded",
+		"Waited in <code>dlo.wait.100000</code> until 2026-11-20 06:55:49 UTC",
+		"Waits in <code>dlo.wait.1000000</code> until 2026-11-20 09:18:00 UTC",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
@@ -243,13 +299,19 @@ func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 	if strings.Contains(page, longer) || strings.Contains(page, "data-verb=") {
 		t.Error("it can be held up, or acted on")
 	}
-	if ttl := render(t, Letter(sampleWaiting(TabTimeline, "dlo.wait.ttl"))); !strings.Contains(ttl, longer) || !strings.Contains(ttl, "Waits in <code>dlo.wait.ttl</code> until") || !strings.Contains(ttl, "Waited in <code>dlo.wait.100000</code>") {
+	if ttl := render(
+		t, Letter(sampleWaiting(TabTimeline, "dlo.wait.ttl")),
+	); !strings.Contains(ttl, longer) || !strings.Contains(ttl, "Waits in <code>dlo.wait.ttl</code> until") ||
+		!strings.Contains(ttl, "Waited in <code>dlo.wait.100000</code>") {
 		t.Error("a letter in front of it can hold it up, and that is not said")
 	}
 	p := sampleWaiting(TabHistory, "")
 	p.Letter.State, p.Letter.Unverified = deadletter.StateSettled, true
 	settled := render(t, Letter(p))
-	for _, want := range []string{"Unverified:", "dlo could not see what became of it. The reason is in its history.", "Waited in <code>dlo.wait.1000000</code>"} {
+	for _, want := range []string{
+		"Unverified:", "dlo could not see what became of it. The reason is in its history.",
+		"Waited in <code>dlo.wait.1000000</code>",
+	} {
 		if !strings.Contains(settled, want) {
 			t.Errorf("%q is missing", want)
 		}

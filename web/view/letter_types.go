@@ -85,7 +85,10 @@ func pickedFor(k deadletter.Pick) []Span {
 	case k.Group != 0:
 		return []Span{{Text: "for its group, " + k.Group.String()}}
 	}
-	return append([]Span{{Text: "for "}, {Text: line(k.Queue, 60), Code: true}}, boundBy("", k.Queue, k.Key, k.Queue)[1:]...)
+	return append([]Span{
+		{Text: "for "},
+		{Text: line(k.Queue, 60), Code: true},
+	}, boundBy("", k.Queue, k.Key, k.Queue)[1:]...)
 }
 
 // typeAction returns the URL to which a form sends the type of a letter.

@@ -69,7 +69,10 @@ func (p LettersPage) showsState() bool { return len(p.States) != 1 }
 
 // bulk contains the verbs for many letters in the order of their buttons. Destructive verbs come
 // last.
-var bulk = []deadletter.Verb{deadletter.VerbRequeue, deadletter.VerbRetryNow, deadletter.VerbReschedule, deadletter.VerbRelease, deadletter.VerbHold, deadletter.VerbRestore, deadletter.VerbDiscard, deadletter.VerbPurge}
+var bulk = []deadletter.Verb{
+	deadletter.VerbRequeue, deadletter.VerbRetryNow, deadletter.VerbReschedule, deadletter.VerbRelease,
+	deadletter.VerbHold, deadletter.VerbRestore, deadletter.VerbDiscard, deadletter.VerbPurge,
+}
 
 // verbs returns the actions that are possible on letters in the states that the list may show.
 func (p LettersPage) verbs() []deadletter.Verb {

@@ -33,10 +33,18 @@ func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	tab.Open(server.URL + "/letters/x")
 	lit := func(do string) string {
 		t.Helper()
-		return testenv.Run(tab, chromedp.Evaluate[string](do+`; [...document.querySelectorAll('.is-at')].map(x => x.id || x.textContent.trim()).join('|')`))
+		return testenv.Run(
+			tab,
+			chromedp.Evaluate[string](
+				do+`; [...document.querySelectorAll('.is-at')].map(x => x.id || x.textContent.trim()).join('|')`,
+			),
+		)
 	}
 	const over = `.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))`
-	if got := lit(`document.getElementById('n2.0')` + over); got != "n2.0|0a 10|64 61 6e 61 40 65 78 61|6d 70 6c 65 2e 63 6f 6d" && got != "n2.0|0a 10  64 61 6e 61 40 65 78 61|6d 70 6c 65 2e 63 6f 6d" {
+	if got := lit(
+		`document.getElementById('n2.0')` + over,
+	); got != "n2.0|0a 10|64 61 6e 61 40 65 78 61|6d 70 6c 65 2e 63 6f 6d" &&
+		got != "n2.0|0a 10  64 61 6e 61 40 65 78 61|6d 70 6c 65 2e 63 6f 6d" {
 		t.Errorf("over a node: %q", got)
 	}
 	if got := lit(`document.querySelector('.hex a[data-n="1"]')` + over); got != "n1|10 d5 f8 02" {
@@ -45,7 +53,9 @@ func TestNodesAndBytesLeadToEachOther(t *testing.T) {
 	if got := lit(`document.querySelector('#n6').parentElement.querySelector('.to-bytes').focus()`); got == "" {
 		t.Error("nothing is lit for the keyboard")
 	}
-	if got := lit(`document.querySelector('.hex a[data-n="3.1"]').click(); document.body` + over); got != "n3.1|12 05|65 6e 2d 47 42" && got != "n3.1|12 05  65 6e 2d 47 42" {
+	if got := lit(
+		`document.querySelector('.hex a[data-n="3.1"]').click(); document.body` + over,
+	); got != "n3.1|12 05|65 6e 2d 47 42" && got != "n3.1|12 05  65 6e 2d 47 42" {
 		t.Errorf("after a click: %q", got)
 	}
 }

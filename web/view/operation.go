@@ -11,24 +11,27 @@ import (
 // possible next steps for these letters.
 type OperationPage struct {
 	Shell
-	Operation   deadletter.Operation
-	Result      deadletter.Result            // the result whose letters are listed; ResultTwice lists those possibly sent twice
-	Letters     []deadletter.OperationLetter // the letters with that result on this page
-	Next        string                       // the cursor of the next page of letters, or "" at the end
-	After       string                       // the cursor of this page; "" is the first page
-	Recent      []deadletter.Operation       // other operations, newest first
-	Watch       time.Duration                // how long a letter must stay away to count as quiet; 0 means unknown
-	NewFailures int                          // letters of the same groups received since the operation began; -1 means unknown
+	Operation deadletter.Operation
+	// the result whose letters are listed; ResultTwice lists those possibly sent twice
+	Result  deadletter.Result
+	Letters []deadletter.OperationLetter // the letters with that result on this page
+	Next    string                       // the cursor of the next page of letters, or "" at the end
+	After   string                       // the cursor of this page; "" is the first page
+	Recent  []deadletter.Operation       // other operations, newest first
+	Watch   time.Duration                // how long a letter must stay away to count as quiet; 0 means unknown
+	// letters of the same groups received since the operation began; -1 means unknown
+	NewFailures int
 	NewExact    bool
 	Undoable    int // the number of letters that have not changed since the operation and can be undone
 	UndoExact   bool
-	BackGroups  []deadletter.BackGroup // the groups to which letters came back; the one with the most letters comes first
-	Groups      []deadletter.GroupRow  // the groups of the letters, once all are sent or changed; at most NextGroups
-	From        string                 // the URL of the list from which the operation was started, or ""
-	Done        *Done                  // the latest decision made on this page
-	Tried       *Tried                 // the letter of the operation if it has only one, otherwise nil
-	Away        string                 // why letters of the operation cannot be sent now, or ""
-	RateTyped   string                 // the rate as typed, if it was invalid
+	// the groups to which letters came back; the one with the most letters comes first
+	BackGroups  []deadletter.BackGroup
+	Groups      []deadletter.GroupRow // the groups of the letters, once all are sent or changed; at most NextGroups
+	From        string                // the URL of the list from which the operation was started, or ""
+	Done        *Done                 // the latest decision made on this page
+	Tried       *Tried                // the letter of the operation if it has only one, otherwise nil
+	Away        string                // why letters of the operation cannot be sent now, or ""
+	RateTyped   string                // the rate as typed, if it was invalid
 	RateMistake string
 }
 
@@ -64,7 +67,8 @@ func (p OperationPage) isRequeue() bool { return p.Operation.Action.Sends() }
 // hasLettersLeft reports whether the operation still has letters to process, so that it can be
 // paused or cancelled.
 func (p OperationPage) hasLettersLeft() bool {
-	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching && p.Operation.Phase != deadletter.PhaseOver
+	return p.Operation.State.Active() && p.Operation.Phase != deadletter.PhaseWatching &&
+		p.Operation.Phase != deadletter.PhaseOver
 }
 
 // stage describes the state of the operation. It never says "success", because dlo does not see the
@@ -79,7 +83,8 @@ func (p OperationPage) stage() string {
 		if o.FinishedAt.IsZero() {
 			return ""
 		}
-		return "finished " + Clock(p.Now, o.FinishedAt.Truncate(time.Second)) + ", took " + Duration(o.FinishedAt.Sub(o.CreatedAt))
+		return "finished " + Clock(p.Now, o.FinishedAt.Truncate(time.Second)) + ", took " +
+			Duration(o.FinishedAt.Sub(o.CreatedAt))
 	case deadletter.OperationPaused:
 		return "paused, " + toGo
 	case deadletter.OperationStopped:
@@ -104,7 +109,8 @@ func (p OperationPage) stage() string {
 		return toGo
 	}
 	left := time.Duration(float64(n.ToGo) / o.Pace.Rate * float64(time.Second)).Round(time.Second)
-	return "sending at " + rate(o.Pace.Rate) + ", about " + Duration(max(left, time.Second)) + " left, done about " + p.Now.Add(left).UTC().Format("15:04:05") + " UTC"
+	return "sending at " + rate(o.Pace.Rate) + ", about " + Duration(max(left, time.Second)) + " left, done about " +
+		p.Now.Add(left).UTC().Format("15:04:05") + " UTC"
 }
 
 func (p OperationPage) phaseEnd() string {
@@ -144,8 +150,10 @@ func (p OperationPage) secondsToStart() int {
 
 // ResultTabs lists the results in the order of their tabs.
 var ResultTabs = []deadletter.Result{
-	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt, deadletter.ResultSkipped, ResultTwice, deadletter.ResultCancelled,
-	deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultConfirmed, deadletter.ResultChanged, deadletter.ResultReleased, deadletter.ResultPending,
+	deadletter.ResultCameBack, deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt,
+	deadletter.ResultSkipped, ResultTwice, deadletter.ResultCancelled,
+	deadletter.ResultQuiet, deadletter.ResultUnverified, deadletter.ResultConfirmed, deadletter.ResultChanged,
+	deadletter.ResultReleased, deadletter.ResultPending,
 }
 
 // sentWords describes what happened to the letters that were sent.
@@ -157,7 +165,8 @@ func (p OperationPage) sentWords() string {
 	case n.Good == 0:
 		return "All of them came back and are here again."
 	}
-	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) + " cannot be recalled. If they fail again, they come back here, to the same letters."
+	return Count(n.Back) + " of them came back and are here again. The other " + Count(n.Good) +
+		" cannot be recalled. If they fail again, they come back here, to the same letters."
 }
 
 // inSeveralPlaces reports whether queues belong to more than one broker or vhost.

@@ -32,7 +32,8 @@ func (p OperationPage) steps() []nextStep {
 	var list []nextStep
 	if n := p.count(deadletter.ResultSkipped); n > 0 && p.Operation.Action != deadletter.VerbEdit {
 		list = append(list, nextStep{
-			text:   LetterCount(n) + map[bool]string{true: " was", false: " were"}[n == 1] + " skipped. Try again once the cause is gone.",
+			text: LetterCount(n) + map[bool]string{true: " was", false: " were"}[n == 1] +
+				" skipped. Try again once the cause is gone.",
 			button: VerbWord(p.Operation.Action) + " " + theSkipped(n), result: deadletter.ResultSkipped,
 		})
 	}
@@ -45,13 +46,26 @@ func (p OperationPage) steps() []nextStep {
 		case g.Status == deadletter.GroupResolved:
 			list = append(list, nextStep{text: title + "it is resolved.", group: g.ID})
 		case g.Count == 0 && g.Overdue+g.Waiting == 0 && p.isIn(deadletter.PhaseWatching):
-			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried. Letters are watched" + p.watchEnd() + "; resolve it when they stay quiet.", group: g.ID})
+			list = append(list, nextStep{
+				text: title + "none of its letters is dead, held or waiting to be retried. Letters are watched" +
+					p.watchEnd() + "; resolve it when they stay quiet.",
+				group: g.ID,
+			})
 		case g.Count == 0 && g.Overdue+g.Waiting == 0:
-			list = append(list, nextStep{text: title + "none of its letters is dead, held or waiting to be retried.", button: "Resolve " + g.ID.String(), group: g.ID, resolve: true})
+			list = append(list, nextStep{
+				text:    title + "none of its letters is dead, held or waiting to be retried.",
+				button:  "Resolve " + g.ID.String(),
+				group:   g.ID,
+				resolve: true,
+			})
 		case g.Count == 0:
 			list = append(list, nextStep{text: title + waitForRetry(g.Waiting+g.Overdue), group: g.ID})
 		default:
-			list = append(list, nextStep{text: title + LetterCount(g.Count) + " of it " + areDead(g.Count), button: "Requeue " + Count(g.Count), group: g.ID})
+			list = append(list, nextStep{
+				text:   title + LetterCount(g.Count) + " of it " + areDead(g.Count),
+				button: "Requeue " + Count(g.Count),
+				group:  g.ID,
+			})
 		}
 	}
 	return list

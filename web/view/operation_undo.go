@@ -4,7 +4,8 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // cancelledUnsent reports whether the operation was cancelled before it changed or sent anything.
 func (p OperationPage) cancelledUnsent() bool {
-	return p.Operation.State == deadletter.OperationCancelled && p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
+	return p.Operation.State == deadletter.OperationCancelled &&
+		p.count(deadletter.ResultCancelled)+p.count(deadletter.ResultSkipped) == p.Operation.Total
 }
 
 // reverseVerb returns the verb that reverses an operation, or "" if there is no such verb.

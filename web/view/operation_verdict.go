@@ -17,7 +17,10 @@ func (p OperationPage) hasVerdict() bool {
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
 	if p.cancelledUnsent() {
-		return "Undone: nothing was " + map[bool]string{true: "sent", false: p.Operation.Action.Past()}[p.isRequeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
+		return "Undone: nothing was " + map[bool]string{
+			true:  "sent",
+			false: p.Operation.Action.Past(),
+		}[p.isRequeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
 	}
 	var parts []string
 	add := func(n int, text string) {
@@ -46,7 +49,9 @@ func (p OperationPage) verdict() string {
 	if len(parts) == 0 {
 		return "Nothing was done."
 	}
-	return upperFirst(parts[0]) + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(parts[1:], ", ") + "."
+	return upperFirst(parts[0]) + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(
+		parts[1:], ", ",
+	) + "."
 }
 
 func (p OperationPage) verdictTone() (tone, name string) {
@@ -152,5 +157,7 @@ func openWord(r deadletter.Result, n int) string {
 // newFailures returns, as text, the number of letters of the same groups that arrived since the
 // operation began. These letters are not part of the operation.
 func (p OperationPage) newFailures() string {
-	return Number(p.NewFailures, "new failure", "new failures") + map[bool]string{true: "", false: " or more"}[p.NewExact]
+	return Number(
+		p.NewFailures, "new failure", "new failures",
+	) + map[bool]string{true: "", false: " or more"}[p.NewExact]
 }

@@ -57,18 +57,31 @@ func (p OverviewPage) tiles() []tile {
 	since := " since:" + Stamp(p.Arrivals.From) // the query begins where the first bar of the chart begins
 	quiet := "none so far"
 	if in.Recovered > 0 {
-		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) + " by people"
+		quiet = Count(max(0, in.Recovered-p.ByPeople)) + " by retries, " + Count(min(p.ByPeople, in.Recovered)) +
+			" by people"
 	}
 	discarded := "restorable until purged"
 	if p.Restore != "" {
 		discarded = "restorable " + p.Restore
 	}
 	return []tile{
-		{"Dead", "x", "bad", Count(p.Dead), "+" + Count(in.Dead) + " in " + p.rangeWord(), LettersURL("state:dead", "", "")},
+		{
+			"Dead", "x", "bad", Count(p.Dead), "+" + Count(in.Dead) + " in " + p.rangeWord(),
+			LettersURL("state:dead", "", ""),
+		},
 		{"Held", "pause", "", Count(p.Held), "held automatically or by someone", LettersURL("state:held", "", "")},
-		{"Scheduled for retry", "clock", "wait", Count(p.Scheduled), "waiting to be retried", LettersURL("state:scheduled", "", "")},
-		{"Quiet, " + p.rangeWords(), "check", "good", Count(in.Recovered), quiet, LettersURL("state:settled"+since, "", "")},
-		{"Discarded, " + p.rangeWords(), "trash", "", Count(in.Discarded), discarded, LettersURL("state:discarded,purged"+since, "", "")},
+		{
+			"Scheduled for retry", "clock", "wait", Count(p.Scheduled), "waiting to be retried",
+			LettersURL("state:scheduled", "", ""),
+		},
+		{
+			"Quiet, " + p.rangeWords(), "check", "good", Count(in.Recovered), quiet,
+			LettersURL("state:settled"+since, "", ""),
+		},
+		{
+			"Discarded, " + p.rangeWords(), "trash", "", Count(in.Discarded), discarded,
+			LettersURL("state:discarded,purged"+since, "", ""),
+		},
 	}
 }
 
@@ -115,7 +128,9 @@ func (p OverviewPage) verdict() judgement {
 			if !b.Reached {
 				when = ""
 			}
-			j.text = append(j.text, Span{Text: " It is not known what has died on broker " + line(b.Name, 60) + when + "."})
+			j.text = append(j.text, Span{
+				Text: " It is not known what has died on broker " + line(b.Name, 60) + when + ".",
+			})
 			if j.title == nothingNeeded {
 				j.title = "Nothing that is stored needs a person."
 			}
@@ -135,38 +150,89 @@ func (p OverviewPage) asideSentence(j judgement) []Span {
 	if p.Aside == 0 || j.link == LettersURL(asideQuery, "", "") {
 		return nil
 	}
-	return []Span{{Text: " "}, {Text: Number(p.Aside, "dead or held letter", "dead or held letters"), Link: LettersURL(asideQuery, "", "")}, {Text: map[bool]string{true: " is", false: " are"}[p.Aside == 1] + " in groups that are snoozed or resolved."}}
+	return []Span{
+		{Text: " "},
+		{Text: Number(p.Aside, "dead or held letter", "dead or held letters"), Link: LettersURL(asideQuery, "", "")},
+		{Text: map[bool]string{true: " is", false: " are"}[p.Aside == 1] + " in groups that are snoozed or resolved."},
+	}
 }
 
 func (p OverviewPage) standingVerdict() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
-	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil: // it is too early to say that the groups have stopped failing
-		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) + ", " + Ago(p.Now, p.Fix.At) + "."
-		return judgement{"warn", "clock", title, p.worstGroupSentences(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
+	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil:
+		// it is too early to say that the groups have stopped failing
+		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) +
+			", " + Ago(p.Now, p.Fix.At) + "."
+		return judgement{
+			"warn", "clock", title, p.worstGroupSentences(),
+			TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""),
+			"Open the " + Number(failing.Groups, "group", "groups"),
+		}
 	case failing.Groups == 1 && p.Worst != nil:
 		rest := " Everything else is quiet."
 		if quiet.Groups == 0 {
 			rest = " Nothing else needs a person."
 		}
-		return judgement{"bad", "stop", queueName(p.Worst.Queue) + " is failing." + rest, p.worstGroupSentences(), GroupURL(p.Worst.ID), "Open group " + p.Worst.ID.String()}
+		return judgement{
+			"bad", "stop", queueName(p.Worst.Queue) + " is failing." + rest, p.worstGroupSentences(),
+			GroupURL(p.Worst.ID), "Open group " + p.Worst.ID.String(),
+		}
 	case failing.Groups > 0 && p.Worst != nil:
 		title := Count(failing.Groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
-		return judgement{"bad", "stop", title, p.worstGroupSentences(), TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""), "Open the " + Number(failing.Groups, "group", "groups")}
+		return judgement{
+			"bad", "stop", title, p.worstGroupSentences(),
+			TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""),
+			"Open the " + Number(failing.Groups, "group", "groups"),
+		}
 	case p.pagingProblem() != nil:
 		return judgement{"bad", "stop", line(p.pagingProblem().Title, 200), p.pagingProblem().explanation(), "", ""}
 	case quiet.Letters > 0:
-		return judgement{"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(), LettersURL("state:dead,held status:"+deadletter.StatusQuiet, "", ""), "Open the " + LetterCount(quiet.Letters)}
+		return judgement{
+			"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(),
+			LettersURL("state:dead,held status:"+deadletter.StatusQuiet, "", ""),
+			"Open the " + LetterCount(quiet.Letters),
+		}
 	case p.HeldBack:
-		return judgement{"", "warn", "Almost all retries come back. No letter is dead yet.", p.waitingSentence(), "/queues", "Open the queues"}
+		return judgement{
+			"", "warn", "Almost all retries come back. No letter is dead yet.", p.waitingSentence(), "/queues",
+			"Open the queues",
+		}
 	case p.Held > 0 && p.Aside < p.Held+p.Dead:
-		return judgement{"", "pause", LetterCount(p.Held) + map[bool]string{true: " is", false: " are"}[p.Held == 1] + " held. Nothing is failing.", []Span{{Text: "Each says why it was stopped."}}, LettersURL("state:held", "", ""), "Open the " + LetterCount(p.Held)}
+		return judgement{
+			"",
+			"pause",
+			LetterCount(p.Held) + map[bool]string{true: " is", false: " are"}[p.Held == 1] +
+				" held. Nothing is failing.",
+			[]Span{{Text: "Each says why it was stopped."}},
+			LettersURL("state:held", "", ""),
+			"Open the " + LetterCount(p.Held),
+		}
 	case p.Aside > 0:
-		return judgement{"good", "check", nothingNeeded, []Span{{Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") + " in groups that are snoozed or resolved."}}, LettersURL(asideQuery, "", ""), "Open the " + LetterCount(p.Aside)}
+		return judgement{
+			"good",
+			"check",
+			nothingNeeded,
+			[]Span{
+				{
+					Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") +
+						" in groups that are snoozed or resolved.",
+				},
+			},
+			LettersURL(asideQuery, "", ""),
+			"Open the " + LetterCount(p.Aside),
+		}
 	case p.Scheduled > 0:
 		return judgement{"good", "check", "Nothing needs a person yet.", p.waitingSentence(), "", ""}
 	}
-	return judgement{"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", ""}
+	return judgement{
+		"good",
+		"check",
+		nothingNeeded,
+		[]Span{{Text: "No letter is dead, and none waits for a retry."}},
+		"",
+		"",
+	}
 }
 
 // quietSince returns a phrase that says since when no letter has died. If a deploy ended the
@@ -188,7 +254,16 @@ func deployName(d deadletter.Deploy) string {
 func (p OverviewPage) toRequeue() []Span {
 	quiet := p.Standing.Quiet
 	return []Span{
-		{Text: "The last letter died at "}, clockSpan(p.Now, p.Standing.LastAt), {Text: ". " + LetterCount(quiet.Letters) + " of " + Number(quiet.Groups, "group", "groups") + map[bool]string{true: " waits", false: " wait"}[quiet.Letters == 1] + " to be requeued or discarded."},
+		{Text: "The last letter died at "},
+		clockSpan(p.Now, p.Standing.LastAt),
+		{
+			Text: ". " + LetterCount(quiet.Letters) + " of " + Number(
+				quiet.Groups, "group", "groups",
+			) + map[bool]string{
+				true:  " waits",
+				false: " wait",
+			}[quiet.Letters == 1] + " to be requeued or discarded.",
+		},
 	}
 }
 
@@ -205,7 +280,12 @@ func (p OverviewPage) pagingProblem() *Problem {
 
 // waitingSentence returns a sentence with the number of letters that wait for a retry.
 func (p OverviewPage) waitingSentence() []Span {
-	return []Span{{Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] + " for a retry."}}
+	return []Span{
+		{
+			Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] +
+				" for a retry.",
+		},
+	}
 }
 
 // overdueWord returns words with the number of overdue letters of a group. An overdue letter is one
@@ -232,13 +312,20 @@ func (p OverviewPage) worstGroupSentences() []Span {
 	g := p.Worst
 	text := append(p.fixedSentence(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},
-		Span{Text: map[bool]string{true: ", needs", false: ", need"}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `},
+		Span{
+			Text: map[bool]string{
+				true:  ", needs",
+				false: ", need",
+			}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `,
+		},
 		clockSpan(p.Now, g.FirstAt),
 	)
 	if g.Suspect != nil {
 		text = append(text, Span{Text: ", after "}, Span{Text: deployName(*g.Suspect), Code: true})
 	}
-	return append(text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."})
+	return append(
+		text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."},
+	)
 }
 
 // fixedSentence returns a sentence with the number of groups that were failing before a deploy. No
@@ -249,7 +336,12 @@ func (p OverviewPage) fixedSentence() []Span {
 		return nil
 	}
 	n := p.Standing.Failing.Groups
-	return []Span{{Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " + map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. "}}
+	return []Span{
+		{
+			Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " +
+				map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. ",
+		},
+	}
 }
 
 // lateRetries is the delay from which the health panel reports a retry as late. The limits on the
@@ -271,7 +363,11 @@ func (p OverviewPage) health() []fact {
 			name += " " + line(b.Name, 40)
 		}
 		if b.Up {
-			out = append(out, fact{name, "good", []Span{{Text: line(b.Detail, 80) + ", connected " + When(p.Now, b.Since)}}})
+			out = append(out, fact{
+				name,
+				"good",
+				[]Span{{Text: line(b.Detail, 80) + ", connected " + When(p.Now, b.Since)}},
+			})
 		} else {
 			out = append(out, fact{name, "bad", []Span{{Text: "not connected: " + line(b.Detail, 120)}}})
 		}
@@ -296,7 +392,11 @@ func (p OverviewPage) health() []fact {
 		out = append(out, fact{"Broker", "", []Span{{Text: "unknown"}}})
 	}
 	if p.Lag > lateRetries {
-		out = append(out, fact{"Retries", "warn", []Span{{Text: "the oldest that is due is " + Duration(p.Lag) + " late"}}})
+		out = append(out, fact{
+			"Retries",
+			"warn",
+			[]Span{{Text: "the oldest that is due is " + Duration(p.Lag) + " late"}},
+		})
 	} else {
 		out = append(out, fact{"Retries", "good", []Span{{Text: "on time"}}})
 	}
@@ -304,19 +404,39 @@ func (p OverviewPage) health() []fact {
 		out = append(out, fact{"Disk", "good", []Span{{Text: line(p.Disk, 120)}}})
 	}
 	if p.Unindexed > 0 {
-		out = append(out, fact{"Search", "warn", []Span{{Text: LetterCount(p.Unindexed) + " not in the text index yet"}}})
+		out = append(out, fact{
+			"Search",
+			"warn",
+			[]Span{{Text: LetterCount(p.Unindexed) + " not in the text index yet"}},
+		})
 	} else {
 		out = append(out, fact{"Search", "good", []Span{{Text: "search index up to date"}}})
 	}
 	if !p.NoticeAt.IsZero() {
-		out = append(out, fact{"Notices", "good", []Span{{Text: "last one sent " + When(p.Now, p.NoticeAt) + " to " + line(p.NoticeTo, 60)}}})
+		out = append(out, fact{
+			"Notices",
+			"good",
+			[]Span{{Text: "last one sent " + When(p.Now, p.NoticeAt) + " to " + line(p.NoticeTo, 60)}},
+		})
 	}
 	switch {
 	case p.Told == nil:
 	case len(p.Told) == 0:
-		out = append(out, fact{"Pager", "warn", []Span{{Text: "nobody is notified when dlo has a problem: no rule of severity page has a channel, and "}, {Text: "problems.notify", Code: true}, {Text: " names none"}}})
+		out = append(out, fact{
+			"Pager",
+			"warn",
+			[]Span{
+				{Text: "nobody is notified when dlo has a problem: no rule of severity page has a channel, and "},
+				{Text: "problems.notify", Code: true},
+				{Text: " names none"},
+			},
+		})
 	default:
-		out = append(out, fact{"Pager", "good", []Span{{Text: "dlo's own problems go to " + line(strings.Join(p.Told, ", "), 120)}}})
+		out = append(out, fact{
+			"Pager",
+			"good",
+			[]Span{{Text: "dlo's own problems go to " + line(strings.Join(p.Told, ", "), 120)}},
+		})
 	}
 	return out
 }

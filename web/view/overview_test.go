@@ -13,20 +13,47 @@ import (
 // person.
 func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 	t.Parallel()
-	problem := Problem{Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]", Pages: true}
+	problem := Problem{
+		Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]",
+		Pages: true,
+	}
 	noticed := problem
 	noticed.Pages = false
 	for name, c := range map[string]struct {
 		page OverviewPage
 		want string
 	}{
-		"letters wait":              {OverviewPage{Shell: Shell{Problems: []Problem{noticed, problem}}, Scheduled: 100}, problem.Title},
-		"no letter is there":        {OverviewPage{Shell: Shell{Problems: []Problem{problem}}}, problem.Title},
-		"a problem that is noticed": {OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Scheduled: 100}, "Nothing needs a person yet."},
-		"no problem":                {OverviewPage{}, "Nothing needs a person."},
-		"letters die":               {OverviewPage{Shell: Shell{Problems: []Problem{problem}}, Dead: 3, Standing: deadletter.Standing{Failing: deadletter.InboxShare{Groups: 1, Letters: 3}}, Worst: &deadletter.Group{GroupRow: deadletter.GroupRow{Queue: "sms"}}}, "sms is failing."},
-		"letters are dead":          {OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Dead: 3, Standing: deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 1, Letters: 3}}}, "Nothing has failed since "},
-		"a broker is away":          {OverviewPage{Shell: Shell{Brokers: []Broker{{Name: "main"}}}}, "Nothing that is stored needs a person."},
+		"letters wait": {
+			OverviewPage{Shell: Shell{Problems: []Problem{noticed, problem}}, Scheduled: 100},
+			problem.Title,
+		},
+		"no letter is there": {OverviewPage{Shell: Shell{Problems: []Problem{problem}}}, problem.Title},
+		"a problem that is noticed": {
+			OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Scheduled: 100},
+			"Nothing needs a person yet.",
+		},
+		"no problem": {OverviewPage{}, "Nothing needs a person."},
+		"letters die": {
+			OverviewPage{
+				Shell:    Shell{Problems: []Problem{problem}},
+				Dead:     3,
+				Standing: deadletter.Standing{Failing: deadletter.InboxShare{Groups: 1, Letters: 3}},
+				Worst:    &deadletter.Group{GroupRow: deadletter.GroupRow{Queue: "sms"}},
+			},
+			"sms is failing.",
+		},
+		"letters are dead": {
+			OverviewPage{
+				Shell:    Shell{Problems: []Problem{noticed}},
+				Dead:     3,
+				Standing: deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 1, Letters: 3}},
+			},
+			"Nothing has failed since ",
+		},
+		"a broker is away": {
+			OverviewPage{Shell: Shell{Brokers: []Broker{{Name: "main"}}}},
+			"Nothing that is stored needs a person.",
+		},
 	} {
 		if got := c.page.verdict(); !strings.HasPrefix(got.title, c.want) {
 			t.Errorf("%s: %q, want %q", name, got.title, c.want)

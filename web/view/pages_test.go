@@ -98,8 +98,12 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 		all["hostile-"+name] = c
 	}
 	known := []string{
-		"a", "aside", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "del", "details", "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "form", "h1", "h2", "h3", "head", "header", "hr", "html", "input", "ins", "kbd", "label", "legend",
-		"li", "line", "link", "main", "mark", "meta", "nav", "noscript", "ol", "option", "p", "path", "pre", "progress", "q", "rect", "script", "section", "select", "span", "summary", "svg", "symbol", "table", "tbody", "td", "text", "textarea", "th", "thead",
+		"a", "aside", "b", "body", "button", "caption", "circle", "code", "datalist", "dd", "del", "details", "dialog",
+		"div", "dl", "dt", "fieldset", "figcaption", "figure", "form", "h1", "h2", "h3", "head", "header", "hr", "html",
+		"input", "ins", "kbd", "label", "legend",
+		"li", "line", "link", "main", "mark", "meta", "nav", "noscript", "ol", "option", "p", "path", "pre", "progress",
+		"q", "rect", "script", "section", "select", "span", "summary", "svg", "symbol", "table", "tbody", "td", "text",
+		"textarea", "th", "thead",
 		"time", "title", "tr", "ul", "wbr", "use",
 	}
 	for name, c := range all {
@@ -111,7 +115,8 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 			if !slices.Contains(known, n.Data) {
 				t.Errorf("%s: element <%s> is not one of ours", name, n.Data)
 			}
-			if src, _ := attr(n, "src"); n.Data == "script" && (!strings.HasPrefix(src, "/static/js/") || n.FirstChild != nil) {
+			if src, _ := attr(n, "src"); n.Data == "script" &&
+				(!strings.HasPrefix(src, "/static/js/") || n.FirstChild != nil) {
 				t.Errorf("%s: a script that is not our file: %q", name, src)
 			}
 			for _, a := range n.Attr {
@@ -125,8 +130,12 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 					t.Errorf("%s: <%s> has the attribute %s", name, n.Data, a.Key)
 				}
 				rel, _ := attr(n, "rel")
-				outside := n.Data == "a" && (rel == "noreferrer" || rel == "noreferrer noopener") && strings.HasPrefix(a.Val, "https://") && !strings.ContainsAny(a.Val, `"<> `) // the address of a ticket or a deploy, or one from the configuration
-				if slices.Contains([]string{"href", "src", "action", "formaction", "xlink:href"}, a.Key) && !local(a.Val) && !outside {
+				// the address of a ticket or a deploy, or one from the configuration
+				outside := n.Data == "a" && (rel == "noreferrer" || rel == "noreferrer noopener") &&
+					strings.HasPrefix(a.Val, "https://") && !strings.ContainsAny(a.Val, `"<> `)
+				if slices.Contains([]string{
+					"href", "src", "action", "formaction", "xlink:href",
+				}, a.Key) && !local(a.Val) && !outside {
 					t.Errorf("%s: <%s %s=%q> is not a path of ours", name, n.Data, a.Key, a.Val)
 				}
 			}
@@ -138,7 +147,8 @@ func TestPagesKeepTheContentSecurityPolicy(t *testing.T) {
 const invisible = "\x1b\x00\u202e\u200b"
 
 func local(link string) bool {
-	return strings.HasPrefix(link, "#") || strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
+	return strings.HasPrefix(link, "#") ||
+		strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.HasPrefix(link, `/\`)
 }
 
 // TestPagesAreAccessible checks those rules of accessible pages that can be checked without a
@@ -234,10 +244,12 @@ func TestPagesStaySmall(t *testing.T) {
 	check := func(kind string, all map[string]templ.Component) {
 		for name, c := range all {
 			budget := 150_000
-			if strings.HasPrefix(name, "letter-") || strings.HasPrefix(name, "edit") || strings.HasPrefix(name, "schema") {
+			if strings.HasPrefix(name, "letter-") || strings.HasPrefix(name, "edit") ||
+				strings.HasPrefix(name, "schema") {
 				budget = 300_000
 			}
-			if strings.HasPrefix(name, "triage") || name == "digest" { // 100 groups, and operations that wait for a person
+			// 100 groups, and operations that wait for a person
+			if strings.HasPrefix(name, "triage") || name == "digest" {
 				budget = 360_000
 			}
 			if name == "queues" && kind != "sample" { // two tables of 30 queues, ten problems with plans, policies
@@ -268,7 +280,8 @@ func TestActionsArePosts(t *testing.T) {
 			action, _ := attr(n, "action")
 			method, _ := attr(n, "method")
 			role, _ := attr(n, "role")
-			asks := action == "/triage" && role == "search" || action == "/letters" || action == "/letters/compare" || action == "/jump" || action == "/audit" || action == "/rules" || action == "/schemas"
+			asks := action == "/triage" && role == "search" || action == "/letters" || action == "/letters/compare" ||
+				action == "/jump" || action == "/audit" || action == "/rules" || action == "/schemas"
 			if asks != (method == "") {
 				t.Errorf("%s: form %s has the method %q", name, action, method)
 			}
@@ -288,7 +301,9 @@ func TestLivePartsStandAlone(t *testing.T) {
 			if id, _ := attr(n, "id"); id == "" {
 				t.Errorf("%s: a live <%s> has no id", name, n.Data)
 			}
-			if slices.Contains([]string{"tr", "td", "th", "tbody", "thead", "caption", "option", "rect", "path"}, n.Data) {
+			if slices.Contains([]string{
+				"tr", "td", "th", "tbody", "thead", "caption", "option", "rect", "path",
+			}, n.Data) {
 				t.Errorf("%s: a live <%s> cannot stand alone", name, n.Data)
 			}
 		})

@@ -214,5 +214,6 @@ func uncheckedBrokers(brokers []string) string {
 	for i, b := range brokers {
 		names[i] = line(b, 40)
 	}
-	return "dlo cannot tell whether a policy deletes letters from its own queues on " + enumerated(names) + ": no management API is configured."
+	return "dlo cannot tell whether a policy deletes letters from its own queues on " + enumerated(names) +
+		": no management API is configured."
 }

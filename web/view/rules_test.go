@@ -35,7 +35,9 @@ func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	}
 	page := RulesPage{Rules: []Rule{{Default: true, Severity: deadletter.SeverityDigest}}}
 	severity := func(o deadletter.RuleOutcome) string { return render(t, ruleSeverity(page, rules[o])) }
-	of := map[string]deadletter.RuleOutcome{rules[""].retries(): "nothing", render(t, oneRule(page, rules[""])): "nothing"}
+	of := map[string]deadletter.RuleOutcome{
+		rules[""].retries(): "nothing", render(t, oneRule(page, rules[""])): "nothing",
+	}
 	for _, o := range deadletter.RuleOutcomes {
 		for _, text := range []string{rules[o].retries(), render(t, oneRule(page, rules[o]))} {
 			if other, ok := of[text]; ok {

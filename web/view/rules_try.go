@@ -115,7 +115,11 @@ func (m RuleMistake) position() string {
 // howToUse explains how a person can make dlo use new rules.
 func (p RulesPage) howToUse() []Span {
 	if p.File == "" {
-		return []Span{{Text: "To use rules, put them into a configuration file and start dlo with it: "}, {Text: "dlo serve dlo.yaml", Code: true}, {Text: ". New rules affect new deaths only. "}}
+		return []Span{
+			{Text: "To use rules, put them into a configuration file and start dlo with it: "},
+			{Text: "dlo serve dlo.yaml", Code: true},
+			{Text: ". New rules affect new deaths only. "},
+		}
 	}
 	return []Span{
 		{Text: "To use rules, put them into "},
@@ -178,7 +182,8 @@ func (f WhatIf) words() string {
 		text += " " + Number(f.Late, "more was", "more were") + " not looked at: time ran out."
 	}
 	if f.Left > 0 {
-		text += " " + Number(f.Left, "was", "were") + " left out: letters that are gone, that are in a queue that you may not see, or that are test letters of dlo."
+		text += " " + Number(f.Left, "was", "were") +
+			" left out: letters that are gone, that are in a queue that you may not see, or that are test letters of dlo."
 	}
 	return text + " Nothing was changed."
 }

@@ -9,20 +9,61 @@ import (
 // sampleEdit returns the edit page of a sample letter whose text was shortened and checked.
 func sampleEdit() EditPage {
 	return EditPage{
-		Shell: sampleShell("Edit 79c3aeae", SectionLetters, "/letters/x/edit"), Letter: sampleID(0), Query: "state:dead", Group: 418, GroupTitle: `template "welcome_v3" not found`, Others: 311, Queue: "email-queue",
-		Type: "acme.notify.v1.EmailRequested", Syntax: "JSON", Text: "{\n  \"requestId\": \"req_9f2c41d07b\",\n  \"to\": \"d••••\",\n  \"template\": { \"name\": \"welcome_v2\" }\n}", Wrapped: "base64, as received", Masked: true,
-		Checked: true, Changed: 1, Key: "c0ffee", Mistakes: map[string]string{},
+		Shell:      sampleShell("Edit 79c3aeae", SectionLetters, "/letters/x/edit"),
+		Letter:     sampleID(0),
+		Query:      "state:dead",
+		Group:      418,
+		GroupTitle: `template "welcome_v3" not found`,
+		Others:     311,
+		Queue:      "email-queue",
+		Type:       "acme.notify.v1.EmailRequested",
+		Syntax:     "JSON",
+		Text:       "{\n  \"requestId\": \"req_9f2c41d07b\",\n  \"to\": \"d••••\",\n  \"template\": { \"name\": \"welcome_v2\" }\n}",
+		Wrapped:    "base64, as received",
+		Masked:     true,
+		Checked:    true,
+		Changed:    1,
+		Key:        "c0ffee",
+		Mistakes:   map[string]string{},
 		Diff: []DiffLine{
 			{Op: "same", Spans: []DiffSpan{{Text: `  "to": "d••••",`}}},
-			{Op: "removed", Spans: []DiffSpan{{Text: `  "template": { "name": "welcome_`}, {Text: "v3", Changed: true}, {Text: `" }`}}},
-			{Op: "added", Spans: []DiffSpan{{Text: `  "template": { "name": "welcome_`}, {Text: "v2", Changed: true}, {Text: `" }`}}},
+			{
+				Op: "removed",
+				Spans: []DiffSpan{
+					{Text: `  "template": { "name": "welcome_`},
+					{Text: "v3", Changed: true},
+					{Text: `" }`},
+				},
+			},
+			{
+				Op: "added",
+				Spans: []DiffSpan{
+					{Text: `  "template": { "name": "welcome_`},
+					{Text: "v2", Changed: true},
+					{Text: `" }`},
+				},
+			},
 			{Op: "left out", Left: 12},
 		},
-		Checks:     []EditCheck{{true, "Valid JSON, valid for the type"}, {true, "Encodes to 157 B and decodes back unchanged"}, {false, "Same `idempotency_key`: a consumer that saw it may skip it"}},
-		Properties: []EditField{{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"}, {Name: "expiration", Label: "expiration, milliseconds"}},
-		Headers:    []EditField{{Name: "x-tenant", Value: "acme", Was: "acme", Kind: "longstr"}, {Name: "tries", Value: "3", Was: "3", Kind: "int32"}, {}},
-		Whole:      []WholeHeader{{Name: "x-exception-stacktrace", Kind: "longstr", Size: 130_900, Cuts: true}, {Name: "trace", Kind: "table", Size: 120}},
-		Fixed:      []string{"••••"},
+		Checks: []EditCheck{
+			{true, "Valid JSON, valid for the type"},
+			{true, "Encodes to 157 B and decodes back unchanged"},
+			{false, "Same `idempotency_key`: a consumer that saw it may skip it"},
+		},
+		Properties: []EditField{
+			{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"},
+			{Name: "expiration", Label: "expiration, milliseconds"},
+		},
+		Headers: []EditField{
+			{Name: "x-tenant", Value: "acme", Was: "acme", Kind: "longstr"},
+			{Name: "tries", Value: "3", Was: "3", Kind: "int32"},
+			{},
+		},
+		Whole: []WholeHeader{
+			{Name: "x-exception-stacktrace", Kind: "longstr", Size: 130_900, Cuts: true},
+			{Name: "trace", Kind: "table", Size: 120},
+		},
+		Fixed: []string{"••••"},
 	}
 }
 
@@ -30,7 +71,10 @@ func editPages() map[string]templ.Component {
 	wrong := sampleEdit()
 	wrong.Problem, wrong.Diff, wrong.Checks = "Nothing was sent: see the marked field.", nil, nil
 	wrong.Mistake = &EditMistake{Line: 3, Column: 9, Text: `to: put the masked value back, or write a new one`}
-	wrong.Mistakes = map[string]string{"reason": "Say why, so that the next person understands the change.", "headers": "header CC: it would send copies to other queues, so it cannot be set."}
+	wrong.Mistakes = map[string]string{
+		"reason":  "Say why, so that the next person understands the change.",
+		"headers": "header CC: it would send copies to other queues, so it cannot be set.",
+	}
 	wrong.Headers[1].Value, wrong.Headers[1].Mistake = "many", `"many" is no int32.`
 	again := sampleEdit()
 	again.Doubt = true
@@ -39,14 +83,23 @@ func editPages() map[string]templ.Component {
 	refused.Refusal = "the letter is requeued, and only a letter that can be requeued can be edited"
 	asIs := sampleEdit()
 	asIs.Bytes, asIs.Text, asIs.Diff, asIs.More = "this body cannot be edited as JSON or text, as no type is known for its bytes: replace it as a whole", "", nil, 12
-	asIs.Mistakes = map[string]string{"headers": `The properties cannot be sent as they are: the properties take 131203 bytes, more than the 120000 that fit into a frame; header "x-exception-stacktrace" takes 130929 of them: shorten or remove it.`}
+	asIs.Mistakes = map[string]string{
+		"headers": `The properties cannot be sent as they are: the properties take 131203 bytes, more than the 120000 that fit into a frame; header "x-exception-stacktrace" takes 130929 of them: shorten or remove it.`,
+	}
 	asIs.Whole[0].Cut, asIs.Whole[1].Removed = true, true
 	many := sampleConfirmAll(deadletter.VerbEdit)
 	many.Options.Patch = "[\n  {\"op\": \"replace\", \"path\": \"/template/name\", \"value\": \"welcome_v2\"}\n]"
-	many.Samples = []ConfirmSample{{Letter: sampleID(1), Diff: sampleEdit().Diff}, {Letter: sampleID(2), Problem: "/template/name: there is no such value in this letter"}}
+	many.Samples = []ConfirmSample{
+		{Letter: sampleID(1), Diff: sampleEdit().Diff},
+		{Letter: sampleID(2), Problem: "/template/name: there is no such value in this letter"},
+	}
 	edited := sampleLetter(TabDecoded)
-	edited.Letter.Revision, edited.Letter.Revised = 1, &deadletter.Revision{Number: 1, By: "Lena Sato", Changes: "template.name", Reason: "welcome_v3 was never released"}
+	edited.Letter.Revision, edited.Letter.Revised = 1, &deadletter.Revision{
+		Number: 1, By: "Lena Sato", Changes: "template.name", Reason: "welcome_v3 was never released",
+	}
 	return map[string]templ.Component{
-		"edit": Edit(sampleEdit()), "edit-mistakes": Edit(wrong), "edit-again": Edit(again), "edit-refused": Edit(refused), "edit-as-is": Edit(asIs), "confirm-edit": Confirm(many), "letter-edited": Letter(edited),
+		"edit": Edit(sampleEdit()), "edit-mistakes": Edit(wrong), "edit-again": Edit(again),
+		"edit-refused": Edit(refused), "edit-as-is": Edit(asIs), "confirm-edit": Confirm(many),
+		"letter-edited": Letter(edited),
 	}
 }

@@ -10,13 +10,36 @@ import (
 
 func sampleConfirm(v deadletter.Verb) ConfirmPage {
 	p := ConfirmPage{
-		Shell: sampleShell("Requeue", SectionLetters, "/letters/confirm"), Action: v, Total: 135, Eligible: 133, Key: "c0ffee", Return: LettersURL("state:dead", "", ""), Restore: "for 7 days", Hold: 10 * time.Second,
+		Shell:    sampleShell("Requeue", SectionLetters, "/letters/confirm"),
+		Action:   v,
+		Total:    135,
+		Eligible: 133,
+		Key:      "c0ffee",
+		Return:   LettersURL("state:dead", "", ""),
+		Restore:  "for 7 days",
+		Hold:     10 * time.Second,
 		Queues: []ConfirmQueue{
-			{Broker: "main", VHost: "/", Queue: "webhook-queue", Letters: 120, Known: true, Exists: true, Consumers: 4, Depth: 6, Limits: "none"},
+			{
+				Broker: "main", VHost: "/", Queue: "webhook-queue", Letters: 120, Known: true, Exists: true,
+				Consumers: 4, Depth: 6, Limits: "none",
+			},
 			{Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 10, Consumers: -1, Depth: -1},
-			{Broker: "main", VHost: "/", Queue: "old-queue", Letters: 3, Known: true, Warning: "The queue does not exist: these letters will be held as “no target”."},
+			{
+				Broker: "main", VHost: "/", Queue: "old-queue", Letters: 3, Known: true,
+				Warning: "The queue does not exist: these letters will be held as “no target”.",
+			},
 		},
-		Skipped: []ConfirmSkip{{Reason: "already requeued, being watched", Letters: 2, Examples: []deadletter.ID{sampleID(1), sampleID(2)}}, {Reason: "operation O-74 has it", Letters: 6, Operation: 74, Halted: deadletter.OperationStopped, HaltedAt: now.Add(-time.Hour)}},
+		Skipped: []ConfirmSkip{
+			{
+				Reason:   "already requeued, being watched",
+				Letters:  2,
+				Examples: []deadletter.ID{sampleID(1), sampleID(2)},
+			},
+			{
+				Reason: "operation O-74 has it", Letters: 6, Operation: 74, Halted: deadletter.OperationStopped,
+				HaltedAt: now.Add(-time.Hour),
+			},
+		},
 		Options: Options{Canary: "10", Wait: "2m", Rate: "50", StopAt: "5", Order: "oldest"},
 	}
 	for i := range 135 {
@@ -41,8 +64,15 @@ func sampleTried() OperationPage {
 	o := &p.Operation
 	o.Total, o.Counts, o.Queues = 1, map[deadletter.Result]int{deadletter.ResultCameBack: 1}, nil
 	p.Tried = &Tried{
-		Letter:  deadletter.OperationLetter{Letter: sampleID(0), Queue: "email-queue", Result: deadletter.ResultCameBack, State: deadletter.StateDead, Error: `template "welcome_v3" not found`, Group: 418, Was: 418},
-		Attempt: &deadletter.Attempt{Number: 3, Queue: "email-queue", Operation: o.ID, Outcome: deadletter.OutcomeCameBack, At: o.CreatedAt.Add(10 * time.Second), ClosedAt: o.CreatedAt.Add(10*time.Second + 4*time.Millisecond), Back: &deadletter.Return{At: o.CreatedAt.Add(12 * time.Second), Queue: "email-queue", Reason: "rejected"}},
+		Letter: deadletter.OperationLetter{
+			Letter: sampleID(0), Queue: "email-queue", Result: deadletter.ResultCameBack, State: deadletter.StateDead,
+			Error: `template "welcome_v3" not found`, Group: 418, Was: 418,
+		},
+		Attempt: &deadletter.Attempt{
+			Number: 3, Queue: "email-queue", Operation: o.ID, Outcome: deadletter.OutcomeCameBack,
+			At: o.CreatedAt.Add(10 * time.Second), ClosedAt: o.CreatedAt.Add(10*time.Second + 4*time.Millisecond),
+			Back: &deadletter.Return{At: o.CreatedAt.Add(12 * time.Second), Queue: "email-queue", Reason: "rejected"},
+		},
 	}
 	return p
 }
@@ -53,12 +83,29 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 		if action != deadletter.VerbRequeue {
 			done = deadletter.ResultChanged
 		}
-		return map[deadletter.Result]int{done: good, deadletter.ResultFailed: failed, deadletter.ResultSkipped: skipped, deadletter.ResultCameBack: back, deadletter.ResultPending: pending}
+		return map[deadletter.Result]int{
+			done: good, deadletter.ResultFailed: failed, deadletter.ResultSkipped: skipped,
+			deadletter.ResultCameBack: back, deadletter.ResultPending: pending,
+		}
 	}
 	o := deadletter.Operation{
-		ID: 77, Action: action, State: state, Phase: deadletter.PhaseSending, By: "local", Through: "page", Reason: "endpoints restored by vendor", CreatedAt: now.Add(-62 * time.Second), Total: 1341,
-		Counts: counts(803, 3, 3, 3, 529), Query: sampleLetters().All.Query, Except: 1, Changed: 2, Twice: 1,
-		Pace: deadletter.Pace{Rate: 20, Canary: 10, CanaryWait: 2 * time.Minute, StopAt: 5, MaxDepth: 10_000, Hold: 10 * time.Second},
+		ID:        77,
+		Action:    action,
+		State:     state,
+		Phase:     deadletter.PhaseSending,
+		By:        "local",
+		Through:   "page",
+		Reason:    "endpoints restored by vendor",
+		CreatedAt: now.Add(-62 * time.Second),
+		Total:     1341,
+		Counts:    counts(803, 3, 3, 3, 529),
+		Query:     sampleLetters().All.Query,
+		Except:    1,
+		Changed:   2,
+		Twice:     1,
+		Pace: deadletter.Pace{
+			Rate: 20, Canary: 10, CanaryWait: 2 * time.Minute, StopAt: 5, MaxDepth: 10_000, Hold: 10 * time.Second,
+		},
 		Queues: []deadletter.OperationQueue{
 			{Broker: "main", VHost: "/", Queue: "webhook-queue", Counts: counts(749, 3, 3, 3, 526)},
 			{Broker: "main", VHost: "/", Queue: "sms-queue", Counts: counts(54, 0, 0, 0, 3)},
@@ -69,13 +116,27 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 	}
 	recent := o
 	recent.ID, recent.State, recent.Action, recent.FinishedAt, recent.Phase = 76, deadletter.OperationDone, deadletter.VerbDiscard, now.Add(-time.Hour), deadletter.PhaseOver
-	recent.CreatedAt, recent.Counts, recent.Total = now.Add(-20*time.Hour), map[deadletter.Result]int{deadletter.ResultChanged: 23}, 23
+	recent.CreatedAt, recent.Counts, recent.Total = now.Add(-20*time.Hour), map[deadletter.Result]int{
+		deadletter.ResultChanged: 23,
+	}, 23
 	p := OperationPage{
-		Shell: sampleShell("Operation O-77", SectionOperations, "/operations/O-77"), Operation: o, Next: "x", Recent: []deadletter.Operation{recent}, Watch: 10 * time.Minute, NewFailures: 12, NewExact: true,
-		Result: deadletter.ResultFailed,
+		Shell:       sampleShell("Operation O-77", SectionOperations, "/operations/O-77"),
+		Operation:   o,
+		Next:        "x",
+		Recent:      []deadletter.Operation{recent},
+		Watch:       10 * time.Minute,
+		NewFailures: 12,
+		NewExact:    true,
+		Result:      deadletter.ResultFailed,
 		Letters: []deadletter.OperationLetter{
-			{Letter: sampleID(1), Queue: "webhook-queue", Result: deadletter.ResultFailed, Reason: "no confirm within 30 s"},
-			{Letter: sampleID(2), Queue: "webhook-queue", Result: deadletter.ResultFailed, Reason: "the body is larger than 16 MiB", Twice: true},
+			{
+				Letter: sampleID(1), Queue: "webhook-queue", Result: deadletter.ResultFailed,
+				Reason: "no confirm within 30 s",
+			},
+			{
+				Letter: sampleID(2), Queue: "webhook-queue", Result: deadletter.ResultFailed,
+				Reason: "the body is larger than 16 MiB", Twice: true,
+			},
 		},
 	}
 	return p
@@ -86,8 +147,14 @@ func sampleOperation(state deadletter.OperationState, action deadletter.Verb) Op
 func sampleReturns() []deadletter.OperationLetter {
 	back := deadletter.OperationLetter{Queue: "webhook-queue", Result: deadletter.ResultCameBack, Reason: "rejected"}
 	same, other, unread := back, back, back
-	same.Letter, same.State, same.DueAt, same.Error, same.Group, same.Was = sampleID(3), deadletter.StateScheduled, now.Add(5*time.Minute), "Timeout: no answer within 30 s", 418, 418
-	other.Letter, other.State, other.Error, other.Group, other.Was = sampleID(4), deadletter.StateDead, "NoSuchTemplate: there is no template welcome_v3", 7, 418
+	same.Letter, same.State, same.DueAt, same.Error, same.Group, same.Was = sampleID(
+		3,
+	), deadletter.StateScheduled, now.Add(
+		5*time.Minute,
+	), "Timeout: no answer within 30 s", 418, 418
+	other.Letter, other.State, other.Error, other.Group, other.Was = sampleID(
+		4,
+	), deadletter.StateDead, "NoSuchTemplate: there is no template welcome_v3", 7, 418
 	unread.Letter, unread.State = sampleID(5), deadletter.StateReceived
 	return []deadletter.OperationLetter{same, other, unread}
 }
@@ -107,12 +174,18 @@ func samplePhases() map[string]templ.Component {
 	all["operation-tried"] = Operation(sampleTried())
 	fresh := map[deadletter.Result]int{deadletter.ResultPending: 1341}
 	phase("holding", func(p *OperationPage) {
-		p.Operation.Phase, p.Operation.PhaseUntil, p.Operation.Counts, p.Letters, p.Result = deadletter.PhaseHolding, now.Add(8*time.Second), fresh, nil, deadletter.ResultPending
-		p.Operation.Queues = []deadletter.OperationQueue{{Broker: "main", VHost: "/", Queue: "webhook-queue", Counts: fresh}}
+		p.Operation.Phase, p.Operation.PhaseUntil, p.Operation.Counts, p.Letters, p.Result = deadletter.PhaseHolding, now.Add(
+			8*time.Second,
+		), fresh, nil, deadletter.ResultPending
+		p.Operation.Queues = []deadletter.OperationQueue{
+			{Broker: "main", VHost: "/", Queue: "webhook-queue", Counts: fresh},
+		}
 	})
 	phase("canary-watched", func(p *OperationPage) {
 		p.Operation.Phase, p.Operation.PhaseUntil = deadletter.PhaseWaiting, now.Add(84*time.Second)
-		p.Operation.Counts, p.Letters = map[deadletter.Result]int{deadletter.ResultPending: 1331, deadletter.ResultConfirmed: 10}, nil
+		p.Operation.Counts, p.Letters = map[deadletter.Result]int{
+			deadletter.ResultPending: 1331, deadletter.ResultConfirmed: 10,
+		}, nil
 		p.Result = deadletter.ResultConfirmed
 	})
 	phase("looks-again", func(p *OperationPage) { p.Refresh = LookEvery })
@@ -124,7 +197,9 @@ func samplePhases() map[string]templ.Component {
 	phase("stopped-itself", func(p *OperationPage) {
 		p.Operation.State, p.Operation.Why = deadletter.OperationStopped, "6.2% of 813 came back, more than 5%"
 	})
-	over := map[deadletter.Result]int{deadletter.ResultQuiet: 1335, deadletter.ResultUnverified: 3, deadletter.ResultCameBack: 3}
+	over := map[deadletter.Result]int{
+		deadletter.ResultQuiet: 1335, deadletter.ResultUnverified: 3, deadletter.ResultCameBack: 3,
+	}
 	phase("watching", func(p *OperationPage) {
 		p.Operation.Phase, p.Operation.SentAt = deadletter.PhaseWatching, now.Add(-4*time.Minute)
 		p.Operation.Counts = map[deadletter.Result]int{deadletter.ResultConfirmed: 1338, deadletter.ResultCameBack: 3}
@@ -133,7 +208,10 @@ func samplePhases() map[string]templ.Component {
 	phase("over", func(p *OperationPage) {
 		p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt, p.Operation.Counts = deadletter.OperationDone, deadletter.PhaseOver, now.Add(-time.Minute), over
 		p.Result, p.Letters, p.Next = deadletter.ResultCameBack, sampleReturns(), ""
-		p.BackGroups = []deadletter.BackGroup{{Group: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Letters: 2}, {Group: 418, Title: "Timeout: no answer within 30 s", Letters: 1, Same: true}}
+		p.BackGroups = []deadletter.BackGroup{
+			{Group: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Letters: 2},
+			{Group: 418, Title: "Timeout: no answer within 30 s", Letters: 1, Same: true},
+		}
 		p.Groups = []deadletter.GroupRow{
 			{ID: 7, Title: "NoSuchTemplate: there is no template welcome_v3", Queue: "webhook-queue", Count: 2},
 			{ID: 418, Title: "Timeout: no answer within 30 s", Queue: "webhook-queue"},
@@ -145,12 +223,16 @@ func samplePhases() map[string]templ.Component {
 	})
 	phase("discarded", func(p *OperationPage) {
 		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbDiscard, deadletter.OperationDone, deadletter.PhaseOver, now
-		p.Operation.Counts, p.Result, p.Letters = map[deadletter.Result]int{deadletter.ResultChanged: 1341}, deadletter.ResultChanged, nil
+		p.Operation.Counts, p.Result, p.Letters = map[deadletter.Result]int{
+			deadletter.ResultChanged: 1341,
+		}, deadletter.ResultChanged, nil
 		p.Undoable, p.UndoExact = 1300, true
 	})
 	phase("purged", func(p *OperationPage) {
 		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbPurge, deadletter.OperationDone, deadletter.PhaseOver, now
-		p.Operation.Counts, p.Result, p.Letters, p.Operation.Query = map[deadletter.Result]int{deadletter.ResultChanged: 1341}, deadletter.ResultChanged, nil, ""
+		p.Operation.Counts, p.Result, p.Letters, p.Operation.Query = map[deadletter.Result]int{
+			deadletter.ResultChanged: 1341,
+		}, deadletter.ResultChanged, nil, ""
 	})
 	return all
 }
@@ -159,5 +241,8 @@ func sampleOperations() OperationsPage {
 	p := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
 	cancelled := p.Operation
 	cancelled.ID, cancelled.State, cancelled.Phase, cancelled.FinishedAt = 75, deadletter.OperationCancelled, deadletter.PhaseOver, now
-	return OperationsPage{Shell: sampleShell("Operations", SectionOperations, "/operations"), Operations: append([]deadletter.Operation{p.Operation, cancelled}, p.Recent...), Older: 75, First: true}
+	return OperationsPage{
+		Shell:      sampleShell("Operations", SectionOperations, "/operations"),
+		Operations: append([]deadletter.Operation{p.Operation, cancelled}, p.Recent...), Older: 75, First: true,
+	}
 }

@@ -15,56 +15,122 @@ func sampleQueues() QueuesPage {
 	}
 	row := func(q string, scheduled, dead, held, depth, consumers int) QueueRow {
 		return QueueRow{
-			Broker: "main", VHost: "/", Queue: q, Scheduled: count(q, "scheduled", scheduled), Dead: count(q, "dead", dead), Held: count(q, "held", held),
-			Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: depth, Consumers: consumers},
+			Broker:    "main",
+			VHost:     "/",
+			Queue:     q,
+			Scheduled: count(q, "scheduled", scheduled),
+			Dead:      count(q, "dead", dead),
+			Held:      count(q, "held", held),
+			Facts:     deadletter.QueueFacts{Known: true, Exists: true, Ready: depth, Consumers: consumers},
 		}
 	}
 	guard := func(s deadletter.GuardState, by, why string, since time.Duration) deadletter.Guard {
 		return deadletter.Guard{State: s, By: by, Why: why, Since: now.Add(-since)}
 	}
-	p := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues"), Total: 7, PageSize: 30, Asked: true, Queues: []QueueRow{
-		row("billing-invoices", 46, 9, 2, 0, 4), row("webhook-queue", 1341, 1284, 0, 6, 8), row("sms-queue", 57, 0, 0, 0, 3), row("timeline", 31, 88, 0, 112, 25),
-		row("cdn-purge", 0, 640, 0, -1, -1), row("email-queue", 46, 312, 12, 18, 12), row("media-transcode", 0, 203, 0, 0, 0),
-	}}
+	p := QueuesPage{
+		Shell:    sampleShell("Queues", SectionQueues, "/queues"),
+		Total:    7,
+		PageSize: 30,
+		Asked:    true,
+		Queues: []QueueRow{
+			row("billing-invoices", 46, 9, 2, 0, 4), row("webhook-queue", 1341, 1284, 0, 6, 8),
+			row("sms-queue", 57, 0, 0, 0, 3), row("timeline", 31, 88, 0, 112, 25),
+			row("cdn-purge", 0, 640, 0, -1, -1), row("email-queue", 46, 312, 12, 18, 12),
+			row("media-transcode", 0, 203, 0, 0, 0),
+		},
+	}
 	p.Queues[0].Guard = guard(deadletter.GuardPaused, "Lena Sato", "the bank is down until noon", 22*time.Minute)
 	p.Queues[1].Guard = guard(deadletter.GuardTripped, "dlo", "49 of 50 letters came back within 10 min", 6*time.Minute)
 	p.Queues[1].Guard.Until = now.Add(4 * time.Minute)
 	p.Queues[2].Guard = guard(deadletter.GuardProbing, "dlo", "48 of 50 letters came back", time.Minute)
 	p.Queues[3].Guard = guard(deadletter.GuardRamping, "dlo", "48 of 50 letters came back", time.Minute)
-	p.Queues[5].Groups = []deadletter.Guard{guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour)}
+	p.Queues[5].Groups = []deadletter.Guard{
+		guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour),
+	}
 	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
 	p.Queues[6].Facts = deadletter.UnknownQueue
 	p.Queues[6].Facts.Known = true // this queue no longer exists
 	p.Inboxes = []InboxRow{
-		{Broker: "main", VHost: "/", Queue: "dlo.letters", Up: true, Draining: true, Facts: deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1}},
-		{Broker: "main", VHost: "/", Queue: "orders_error", Up: true, Note: "it has a delivery limit that can delete letters; accept_limited allows that", Facts: deadletter.UnknownQueue},
+		{
+			Broker:   "main",
+			VHost:    "/",
+			Queue:    "dlo.letters",
+			Up:       true,
+			Draining: true,
+			Facts:    deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1},
+		},
+		{
+			Broker: "main", VHost: "/", Queue: "orders_error", Up: true,
+			Note:  "it has a delivery limit that can delete letters; accept_limited allows that",
+			Facts: deadletter.UnknownQueue,
+		},
 	}
 	right := func(operation, resource, use string, state deadletter.RightState) RightRow {
-		return RightRow{"main", "dlo", deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}}
+		return RightRow{
+			"main",
+			"dlo",
+			deadletter.Right{Operation: operation, Resource: resource, For: use, State: state},
+		}
 	}
 	p.Rights = []RightRow{
 		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
-		right("configure", "dlo.epoch.*", "noticing a restart of the broker, and keeping a second dlo out of the same inbox", deadletter.RightProved),
+		right(
+			"configure", "dlo.epoch.*",
+			"noticing a restart of the broker, and keeping a second dlo out of the same inbox", deadletter.RightProved,
+		),
 		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
 	}
 	p.Unasked = []string{"main"}
 	p.Watched = sampleWatched()
-	p.Adopted = []AdoptedPolicy{{ID: 7, Broker: "main", VHost: "/", Name: "dlo-3fa1b2c4", Queues: []string{"emails", "invoices"}, At: now.Add(-3 * time.Hour), By: "Lena Sato"}}
+	p.Adopted = []AdoptedPolicy{
+		{
+			ID:     7,
+			Broker: "main",
+			VHost:  "/",
+			Name:   "dlo-3fa1b2c4",
+			Queues: []string{"emails", "invoices"},
+			At:     now.Add(-3 * time.Hour),
+			By:     "Lena Sato",
+		},
+	}
 	p.Looks = []PathLook{{Place: "main, vhost /", ReadAt: now.Add(-8 * time.Second), Queues: 11}}
 	p.Faults = []Fault{
 		{
-			Severity: deadletter.SeverityPage, Titles: []string{"audit-export dead-letters to exchange dlx.audit, which has no binding"}, Loses: "every dead letter of this queue", Since: now.Add(-3 * time.Hour),
-			Why: "The broker drops a message without a trace if the exchange cannot route it.", Cure: "Bind a dead-letter queue to the exchange dlx.audit.",
+			Severity: deadletter.SeverityPage,
+			Titles:   []string{"audit-export dead-letters to exchange dlx.audit, which has no binding"},
+			Loses:    "every dead letter of this queue",
+			Since:    now.Add(-3 * time.Hour),
+			Why:      "The broker drops a message without a trace if the exchange cannot route it.",
+			Cure:     "Bind a dead-letter queue to the exchange dlx.audit.",
 		},
 		{
-			Severity: deadletter.SeverityNotify, Titles: []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"}, Loses: "every message that a consumer rejects",
-			Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
-			Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
-			Drops: []Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: 4000}}, Rule: "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
-			Plan: "1a2b3c4d5e6f7a8b", Policies: []PlannedPolicy{{Queues: 2, Hides: "limits", Changes: []string{`dead-letter-exchange: "dlo.dlx" is added`, `dead-letter-routing-key: "k" is removed`}}},
+			Severity: deadletter.SeverityNotify,
+			Titles:   []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"},
+			Loses:    "every message that a consumer rejects",
+			Why:      "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
+			Cure:     "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
+			Drops:    []Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: 4000}},
+			Rule:     "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
+			Plan:     "1a2b3c4d5e6f7a8b",
+			Policies: []PlannedPolicy{
+				{
+					Queues: 2,
+					Hides:  "limits",
+					Changes: []string{
+						`dead-letter-exchange: "dlo.dlx" is added`, `dead-letter-routing-key: "k" is removed`,
+					},
+				},
+			},
 			Fix: "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
 		},
-		{Severity: deadletter.SeverityDigest, Titles: []string{"billing-invoices can lose dead letters in a crash"}, Loses: "dead letters that are on their way when a node fails", Likely: true, Why: "Quorum queues dead-letter at most once unless the strategy at-least-once is set.", Cure: "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy."},
+		{
+			Severity: deadletter.SeverityDigest,
+			Titles:   []string{"billing-invoices can lose dead letters in a crash"},
+			Loses:    "dead letters that are on their way when a node fails",
+			Likely:   true,
+			Why:      "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
+			Cure:     "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy.",
+		},
 	}
 	return p
 }
@@ -77,8 +143,14 @@ func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()
 	refused.Problem, refused.Several, refused.From, refused.Total, refused.NotAsked = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first", true, 30, 230, 12
-	refused.Faults, refused.Looks = nil, []PathLook{{Place: "main, vhost /", Failed: "the API answered 500"}, {Place: "second, vhost shop", ReadAt: now, Queues: 3, Gaps: []string{"bindings: the API answered 500"}}}
-	refused.Inboxes = append(refused.Inboxes, InboxRow{Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused", Facts: deadletter.UnknownQueue})
+	refused.Faults, refused.Looks = nil, []PathLook{
+		{Place: "main, vhost /", Failed: "the API answered 500"},
+		{Place: "second, vhost shop", ReadAt: now, Queues: 3, Gaps: []string{"bindings: the API answered 500"}},
+	}
+	refused.Inboxes = append(refused.Inboxes, InboxRow{
+		Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused",
+		Facts: deadletter.UnknownQueue,
+	})
 	for i := range refused.Queues {
 		refused.Queues[i].Facts, refused.Queues[i].Away = deadletter.UnknownQueue, sampleAway
 	}
@@ -93,9 +165,25 @@ func queuePages() map[string]templ.Component {
 	tripped := sampleQueues().Queues[1].Guard
 	tripped.Origin.Queue = "webhook-queue"
 	return map[string]templ.Component{
-		"queue": Queue(sampleQueue()), "queue-unknown": Queue(QueuePage{Shell: sampleShell("Queue gone", SectionQueues, "/queues/one?queue=gone"), Queue: WatchedQueue{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "gone"}, Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Published: -1}, Letters: "/letters", Triage: "/triage", Audit: "/audit"}),
+		"queue": Queue(sampleQueue()),
+		"queue-unknown": Queue(QueuePage{
+			Shell: sampleShell("Queue gone", SectionQueues, "/queues/one?queue=gone"),
+			Queue: WatchedQueue{
+				Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "gone"},
+				Gone:      true,
+				Ready:     -1,
+				Unacked:   -1,
+				Consumers: -1,
+				Published: -1,
+			},
+			Letters: "/letters",
+			Triage:  "/triage",
+			Audit:   "/audit",
+		}),
 		"queues": Queues(sampleQueues()), "queues-empty": Queues(none), "queues-refused": Queues(refused),
-		"letters-group": group(deadletter.Guard{}, deadletter.Guard{}), "letters-group-paused": group(paused, deadletter.Guard{}), "letters-group-queue-tripped": group(deadletter.Guard{}, tripped),
+		"letters-group":               group(deadletter.Guard{}, deadletter.Guard{}),
+		"letters-group-paused":        group(paused, deadletter.Guard{}),
+		"letters-group-queue-tripped": group(deadletter.Guard{}, tripped),
 	}
 }
 
@@ -107,13 +195,64 @@ func sampleWatched() WatchedQueues {
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"
 	return WatchedQueues{Total: 64, From: 30, PageSize: 30, Filter: "*e*", Only: OnlyLetters, Queues: []WatchedQueue{
 		{
-			Origin: origin("billing.invoices"), Kind: "quorum", Ready: 18, Unacked: 64, Consumers: 12, Published: 41, Acked: 3.25, Rule: "billing", Week: 312, Observed: true,
-			Chain: Chain{Known: true, Judged: true, Set: true, Exchange: "dlo.dlx", From: "policy dlo-billing", Queues: []string{"dlo.letters"}, Guarantee: "at-least-once"},
-			Dead:  QueueCount{9, "/letters?q=state%3Adead"}, Scheduled: QueueCount{2, "/letters?q=state%3Ascheduled"},
+			Origin:    origin("billing.invoices"),
+			Kind:      "quorum",
+			Ready:     18,
+			Unacked:   64,
+			Consumers: 12,
+			Published: 41,
+			Acked:     3.25,
+			Rule:      "billing",
+			Week:      312,
+			Observed:  true,
+			Chain: Chain{
+				Known:     true,
+				Judged:    true,
+				Set:       true,
+				Exchange:  "dlo.dlx",
+				From:      "policy dlo-billing",
+				Queues:    []string{"dlo.letters"},
+				Guarantee: "at-least-once",
+			},
+			Dead:      QueueCount{9, "/letters?q=state%3Adead"},
+			Scheduled: QueueCount{2, "/letters?q=state%3Ascheduled"},
 		},
-		{Origin: origin("sms"), Kind: "classic", Ready: 50000, Unacked: 0, Consumers: 0, Rule: "default", Chain: Chain{Known: true, Judged: true, Lost: "no dead-letter exchange"}},
-		{Origin: origin("mail"), Kind: "quorum", Ready: 3, Unacked: 1, Consumers: 1, Rule: "default", Chain: Chain{Known: true, Judged: true, Set: true, Key: "mail", From: "an argument of the queue", Queues: []string{"a", "b"}, More: 3, Guarantee: "at-most-once"}},
-		{Origin: origin(hostile), Kind: "stream", Ready: -1, Unacked: -1, Consumers: -1, Published: -1, Chain: Chain{Known: true}},
+		{
+			Origin:    origin("sms"),
+			Kind:      "classic",
+			Ready:     50000,
+			Unacked:   0,
+			Consumers: 0,
+			Rule:      "default",
+			Chain:     Chain{Known: true, Judged: true, Lost: "no dead-letter exchange"},
+		},
+		{
+			Origin:    origin("mail"),
+			Kind:      "quorum",
+			Ready:     3,
+			Unacked:   1,
+			Consumers: 1,
+			Rule:      "default",
+			Chain: Chain{
+				Known:     true,
+				Judged:    true,
+				Set:       true,
+				Key:       "mail",
+				From:      "an argument of the queue",
+				Queues:    []string{"a", "b"},
+				More:      3,
+				Guarantee: "at-most-once",
+			},
+		},
+		{
+			Origin:    origin(hostile),
+			Kind:      "stream",
+			Ready:     -1,
+			Unacked:   -1,
+			Consumers: -1,
+			Published: -1,
+			Chain:     Chain{Known: true},
+		},
 		{Origin: origin("dlo.letters"), Own: "inbox", Kind: "quorum", Chain: Chain{Known: true, Judged: true}},
 		{Origin: origin("gone"), Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Published: -1, Week: 3},
 	}}
@@ -121,10 +260,27 @@ func sampleWatched() WatchedQueues {
 
 func sampleQueue() QueuePage {
 	p := QueuePage{
-		Shell: sampleShell("Queue billing.invoices", SectionQueues, "/queues/one?queue=billing.invoices"), Queue: sampleWatched().Queues[0], Policy: "dlo-billing", ReadAt: now.Add(-8 * time.Second),
-		Retries: sampleQueues().Queues[0], Faults: sampleQueues().Faults[:1], Letters: "/letters?q=queue%3Abilling.invoices", Triage: "/triage", Audit: "/audit", More: true, Arrived: sampleOverview().Arrivals,
+		Shell: sampleShell("Queue billing.invoices", SectionQueues, "/queues/one?queue=billing.invoices"),
+		Queue: sampleWatched().Queues[0], Policy: "dlo-billing", ReadAt: now.Add(-8 * time.Second),
+		Retries: sampleQueues().Queues[0], Faults: sampleQueues().Faults[:1],
+		Letters: "/letters?q=queue%3Abilling.invoices", Triage: "/triage", Audit: "/audit", More: true,
+		Arrived: sampleOverview().Arrivals,
 	}
 	p.Groups = sampleTriaged()[:2]
-	p.Past = []AuditRow{{Act: deadletter.Act{ID: 1, At: now, Kind: deadletter.ActRetriesPaused, Actor: "local", Through: deadletter.WayPage, Targets: []deadletter.Target{{Kind: deadletter.TargetQueue, Name: "billing.invoices"}}, Asked: 1, Done: 1}, Links: []string{""}}}
+	p.Past = []AuditRow{
+		{
+			Act: deadletter.Act{
+				ID:      1,
+				At:      now,
+				Kind:    deadletter.ActRetriesPaused,
+				Actor:   "local",
+				Through: deadletter.WayPage,
+				Targets: []deadletter.Target{{Kind: deadletter.TargetQueue, Name: "billing.invoices"}},
+				Asked:   1,
+				Done:    1,
+			},
+			Links: []string{""},
+		},
+	}
 	return p
 }

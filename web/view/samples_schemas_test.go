@@ -22,7 +22,14 @@ message EmailRequested {
 
 // sampleTyped returns a queue with n letters that were all decoded in one way.
 func sampleTyped(queue, typ string, n int, by deadletter.Reading) TypedQueue {
-	q := TypedQueue{Broker: "main", VHost: "/", Queue: queue, Letters: n, Link: LettersURL("queue:"+queue, "", ""), By: []deadletter.ReadCount{{Type: typ, Reading: by, Letters: n}}}
+	q := TypedQueue{
+		Broker:  "main",
+		VHost:   "/",
+		Queue:   queue,
+		Letters: n,
+		Link:    LettersURL("queue:"+queue, "", ""),
+		By:      []deadletter.ReadCount{{Type: typ, Reading: by, Letters: n}},
+	}
 	if typ != "" {
 		q.Types = []TypeCount{{typ, n}}
 	}
@@ -31,52 +38,123 @@ func sampleTyped(queue, typ string, n int, by deadletter.Reading) TypedQueue {
 
 func sampleSchemas() SchemasPage {
 	p := SchemasPage{
-		Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), Library: true, Types: 161, Total: 8, PageSize: 30, Directory: "/etc/dlo/schemas",
-		Coverage: Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
-		Names:    []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
-		Bindings: []TypeBinding{{"billing-*", "", "acme.billing.v1.Invoice"}, {"old.*", "order.#", "acme.orders.v1.Order"}},
+		Shell:     sampleShell("Schemas", SectionSchemas, "/schemas"),
+		Library:   true,
+		Types:     161,
+		Total:     8,
+		PageSize:  30,
+		Directory: "/etc/dlo/schemas",
+		Coverage:  Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
+		Names:     []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
+		Bindings: []TypeBinding{
+			{"billing-*", "", "acme.billing.v1.Invoice"},
+			{"old.*", "order.#", "acme.orders.v1.Order"},
+		},
 	}
 	p.Schemaless = 1
 	p.Picks = []deadletter.Pick{
-		{ID: 3, Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", By: "Lena Sato", Reason: "the vendor sends no type", At: now.Add(-26 * time.Hour)},
-		{ID: 5, Queue: "events.*", Key: "user.*", Type: "acme.users.v1.UserChanged", By: "local", At: now.Add(-time.Hour)},
+		{
+			ID: 3, Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", By: "Lena Sato",
+			Reason: "the vendor sends no type", At: now.Add(-26 * time.Hour),
+		},
+		{
+			ID: 5, Queue: "events.*", Key: "user.*", Type: "acme.users.v1.UserChanged", By: "local",
+			At: now.Add(-time.Hour),
+		},
 		{ID: 4, Group: 418, Type: "acme.notify.v1.EmailRequested", By: "Priya Nair", At: now.Add(-2 * time.Hour)},
-		{ID: 2, Letter: sampleID(2), Type: "acme.audit.v1.Record", By: "local", Reason: "a try", At: now.Add(-72 * time.Hour)},
+		{
+			ID: 2, Letter: sampleID(2), Type: "acme.audit.v1.Record", By: "local", Reason: "a try",
+			At: now.Add(-72 * time.Hour),
+		},
 	}
 	p.Added = []deadletter.AddedCount{
-		{Broker: "main", VHost: "/", Queue: "orders", Type: "acme.orders.v1.Order", AddedField: deadletter.AddedField{Number: 17, Wire: "length-delimited"}, Since: now.Add(-18 * time.Minute), Letters: 312},
-		{Broker: "main", VHost: "/", Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", AddedField: deadletter.AddedField{Number: 9, Wire: "varint"}, Since: now.Add(-26 * time.Hour), Letters: 1},
+		{
+			Broker:     "main",
+			VHost:      "/",
+			Queue:      "orders",
+			Type:       "acme.orders.v1.Order",
+			AddedField: deadletter.AddedField{Number: 17, Wire: "length-delimited"},
+			Since:      now.Add(-18 * time.Minute),
+			Letters:    312,
+		},
+		{
+			Broker:     "main",
+			VHost:      "/",
+			Queue:      "email-queue",
+			Type:       "acme.notify.v1.EmailRequested",
+			AddedField: deadletter.AddedField{Number: 9, Wire: "varint"},
+			Since:      now.Add(-26 * time.Hour),
+			Letters:    1,
+		},
 	}
 	p.Unmatched = UnmatchedQueues{Letters: 19, Rows: []UnmatchedQueue{
 		{
-			Broker: "main", VHost: "/", Queue: "audit-export", Letters: 17, Link: LettersURL("queue:audit-export read:unknown,ambiguous", "", ""), Since: now.Add(-34 * time.Minute), Sampled: 17, Smallest: 88, Largest: 120,
-			Letter: sampleID(1), Shape: "1: string, 2: int64?, 3: message, 7: bytes", Why: "the best type reads 58 % of it", Closest: []Candidate{{Type: "acme.audit.v1.Record", Score: .58}, {Type: "acme.audit.v1.Export", Score: .55}},
+			Broker:   "main",
+			VHost:    "/",
+			Queue:    "audit-export",
+			Letters:  17,
+			Link:     LettersURL("queue:audit-export read:unknown,ambiguous", "", ""),
+			Since:    now.Add(-34 * time.Minute),
+			Sampled:  17,
+			Smallest: 88,
+			Largest:  120,
+			Letter:   sampleID(1),
+			Shape:    "1: string, 2: int64?, 3: message, 7: bytes",
+			Why:      "the best type reads 58 % of it",
+			Closest: []Candidate{
+				{Type: "acme.audit.v1.Record", Score: .58},
+				{Type: "acme.audit.v1.Export", Score: .55},
+			},
 		},
-		{Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 2, Link: "/letters?q=queue%3Asms-queue", Since: now.Add(-26 * time.Hour), Sampled: 2, Smallest: 64, Largest: 64, Letter: sampleID(2), Shape: "1: length-delimited, 2: varint", Masked: true},
+		{
+			Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 2, Link: "/letters?q=queue%3Asms-queue",
+			Since: now.Add(-26 * time.Hour), Sampled: 2, Smallest: 64, Largest: 64, Letter: sampleID(2),
+			Shape: "1: length-delimited, 2: varint", Masked: true,
+		},
 	}}
 	email := sampleTyped("email-queue", "acme.notify.v1.EmailRequested", 358, deadletter.ReadByBinding)
 	email.Bound, email.Exact = &p.Picks[0], true
 	timeline := sampleTyped("timeline", "acme.timeline.v1.PostCreated", 60, deadletter.ReadByProperty)
 	timeline.Letters, timeline.Types = 88, append(timeline.Types, TypeCount{"acme.timeline.v1.PostDeleted", 28})
-	timeline.By = append(timeline.By, deadletter.ReadCount{Type: "acme.timeline.v1.PostDeleted", Reading: deadletter.ReadByProperty, Letters: 28})
+	timeline.By = append(timeline.By, deadletter.ReadCount{
+		Type: "acme.timeline.v1.PostDeleted", Reading: deadletter.ReadByProperty, Letters: 28,
+	})
 	billing := sampleTyped("billing-invoices", "acme.billing.v1.Invoice", 27, deadletter.ReadByBinding)
 	billing.Configured = &p.Bindings[0]
 	sms := sampleTyped("sms-queue", "acme.notify.v1.SmsRequested", 55, deadletter.ReadByMatch)
 	sms.Letters, sms.By = 57, append(sms.By, deadletter.ReadCount{Reading: deadletter.ReadAmbiguous, Letters: 2})
 	p.Queues = []TypedQueue{
-		sampleTyped("webhook-queue", "acme.hooks.v1.WebhookDelivery", 1315, deadletter.ReadByProperty), sampleTyped("cdn-purge", "acme.cdn.v1.PurgeRequested", 640, deadletter.ReadByMatch),
-		email, sampleTyped("events", "", 120, deadletter.ReadAsJSON), timeline, sms, billing, sampleTyped("audit-export", "", 17, deadletter.ReadUnknown),
+		sampleTyped("webhook-queue", "acme.hooks.v1.WebhookDelivery", 1315, deadletter.ReadByProperty),
+		sampleTyped("cdn-purge", "acme.cdn.v1.PurgeRequested", 640, deadletter.ReadByMatch),
+		email, sampleTyped("events", "", 120, deadletter.ReadAsJSON), timeline, sms, billing,
+		sampleTyped("audit-export", "", 17, deadletter.ReadUnknown),
 	}
-	set := func(name string, types, files int, s deadletter.SchemaSource, detail, by string, ago time.Duration) SchemaSet {
-		return SchemaSet{SchemaVersion: SchemaVersion{Name: name, Version: strings.Repeat("1f2e3d4c", 8), Source: s, Detail: detail, By: by, At: now.Add(-ago), Types: types, Files: files, Current: true}}
+	set := func(
+		name string, types, files int, s deadletter.SchemaSource, detail, by string, ago time.Duration,
+	) SchemaSet {
+		return SchemaSet{
+			SchemaVersion: SchemaVersion{
+				Name: name, Version: strings.Repeat("1f2e3d4c", 8), Source: s, Detail: detail, By: by,
+				At: now.Add(-ago), Types: types, Files: files, Current: true,
+			},
+		}
 	}
 	p.Sets = []SchemaSet{
-		set("billing", 67, 21, deadletter.SchemaUpload, "set.binpb", "ci", 200*time.Hour), set("hooks.internal:50051", 11, 4, deadletter.SchemaReflection, "hooks.internal:50051", "dlo", 5*time.Hour),
-		set("legacy", 3, 1, deadletter.SchemaUpload, "envelope.proto", "Lena Sato", 2000*time.Hour), set("notify", 42, 14, deadletter.SchemaUpload, "set.binpb", "ci", 17*time.Hour),
-		set("timeline.binpb", 38, 9, deadletter.SchemaDirectory, "/etc/dlo/schemas/timeline.binpb", "dlo", 48*time.Hour),
+		set("billing", 67, 21, deadletter.SchemaUpload, "set.binpb", "ci", 200*time.Hour),
+		set("hooks.internal:50051", 11, 4, deadletter.SchemaReflection, "hooks.internal:50051", "dlo", 5*time.Hour),
+		set("legacy", 3, 1, deadletter.SchemaUpload, "envelope.proto", "Lena Sato", 2000*time.Hour),
+		set("notify", 42, 14, deadletter.SchemaUpload, "set.binpb", "ci", 17*time.Hour),
+		set(
+			"timeline.binpb", 38, 9, deadletter.SchemaDirectory, "/etc/dlo/schemas/timeline.binpb", "dlo", 48*time.Hour,
+		),
 	}
 	p.Sets[2].Conflicts, p.Sets[3].Conflicts, p.Sets[3].Older = []string{"notify"}, []string{"legacy"}, 3
-	p.Removed = []SchemaVersion{{Name: "old", Version: "aabbccdd", Source: deadletter.SchemaUpload, By: "Priya Nair", At: now.Add(-3000 * time.Hour)}}
+	p.Removed = []SchemaVersion{
+		{
+			Name: "old", Version: "aabbccdd", Source: deadletter.SchemaUpload, By: "Priya Nair",
+			At: now.Add(-3000 * time.Hour),
+		},
+	}
 	p.Servers = []deadletter.SchemaServer{{Address: "hooks.internal:50051", At: now.Add(-2 * time.Minute)}}
 	return p
 }
@@ -87,29 +165,87 @@ func schemaPages() map[string]templ.Component {
 	empty := SchemasPage{Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), Library: true, PageSize: 30}
 	asked := sampleSchemas()
 	asked.Rereading = deadletter.RereadProgress{Why: "set notify 1f2e3d4c", Total: 312, Left: 120, Changed: 15}
-	asked.Problems = []string{"notify.proto: line 3: edition 2024 is not understood", "orders.internal:50051: connection refused"}
+	asked.Problems = []string{
+		"notify.proto: line 3: edition 2024 is not understood", "orders.internal:50051: connection refused",
+	}
 	asked.SchemasBad, asked.Coverage.Unread, asked.Coverage.Refused, asked.Several, asked.From, asked.Total, asked.Unnamed = true, 305, 1, true, 30, 230, 61
-	asked.Servers = append(asked.Servers, deadletter.SchemaServer{Address: "orders.internal:50051", Problem: "connection refused"})
+	asked.Servers = append(asked.Servers, deadletter.SchemaServer{
+		Address: "orders.internal:50051", Problem: "connection refused",
+	})
 	asked.Queues[0].Unread, asked.Queues[0].By, asked.Queues[0].Types = 1315, nil, nil
 	asked.Unmatched.More = 3
-	asked.Unmatched.Rows = append(asked.Unmatched.Rows, UnmatchedQueue{Broker: "second", VHost: "shop", Queue: "late", Letters: 1, Link: "/letters?q=", Late: true}, UnmatchedQueue{Broker: "main", VHost: "/", Queue: "new", Letters: 1, Link: "/letters?q="})
-	asked.Find = TypeSearch{Word: "email", More: true, Hits: []TypeHit{{"acme.notify.v1.EmailRequested", "notify", "", ""}, {"acme.notify.v1.EmailBounced", "notify", "", ""}, {"acme.billing.v1.Contact", "billing", "email", "string"}}}
-	asked.Type = &TypeSource{
-		Name: "acme.notify.v1.EmailRequested", Text: sampleProto, Cut: true, Queues: []TypedIn{{"email-queue", 358, "/letters?q=queue%3Aemail-queue"}},
-		Definitions: []TypeDefinition{{"notify", "1f2e3d4c", "acme/notify/v1/email.proto", true, 7}, {"legacy", "aabbccdd", "envelope.proto", true, 3}, {"notify", "00112233", "acme/notify/v1/email.proto", false, 6}},
+	asked.Unmatched.Rows = append(asked.Unmatched.Rows, UnmatchedQueue{
+		Broker: "second", VHost: "shop", Queue: "late", Letters: 1, Link: "/letters?q=", Late: true,
+	}, UnmatchedQueue{Broker: "main", VHost: "/", Queue: "new", Letters: 1, Link: "/letters?q="})
+	asked.Find = TypeSearch{
+		Word: "email",
+		More: true,
+		Hits: []TypeHit{
+			{"acme.notify.v1.EmailRequested", "notify", "", ""},
+			{"acme.notify.v1.EmailBounced", "notify", "", ""},
+			{"acme.billing.v1.Contact", "billing", "email", "string"},
+		},
 	}
-	asked.Set = &SetDetail{Name: "notify", Versions: []SchemaVersion{asked.Sets[3].SchemaVersion, asked.Sets[3].SchemaVersion}, Types: asked.Names, Conflicts: []ChangedType{{"acme.notify.v1.EmailRequested", "legacy", []string{"field 7 missing", "field 2 tenant_id type int64 -> string"}, 3}}}
+	asked.Type = &TypeSource{
+		Name:   "acme.notify.v1.EmailRequested",
+		Text:   sampleProto,
+		Cut:    true,
+		Queues: []TypedIn{{"email-queue", 358, "/letters?q=queue%3Aemail-queue"}},
+		Definitions: []TypeDefinition{
+			{"notify", "1f2e3d4c", "acme/notify/v1/email.proto", true, 7},
+			{"legacy", "aabbccdd", "envelope.proto", true, 3},
+			{"notify", "00112233", "acme/notify/v1/email.proto", false, 6},
+		},
+	}
+	asked.Set = &SetDetail{
+		Name:     "notify",
+		Versions: []SchemaVersion{asked.Sets[3].SchemaVersion, asked.Sets[3].SchemaVersion},
+		Types:    asked.Names,
+		Conflicts: []ChangedType{
+			{
+				"acme.notify.v1.EmailRequested",
+				"legacy",
+				[]string{"field 7 missing", "field 2 tenant_id type int64 -> string"},
+				3,
+			},
+		},
+	}
 	asked.Set.Versions[1].Current, asked.Set.Versions[1].Version = false, "00112233"
-	asked.Bind = BindForm{Queue: "audit-export", Type: "acme.audit.v1.Recrod", Reason: "they said so", Problem: `type "acme.audit.v1.Recrod" is not registered; give the full name of a message type of a registered set`}
-	asked.Upload = UploadForm{Name: "notify", Problem: "Nothing was changed: schema.proto:1:1: edition 2024 is not understood\nadd a descriptor set."}
+	asked.Bind = BindForm{
+		Queue: "audit-export", Type: "acme.audit.v1.Recrod", Reason: "they said so",
+		Problem: `type "acme.audit.v1.Recrod" is not registered; give the full name of a message type of a registered set`,
+	}
+	asked.Upload = UploadForm{
+		Name:    "notify",
+		Problem: "Nothing was changed: schema.proto:1:1: edition 2024 is not understood\nadd a descriptor set.",
+	}
 	gone := sampleSchemas()
 	gone.Library, gone.Coverage = false, Coverage{Unread: 305}
-	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{Name: "acme.Gone", Problem: "no set defines this type"}, &SetDetail{Name: "gone"}
+	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{
+		Name: "acme.Gone", Problem: "no set defines this type",
+	}, &SetDetail{Name: "gone"}
 	gone.Rereading = deadletter.RereadProgress{Why: "a pick of acme.audit.v1.Record"}
 	upload := SchemaUploadPage{
-		Shell: sampleShell("Upload schemas", SectionSchemas, "/schemas"), Key: "k", Set: "notify", Version: "99887766", Was: "1f2e3d4c", WasAt: now.Add(-17 * time.Hour), Types: 43, Files: 14,
-		Added: []string{"acme.notify.v1.EmailOpened", "acme.notify.v1.Reason"}, Enums: 1, Changed: []ChangedType{{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}}}, Removed: []string{"acme.notify.v1.Fax"},
-		Conflicts: []ChangedType{{Type: "acme.notify.v1.EmailRequested", Set: "legacy", Differences: []string{"field 7 missing"}}}, Letters: 312, Sampled: 17, Readable: 15,
+		Shell:   sampleShell("Upload schemas", SectionSchemas, "/schemas"),
+		Key:     "k",
+		Set:     "notify",
+		Version: "99887766",
+		Was:     "1f2e3d4c",
+		WasAt:   now.Add(-17 * time.Hour),
+		Types:   43,
+		Files:   14,
+		Added:   []string{"acme.notify.v1.EmailOpened", "acme.notify.v1.Reason"},
+		Enums:   1,
+		Changed: []ChangedType{
+			{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}},
+		},
+		Removed: []string{"acme.notify.v1.Fax"},
+		Conflicts: []ChangedType{
+			{Type: "acme.notify.v1.EmailRequested", Set: "legacy", Differences: []string{"field 7 missing"}},
+		},
+		Letters:  312,
+		Sampled:  17,
+		Readable: 15,
 	}
 	same := upload
 	same.Known, same.Key = "current", ""
@@ -121,9 +257,13 @@ func schemaPages() map[string]templ.Component {
 		changed.Added = append(changed.Added, fmt.Sprintf("acme.many.v1.Type%d", i))
 	}
 	return map[string]templ.Component{
-		"schemas": Schemas(sampleSchemas()), "schemas-empty": Schemas(empty), "schemas-asked": Schemas(asked), "schemas-unknown": Schemas(gone),
-		"schema-upload": SchemaUpload(upload), "schema-upload-same": SchemaUpload(same), "schema-upload-new": SchemaUpload(fresh), "schema-upload-changed": SchemaUpload(changed),
-		"schema-remove": SchemaRemove(SchemaRemovePage{Shell: sampleShell("Remove a set", SectionSchemas, "/schemas"), Set: "notify", Types: 42, Letters: 358}),
+		"schemas": Schemas(sampleSchemas()), "schemas-empty": Schemas(empty), "schemas-asked": Schemas(asked),
+		"schemas-unknown": Schemas(gone),
+		"schema-upload":   SchemaUpload(upload), "schema-upload-same": SchemaUpload(same),
+		"schema-upload-new": SchemaUpload(fresh), "schema-upload-changed": SchemaUpload(changed),
+		"schema-remove": SchemaRemove(SchemaRemovePage{
+			Shell: sampleShell("Remove a set", SectionSchemas, "/schemas"), Set: "notify", Types: 42, Letters: 358,
+		}),
 	}
 }
 
@@ -131,22 +271,58 @@ func schemaPages() map[string]templ.Component {
 func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	id := sampleID(0)
 	typ := "a." + strings.Repeat("x", min(n, 190)) // names of types are checked, but not their length
-	version := SchemaVersion{Name: bad, Version: strings.Repeat("f", 64), Source: deadletter.SchemaUpload, Detail: bad, By: bad, At: now, Types: 1, Files: 1, Current: true}
+	version := SchemaVersion{
+		Name: bad, Version: strings.Repeat("f", 64), Source: deadletter.SchemaUpload, Detail: bad, By: bad, At: now,
+		Types: 1, Files: 1, Current: true,
+	}
 	change := ChangedType{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
 	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
 	queue := sampleTyped(line(bad, 255), typ, 1, deadletter.ReadByMatch)
-	queue.Link, queue.Bound, queue.Broker, queue.VHost, queue.Types = "/letters?q=", &pick, bad, bad, slicesRepeat(TypeCount{typ, 1}, 20)
+	queue.Link, queue.Bound, queue.Broker, queue.VHost, queue.Types = "/letters?q=", &pick, bad, bad, slicesRepeat(
+		TypeCount{typ, 1}, 20,
+	)
 	letter := pick
 	letter.Letter = id
 	p := SchemasPage{
-		Shell: shell, Library: true, Several: true, Total: 60, PageSize: 30, Problems: slicesRepeat(bad, 30), Rereading: deadletter.RereadProgress{Why: bad, Total: 1, Left: 1}, Directory: bad,
-		Unmatched: UnmatchedQueues{Letters: 1, More: 1, Rows: slicesRepeat(UnmatchedQueue{Queue: line(bad, 255), Broker: bad, VHost: bad, Link: "/letters?q=", Letter: id, Shape: bad, Why: bad, Closest: slicesRepeat(Candidate{Type: typ}, 8)}, 20)},
-		Added:     slicesRepeat(deadletter.AddedCount{Broker: bad, VHost: bad, Queue: line(bad, 255), Type: typ, AddedField: deadletter.AddedField{Number: 1<<29 - 1, Wire: "length-delimited"}, Letters: 1}, 8),
-		Queues:    slicesRepeat(queue, 20), Picks: append(slicesRepeat(pick, 60), letter), Bindings: slicesRepeat(TypeBinding{bad, bad, typ}, 60),
-		Bind: BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad}, Sets: slicesRepeat(SchemaSet{version, 3, slicesRepeat(bad, 9)}, 60), Removed: slicesRepeat(version, 60),
-		Servers: slicesRepeat(deadletter.SchemaServer{Address: bad, Problem: bad}, 3), Set: &SetDetail{line(bad, 200), slicesRepeat(version, 20), slicesRepeat(typ, 3000), slicesRepeat(change, 60)},
-		Find:   TypeSearch{Word: bad[:min(n, 200)], Hits: slicesRepeat(TypeHit{typ, bad, bad, bad}, 200)},
-		Type:   &TypeSource{Name: bad, Text: bad, Definitions: slicesRepeat(TypeDefinition{line(bad, 200), strings.Repeat("f", 64), bad, true, 1}, 60), Queues: slicesRepeat(TypedIn{bad, 1, "/letters?q="}, 60)},
+		Shell:     shell,
+		Library:   true,
+		Several:   true,
+		Total:     60,
+		PageSize:  30,
+		Problems:  slicesRepeat(bad, 30),
+		Rereading: deadletter.RereadProgress{Why: bad, Total: 1, Left: 1},
+		Directory: bad,
+		Unmatched: UnmatchedQueues{
+			Letters: 1, More: 1,
+			Rows: slicesRepeat(UnmatchedQueue{
+				Queue: line(bad, 255), Broker: bad, VHost: bad, Link: "/letters?q=", Letter: id, Shape: bad, Why: bad,
+				Closest: slicesRepeat(Candidate{Type: typ}, 8),
+			}, 20),
+		},
+		Added: slicesRepeat(deadletter.AddedCount{
+			Broker:     bad,
+			VHost:      bad,
+			Queue:      line(bad, 255),
+			Type:       typ,
+			AddedField: deadletter.AddedField{Number: 1<<29 - 1, Wire: "length-delimited"},
+			Letters:    1,
+		}, 8),
+		Queues:   slicesRepeat(queue, 20),
+		Picks:    append(slicesRepeat(pick, 60), letter),
+		Bindings: slicesRepeat(TypeBinding{bad, bad, typ}, 60),
+		Bind:     BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad},
+		Sets:     slicesRepeat(SchemaSet{version, 3, slicesRepeat(bad, 9)}, 60),
+		Removed:  slicesRepeat(version, 60),
+		Servers:  slicesRepeat(deadletter.SchemaServer{Address: bad, Problem: bad}, 3),
+		Set: &SetDetail{
+			line(bad, 200), slicesRepeat(version, 20), slicesRepeat(typ, 3000), slicesRepeat(change, 60),
+		},
+		Find: TypeSearch{Word: bad[:min(n, 200)], Hits: slicesRepeat(TypeHit{typ, bad, bad, bad}, 200)},
+		Type: &TypeSource{
+			Name: bad, Text: bad,
+			Definitions: slicesRepeat(TypeDefinition{line(bad, 200), strings.Repeat("f", 64), bad, true, 1}, 60),
+			Queues:      slicesRepeat(TypedIn{bad, 1, "/letters?q="}, 60),
+		},
 		Upload: UploadForm{Name: bad[:min(n, 200)], Problem: strings.Repeat(line(bad, 300)+"\n", 40)},
 	}
 	p.Names, p.Unnamed = NamesOffered(slicesRepeat(typ, 500))
@@ -154,6 +330,13 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	for i := range p.Sets {
 		p.Sets[i].Name = line(bad, 200)
 	}
-	upload := SchemaUploadPage{Shell: shell, Key: "k", Set: bad, Version: "f", Was: "f", Types: 1, Added: slicesRepeat(bad, 60), Removed: slicesRepeat(bad, 60), Changed: slicesRepeat(change, 60), Conflicts: slicesRepeat(change, 60), Problem: bad}
-	return map[string]templ.Component{"schemas": Schemas(p), "schema-upload": SchemaUpload(upload), "schema-remove": SchemaRemove(SchemaRemovePage{Shell: shell, Set: line(bad, 200)})}
+	upload := SchemaUploadPage{
+		Shell: shell, Key: "k", Set: bad, Version: "f", Was: "f", Types: 1, Added: slicesRepeat(bad, 60),
+		Removed: slicesRepeat(bad, 60), Changed: slicesRepeat(change, 60), Conflicts: slicesRepeat(change, 60),
+		Problem: bad,
+	}
+	return map[string]templ.Component{
+		"schemas": Schemas(p), "schema-upload": SchemaUpload(upload),
+		"schema-remove": SchemaRemove(SchemaRemovePage{Shell: shell, Set: line(bad, 200)}),
+	}
 }

@@ -10,25 +10,55 @@ import (
 )
 
 func sampleGroups() []deadletter.GroupRow {
-	g := func(id deadletter.GroupID, s deadletter.Severity, title, queue string, n int, last time.Duration, spark ...int) deadletter.GroupRow {
+	g := func(
+		id deadletter.GroupID, s deadletter.Severity, title, queue string, n int, last time.Duration, spark ...int,
+	) deadletter.GroupRow {
 		for len(spark) < 24 {
 			spark = append([]int{0}, spark...)
 		}
-		return deadletter.GroupRow{ID: id, Title: title, Broker: "main", VHost: "/", Queue: queue, Severity: s, Count: n, FirstAt: now.Add(-20 * time.Hour), LastAt: now.Add(-last), Spark: spark}
+		return deadletter.GroupRow{
+			ID: id, Title: title, Broker: "main", VHost: "/", Queue: queue, Severity: s, Count: n,
+			FirstAt: now.Add(-20 * time.Hour), LastAt: now.Add(-last), Spark: spark,
+		}
 	}
 	return []deadletter.GroupRow{
-		g(402, deadletter.SeverityDigest, "endpoint answered 410 Gone", "webhook-queue", 1284, 61*time.Minute, 12, 14, 9, 11, 13, 8, 12, 11, 17, 9, 12, 14, 13),
-		g(418, deadletter.SeverityPage, `template "welcome_v3" not found`, "email-queue", 312, 20*time.Second, 60, 149, 150),
-		g(409, deadletter.SeverityNotify, "foreign key violation: author_id = 0", "timeline", 88, 80*time.Minute, 2, 1, 3, 2, 9, 14, 17, 12),
-		g(411, deadletter.SeverityPage, "value too long for type character varying(255)", "billing-invoices", 9, 3*time.Hour, 1, 0, 3, 2, 0, 5),
+		g(
+			402, deadletter.SeverityDigest, "endpoint answered 410 Gone", "webhook-queue", 1284, 61*time.Minute, 12, 14,
+			9, 11, 13, 8, 12, 11, 17, 9, 12, 14, 13,
+		),
+		g(
+			418, deadletter.SeverityPage, `template "welcome_v3" not found`, "email-queue", 312, 20*time.Second, 60,
+			149, 150,
+		),
+		g(
+			409, deadletter.SeverityNotify, "foreign key violation: author_id = 0", "timeline", 88, 80*time.Minute, 2,
+			1, 3, 2, 9, 14, 17, 12,
+		),
+		g(
+			411, deadletter.SeverityPage, "value too long for type character varying(255)", "billing-invoices", 9,
+			3*time.Hour, 1, 0, 3, 2, 0, 5,
+		),
 	}
 }
 
 func sampleOverview() OverviewPage {
 	p := OverviewPage{
-		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", Dead: 2614, Held: 12, Scheduled: 91, Groups: sampleGroups(), MoreThan: true, Disk: "18.2 GiB free of 20 GiB", Told: []string{"oncall"}, Restore: "for 7 days",
+		Shell:     sampleShell("Overview", SectionOverview, "/"),
+		Range:     "24h",
+		Dead:      2614,
+		Held:      12,
+		Scheduled: 91,
+		Groups:    sampleGroups(),
+		MoreThan:  true,
+		Disk:      "18.2 GiB free of 20 GiB",
+		Told:      []string{"oncall"},
+		Restore:   "for 7 days",
 	}
-	p.Standing = deadletter.Standing{Failing: deadletter.InboxShare{Groups: 2, Letters: 1596}, Quiet: deadletter.InboxShare{Groups: 9, Letters: 1030}, LastAt: now.Add(-20 * time.Second)}
+	p.Standing = deadletter.Standing{
+		Failing: deadletter.InboxShare{Groups: 2, Letters: 1596},
+		Quiet:   deadletter.InboxShare{Groups: 9, Letters: 1030},
+		LastAt:  now.Add(-20 * time.Second),
+	}
 	worst := sampleGroup().Group
 	p.Worst, p.ByPeople = &worst, 18
 	halted := sampleOperation(deadletter.OperationStopped, deadletter.VerbRequeue).Operation
@@ -54,25 +84,53 @@ func sampleAudit() AuditPage {
 	p := AuditPage{
 		Shell: sampleShell("Audit log", SectionAudit, "/audit"), Next: "x",
 		Entries: []AuditRow{
-			sampleAct(9, time.Minute, "requeue", "Lena Sato", "page", "endpoints restored by vendor", deadletter.Act{Operation: 77, Action: deadletter.VerbRequeue, Query: "state:dead queue:webhook-queue", Total: 1341, Asked: 1341, Done: 520}, sampleTarget("operation", "O-77", "")),
-			sampleAct(8, 20*time.Minute, "resolved", "Lena Sato", "page", "in version 2026.11.20-2", deadletter.Act{Asked: 5, Done: 4}, sampleTarget("group", "G-418", `template "welcome_v3" not found`), sampleTarget("group", "G-420", "endpoint answered 410 Gone"), sampleTarget("group", "G-421", "timeout"), sampleTarget("group", "G-430", "timeout")),
-			sampleAct(7, 2*time.Hour, "redirect", "Priya Nair", "api", "letters of old-queue go to new-queue", deadletter.Act{Asked: 1, Done: 1}, sampleTarget("redirect", "old-queue", "")),
-			sampleAct(6, 7*time.Hour, "retention", "dlo", "dlo", "1204 letters purged that were discarded before 2026-11-13", deadletter.Act{Asked: 1204, Done: 1204}, sampleTarget("letters", "discarded", "")),
-			sampleAct(5, 20*time.Hour, "discard", "jonas.ode", "cli", "sent by a test", deadletter.Act{Operation: 75, Action: deadletter.VerbDiscard, Total: 30, Asked: 30, Done: 9}, sampleTarget("operation", "O-75", "")),
-			sampleAct(4, 50*time.Hour, "snoozed", "Lena Sato", "", "until 2026-11-20 08:30 UTC", deadletter.Act{Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded}, sampleTarget("group", "G-402", "timeout")),
-			sampleAct(3, 51*time.Hour, "revealed", "Lena Sato", "page", "field to.address", deadletter.Act{Asked: 1, Done: 1}, sampleTarget("letter", string(sampleID(2)), "")),
-			sampleAct(2, 52*time.Hour, "view removed", "local", "", "", deadletter.Act{Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded}),
+			sampleAct(9, time.Minute, "requeue", "Lena Sato", "page", "endpoints restored by vendor", deadletter.Act{
+				Operation: 77, Action: deadletter.VerbRequeue, Query: "state:dead queue:webhook-queue", Total: 1341,
+				Asked: 1341, Done: 520,
+			}, sampleTarget("operation", "O-77", "")),
+			sampleAct(
+				8, 20*time.Minute, "resolved", "Lena Sato", "page", "in version 2026.11.20-2",
+				deadletter.Act{Asked: 5, Done: 4}, sampleTarget("group", "G-418", `template "welcome_v3" not found`),
+				sampleTarget("group", "G-420", "endpoint answered 410 Gone"), sampleTarget("group", "G-421", "timeout"),
+				sampleTarget("group", "G-430", "timeout"),
+			),
+			sampleAct(
+				7, 2*time.Hour, "redirect", "Priya Nair", "api", "letters of old-queue go to new-queue",
+				deadletter.Act{Asked: 1, Done: 1}, sampleTarget("redirect", "old-queue", ""),
+			),
+			sampleAct(
+				6, 7*time.Hour, "retention", "dlo", "dlo", "1204 letters purged that were discarded before 2026-11-13",
+				deadletter.Act{Asked: 1204, Done: 1204}, sampleTarget("letters", "discarded", ""),
+			),
+			sampleAct(5, 20*time.Hour, "discard", "jonas.ode", "cli", "sent by a test", deadletter.Act{
+				Operation: 75, Action: deadletter.VerbDiscard, Total: 30, Asked: 30, Done: 9,
+			}, sampleTarget("operation", "O-75", "")),
+			sampleAct(4, 50*time.Hour, "snoozed", "Lena Sato", "", "until 2026-11-20 08:30 UTC", deadletter.Act{
+				Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded,
+			}, sampleTarget("group", "G-402", "timeout")),
+			sampleAct(
+				3, 51*time.Hour, "revealed", "Lena Sato", "page", "field to.address", deadletter.Act{Asked: 1, Done: 1},
+				sampleTarget("letter", string(sampleID(2)), ""),
+			),
+			sampleAct(2, 52*time.Hour, "view removed", "local", "", "", deadletter.Act{
+				Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded,
+			}),
 		},
 	}
 	p.Entries[4].Restorable = true
 	return p
 }
 
-func sampleAct(id int64, ago time.Duration, kind, actor string, through deadletter.Way, detail string, a deadletter.Act, targets ...deadletter.Target) AuditRow {
+func sampleAct(
+	id int64, ago time.Duration, kind, actor string, through deadletter.Way, detail string, a deadletter.Act,
+	targets ...deadletter.Target,
+) AuditRow {
 	a.ID, a.At, a.Kind, a.Actor, a.Through, a.Detail, a.Targets = id, now.Add(-ago), kind, actor, through, detail, targets
 	row := AuditRow{Act: a}
 	for _, t := range targets {
-		row.Links = append(row.Links, map[deadletter.TargetKind]string{"operation": "/operations/" + t.Name, "group": "/groups/" + t.Name, "letter": "/letters/" + t.Name}[t.Kind])
+		row.Links = append(row.Links, map[deadletter.TargetKind]string{
+			"operation": "/operations/" + t.Name, "group": "/groups/" + t.Name, "letter": "/letters/" + t.Name,
+		}[t.Kind])
 	}
 	return row
 }
@@ -83,57 +141,148 @@ func sampleTarget(kind deadletter.TargetKind, name, title string) deadletter.Tar
 
 // samplePlan returns a back-off with the given delays.
 func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
-	return RetryPlan{Delays: delays, Curve: NewCurve(len(delays), jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
-		by := time.Duration(float64(delays[n]) * jitter)
-		return delays[n] - by, delays[n], delays[n] + by
-	})}
+	return RetryPlan{
+		Delays: delays,
+		Curve: NewCurve(len(delays), jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
+			by := time.Duration(float64(delays[n]) * jitter)
+			return delays[n] - by, delays[n], delays[n] + by
+		}),
+	}
 }
 
 // sampleThousand returns a back-off with a thousand retries.
 func sampleThousand() RetryPlan {
-	return RetryPlan{First: time.Minute, Factor: 2, Max: 6 * time.Hour, Curve: NewCurve(1000, .2, func(n int) (time.Duration, time.Duration, time.Duration) {
-		d := min(time.Minute<<min(n, 10), 6*time.Hour)
-		return d * 8 / 10, d, d * 12 / 10
-	})}
+	return RetryPlan{
+		First: time.Minute, Factor: 2, Max: 6 * time.Hour,
+		Curve: NewCurve(1000, .2, func(n int) (time.Duration, time.Duration, time.Duration) {
+			d := min(time.Minute<<min(n, 10), 6*time.Hour)
+			return d * 8 / 10, d, d * 12 / 10
+		}),
+	}
 }
 
 func sampleRules() RulesPage {
 	plain := samplePlan(0, 10*time.Second, 100*time.Second, 1000*time.Second)
 	yaml := "name: email\nmatch: {queue: email-queue, reason: rejected}\nretry: {delays: [10s, 100s, 1000s], jitter: 0.1}\ndead: {severity: page}"
 	return RulesPage{
-		Shell: sampleShell("Rules", SectionRules, "/rules"), File: "/etc/dlo/dlo.yaml", Loaded: time.Date(2026, 11, 18, 15, 31, 0, 0, time.UTC), Chosen: 1,
-		Try: TryForm{Text: "rules:\n  - " + strings.ReplaceAll(yaml, "\n", "\n    ") + "\ndefault:\n  retry: {delays: [10s, 100s, 1000s]}\n"},
+		Shell:  sampleShell("Rules", SectionRules, "/rules"),
+		File:   "/etc/dlo/dlo.yaml",
+		Loaded: time.Date(2026, 11, 18, 15, 31, 0, 0, time.UTC),
+		Chosen: 1,
+		Try: TryForm{
+			Text: "rules:\n  - " + strings.ReplaceAll(yaml, "\n", "\n    ") +
+				"\ndefault:\n  retry: {delays: [10s, 100s, 1000s]}\n",
+		},
 		Rules: []Rule{
-			{Name: "billing", When: []Clause{{Field: "queue", Want: "billing-*"}}, OwnRetry: true, Retry: samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour), Severity: deadletter.SeverityPage},
 			{
-				Name: "email", When: []Clause{{Field: "queue", Want: "email-queue"}, {Field: "reason", Want: "rejected"}}, OwnRetry: true, Retry: samplePlan(.1, 10*time.Second, 100*time.Second, 1000*time.Second),
-				Severity: deadletter.SeverityPage, YAML: yaml, Further: []string{"Watched for 30 min before it is quiet.", "At most 10 retries per queue and second."},
+				Name:     "billing",
+				When:     []Clause{{Field: "queue", Want: "billing-*"}},
+				OwnRetry: true,
+				Retry:    samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour),
+				Severity: deadletter.SeverityPage,
 			},
-			{Name: "webhooks 410", When: []Clause{{Field: "error", Want: "*410 Gone*"}}, OwnRetry: true, Severity: deadletter.SeverityDigest},
-			{Name: "webhooks", When: []Clause{{Field: "queue", Want: "webhook-queue"}}, OwnRetry: true, Retry: sampleThousand(), Severity: deadletter.SeverityDigest},
-			{Name: "noise", When: []Clause{{Field: "queue", Want: "cdn-purge"}, {Field: "header x-source", Want: "*"}}, Discard: true, Retry: plain},
-			{Name: "poison", When: []Clause{{Field: "schema", Want: "none"}}, Retry: plain, Severity: deadletter.SeverityNotify},
-			{Name: "default", OwnRetry: true, Retry: plain, Severity: deadletter.SeverityDigest, Default: true, YAML: "retry: {delays: [10s, 100s, 1000s]}"},
+			{
+				Name:     "email",
+				When:     []Clause{{Field: "queue", Want: "email-queue"}, {Field: "reason", Want: "rejected"}},
+				OwnRetry: true,
+				Retry:    samplePlan(.1, 10*time.Second, 100*time.Second, 1000*time.Second),
+				Severity: deadletter.SeverityPage,
+				YAML:     yaml,
+				Further: []string{
+					"Watched for 30 min before it is quiet.", "At most 10 retries per queue and second.",
+				},
+			},
+			{
+				Name:     "webhooks 410",
+				When:     []Clause{{Field: "error", Want: "*410 Gone*"}},
+				OwnRetry: true,
+				Severity: deadletter.SeverityDigest,
+			},
+			{
+				Name:     "webhooks",
+				When:     []Clause{{Field: "queue", Want: "webhook-queue"}},
+				OwnRetry: true,
+				Retry:    sampleThousand(),
+				Severity: deadletter.SeverityDigest,
+			},
+			{
+				Name:    "noise",
+				When:    []Clause{{Field: "queue", Want: "cdn-purge"}, {Field: "header x-source", Want: "*"}},
+				Discard: true,
+				Retry:   plain,
+			},
+			{
+				Name:     "poison",
+				When:     []Clause{{Field: "schema", Want: "none"}},
+				Retry:    plain,
+				Severity: deadletter.SeverityNotify,
+			},
+			{
+				Name: "default", OwnRetry: true, Retry: plain, Severity: deadletter.SeverityDigest, Default: true,
+				YAML: "retry: {delays: [10s, 100s, 1000s]}",
+			},
 		},
 		Places: []RulesPlace{{"main", "/"}},
 		Guards: []deadletter.Guard{
-			{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms-queue"}, State: deadletter.GuardPaused, Why: "the carrier is down", By: "Lena Sato", Since: now.Add(-time.Hour)},
-			{Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue"}, Group: 418, Title: "welcome_v3 not found", State: deadletter.GuardTripped, Why: "48 of the last 50 came back", By: "dlo", Since: now.Add(-time.Minute)},
+			{
+				Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms-queue"},
+				State:  deadletter.GuardPaused,
+				Why:    "the carrier is down",
+				By:     "Lena Sato",
+				Since:  now.Add(-time.Hour),
+			},
+			{
+				Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-queue"},
+				Group:  418,
+				Title:  "welcome_v3 not found",
+				State:  deadletter.GuardTripped,
+				Why:    "48 of the last 50 came back",
+				By:     "dlo",
+				Since:  now.Add(-time.Minute),
+			},
 		},
-		Overrides: []deadletter.Override{{ID: 3, Broker: "main", VHost: "/", Queue: "old-queue", To: "new-queue", By: "Priya Nair", Reason: "renamed", At: now.Add(-2 * time.Hour)}},
+		Overrides: []deadletter.Override{
+			{
+				ID: 3, Broker: "main", VHost: "/", Queue: "old-queue", To: "new-queue", By: "Priya Nair",
+				Reason: "renamed", At: now.Add(-2 * time.Hour),
+			},
+		},
 	}
 }
 
 // sampleApply returns the page with the changes that rules would make to waiting letters.
 func sampleApply() ApplyPage {
 	return ApplyPage{
-		Shell: sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"), Query: "queue:webhook-queue,sms-queue", Loaded: now.Add(-time.Hour), Looked: 2614, Unchanged: 1204, Restore: "for 7 days",
+		Shell:     sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"),
+		Query:     "queue:webhook-queue,sms-queue",
+		Loaded:    now.Add(-time.Hour),
+		Looked:    2614,
+		Unchanged: 1204,
+		Restore:   "for 7 days",
 		Changes: []ApplyChange{
-			{From: ApplyDecision{"webhooks", deadletter.RuleRetry}, To: ApplyDecision{"webhooks 410", deadletter.RuleDead}, Letters: 1284, Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)}},
-			{From: ApplyDecision{"default", deadletter.RuleRetry}, To: ApplyDecision{"noise", deadletter.RuleDiscard}, Letters: 101, Examples: []deadletter.ID{sampleID(3)}},
-			{From: ApplyDecision{"default", deadletter.RuleRetry}, To: ApplyDecision{"default", deadletter.RuleRetry}, Letters: 22, Examples: []deadletter.ID{sampleID(4)}},
+			{
+				From:     ApplyDecision{"webhooks", deadletter.RuleRetry},
+				To:       ApplyDecision{"webhooks 410", deadletter.RuleDead},
+				Letters:  1284,
+				Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)},
+			},
+			{
+				From:     ApplyDecision{"default", deadletter.RuleRetry},
+				To:       ApplyDecision{"noise", deadletter.RuleDiscard},
+				Letters:  101,
+				Examples: []deadletter.ID{sampleID(3)},
+			},
+			{
+				From:     ApplyDecision{"default", deadletter.RuleRetry},
+				To:       ApplyDecision{"default", deadletter.RuleRetry},
+				Letters:  22,
+				Examples: []deadletter.ID{sampleID(4)},
+			},
 		},
-		Left: []ConfirmSkip{{Reason: "someone set its due time", Letters: 2}, {Reason: "an operation has released it", Letters: 1}},
+		Left: []ConfirmSkip{
+			{Reason: "someone set its due time", Letters: 2},
+			{Reason: "an operation has released it", Letters: 1},
+		},
 	}
 }
 
@@ -143,14 +292,21 @@ func applyPages() map[string]templ.Component {
 	none := sampleApply()
 	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil
 	done := sampleApply()
-	done.Done, done.Stopped, done.Changes = true, true, append(done.Changes, ApplyChange{From: ApplyDecision{"", deadletter.RuleRetry}, To: ApplyDecision{"billing", deadletter.RuleRetry}, Letters: 1})
+	done.Done, done.Stopped, done.Changes = true, true, append(done.Changes, ApplyChange{
+		From:    ApplyDecision{"", deadletter.RuleRetry},
+		To:      ApplyDecision{"billing", deadletter.RuleRetry},
+		Letters: 1,
+	})
 	refused := sampleApply()
-	refused.Problem, refused.Mistakes = "Nothing was changed: see the marked field.", map[string]string{"count": "Type 101 to discard 101 letters."}
+	refused.Problem, refused.Mistakes = "Nothing was changed: see the marked field.", map[string]string{
+		"count": "Type 101 to discard 101 letters.",
+	}
 	refused.Reason, refused.Typed = "known noise", "11"
 	mistaken := sampleRules()
 	mistaken.Apply, mistaken.Mistakes = "queu:sms", map[string]string{"q": `there is no field "queu"`}
 	return map[string]templ.Component{
-		"apply": Apply(sampleApply()), "apply-none": Apply(none), "apply-done": Apply(done), "apply-refused": Apply(refused), "rules-apply-mistaken": Rules(mistaken),
+		"apply": Apply(sampleApply()), "apply-none": Apply(none), "apply-done": Apply(done),
+		"apply-refused": Apply(refused), "rules-apply-mistaken": Rules(mistaken),
 	}
 }
 
@@ -162,8 +318,10 @@ func sampleFirstRun() *FirstRun {
 func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
 	at := func(seconds float64) time.Time { return now.Add(time.Duration(seconds*1000) * time.Millisecond) }
 	return &deadletter.Trial{
-		Broker: "main", VHost: "/", By: "local", State: state, Letter: sampleID(7), Summary: `text: "Hello from Dead Letter Office."`, StartedAt: now,
-		RejectedAt: at(0.02), ArrivedAt: at(0.04), DecodedAt: at(0.05), RequeuedAt: at(1.2), AcceptedAt: at(1.21), SettledAt: at(8),
+		Broker: "main", VHost: "/", By: "local", State: state, Letter: sampleID(7),
+		Summary: `text: "Hello from Dead Letter Office."`, StartedAt: now,
+		RejectedAt: at(0.02), ArrivedAt: at(0.04), DecodedAt: at(0.05), RequeuedAt: at(1.2), AcceptedAt: at(1.21),
+		SettledAt: at(8),
 	}
 }
 
@@ -175,17 +333,49 @@ func setupPages() map[string]templ.Component {
 	quiet.Arrivals = sampleBars(24, time.Hour, func(int) deadletter.Bar { return deadletter.Bar{} })
 	stale := sampleOverview()
 	stale.Groups = stale.Groups[2:]
-	stale.Standing, stale.Worst = deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 9, Letters: 97}, LastAt: now.Add(-80 * time.Minute)}, nil
+	stale.Standing, stale.Worst = deadletter.Standing{
+		Quiet:  deadletter.InboxShare{Groups: 9, Letters: 97},
+		LastAt: now.Add(-80 * time.Minute),
+	}, nil
 	stale.Copies, stale.Doubted = 1204, All{Query: "doubt:restart,cut-off", Until: now}
 	stale.Fix = &deadletter.Deploy{Service: "timeline", Version: "2026.11.20-3", At: now.Add(-time.Hour)}
 	down := sampleOverview()
-	down.Brokers = []Broker{{Name: "main", VHost: "/", Reached: true, Since: now.Add(-42 * time.Second), NextTry: now.Add(8 * time.Second), Inboxes: []string{"dlo.letters"}, Detail: "connection refused"}}
-	never := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun()}
-	never.Brokers = []Broker{
-		{Name: "main", VHost: "/", Exchange: "dlo.dlx", Setting: "DLO_AMQP_URL", Since: now.Add(-5 * time.Second), NextTry: now.Add(4400 * time.Millisecond), Inboxes: []string{"dlo.letters"}, Detail: "dial tcp 127.0.0.1:5672: connect: connection refused"},
-		{Name: "second", VHost: "shop", Setting: "url of broker second in dlo.yaml", Inboxes: []string{"billing.dead"}, Detail: "not connected yet"},
+	down.Brokers = []Broker{
+		{
+			Name:    "main",
+			VHost:   "/",
+			Reached: true,
+			Since:   now.Add(-42 * time.Second),
+			NextTry: now.Add(8 * time.Second),
+			Inboxes: []string{"dlo.letters"},
+			Detail:  "connection refused",
+		},
 	}
-	first := OverviewPage{Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun()}
+	never := OverviewPage{
+		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun(),
+	}
+	never.Brokers = []Broker{
+		{
+			Name:     "main",
+			VHost:    "/",
+			Exchange: "dlo.dlx",
+			Setting:  "DLO_AMQP_URL",
+			Since:    now.Add(-5 * time.Second),
+			NextTry:  now.Add(4400 * time.Millisecond),
+			Inboxes:  []string{"dlo.letters"},
+			Detail:   "dial tcp 127.0.0.1:5672: connect: connection refused",
+		},
+		{
+			Name:    "second",
+			VHost:   "shop",
+			Setting: "url of broker second in dlo.yaml",
+			Inboxes: []string{"billing.dead"},
+			Detail:  "not connected yet",
+		},
+	}
+	first := OverviewPage{
+		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun(),
+	}
 	tried := func(state deadletter.TrialState, change func(f *FirstRun)) templ.Component {
 		p := first
 		p.FirstRun = sampleFirstRun()
@@ -197,16 +387,31 @@ func setupPages() map[string]templ.Component {
 	noMatch := noAudit
 	noMatch.Query = "who:nobody"
 	mistyped := noAudit
-	mistyped.Query, mistyped.QueryError = "action:resolve", &QueryError{Pos: 7, Want: `there is no action "resolve" (did you mean resolved?)`}
+	mistyped.Query, mistyped.QueryError = "action:resolve", &QueryError{
+		Pos: 7, Want: `there is no action "resolve" (did you mean resolved?)`,
+	}
 	wrong := sampleRules()
 	wrong.Overrides, wrong.Places = nil, append(wrong.Places, RulesPlace{"second", "shop"})
-	wrong.Form, wrong.Mistakes = OverrideForm{Place: wrong.Places[1].Value(), Queue: "a", To: "amq.gen-x", Reason: "r"}, map[string]string{"to": "amq.gen-x belongs to the broker"}
+	wrong.Form, wrong.Mistakes = OverrideForm{
+		Place: wrong.Places[1].Value(), Queue: "a", To: "amq.gen-x", Reason: "r",
+	}, map[string]string{"to": "amq.gen-x belongs to the broker"}
 	several := sampleRules()
 	several.Places = wrong.Places
 	tested := sampleRules()
 	tested.Chosen, tested.Tester = 3, Tester{Letter: string(sampleID(0)), Answer: &RuleAnswer{
-		Letter: sampleID(0), State: deadletter.StateDead, Was: "email", Known: Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2), Rule: "webhooks", Outcome: deadletter.RuleRetry, Number: 3, Delay: 4 * time.Minute,
-		Low: 192 * time.Second, High: 288 * time.Second, Severity: deadletter.SeverityDigest, Why: "retry 3 of 1000 in 4m0s", Notes: []string{"It is held: guards and people override the rules."},
+		Letter:   sampleID(0),
+		State:    deadletter.StateDead,
+		Was:      "email",
+		Known:    Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2),
+		Rule:     "webhooks",
+		Outcome:  deadletter.RuleRetry,
+		Number:   3,
+		Delay:    4 * time.Minute,
+		Low:      192 * time.Second,
+		High:     288 * time.Second,
+		Severity: deadletter.SeverityDigest,
+		Why:      "retry 3 of 1000 in 4m0s",
+		Notes:    []string{"It is held: guards and people override the rules."},
 		Steps: []RuleStep{
 			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
 			{Rule: "email", Clauses: []Clause{{"queue", "email-queue", false}, {"reason", "rejected", true}}},
@@ -219,13 +424,24 @@ func setupPages() map[string]templ.Component {
 	}}
 	facts := sampleRules()
 	facts.Chosen, facts.Tester = 4, Tester{
-		Facts:  FactsForm{Queue: "cdn-purge", Reason: "expired", Type: "T", Error: "410", Exchange: "e", Key: "k", Attempts: "3", Headers: "x-source: a"},
-		Answer: &RuleAnswer{Known: Known([][2]string{{"queue", "cdn-purge"}}, 3), Rule: "noise", Outcome: deadletter.RuleDiscard, Steps: []RuleStep{{Rule: "noise", Matched: true, Applies: true}, {Rule: "default", Matched: true}}},
+		Facts: FactsForm{
+			Queue: "cdn-purge", Reason: "expired", Type: "T", Error: "410", Exchange: "e", Key: "k", Attempts: "3",
+			Headers: "x-source: a",
+		},
+		Answer: &RuleAnswer{
+			Known:   Known([][2]string{{"queue", "cdn-purge"}}, 3),
+			Rule:    "noise",
+			Outcome: deadletter.RuleDiscard,
+			Steps:   []RuleStep{{Rule: "noise", Matched: true, Applies: true}, {Rule: "default", Matched: true}},
+		},
 	}
 	mistaken := sampleRules()
 	mistaken.Chosen, mistaken.Tester = 6, Tester{
 		Letter: "nonsense", Facts: FactsForm{Attempts: "many", Headers: "x"},
-		Mistakes: map[string]string{"letter": "There is no letter with this id.", "attempts": "Attempts must be a number, 0 or more.", "headers": "A header is written as name: value."},
+		Mistakes: map[string]string{
+			"letter": "There is no letter with this id.", "attempts": "Attempts must be a number, 0 or more.",
+			"headers": "A header is written as name: value.",
+		},
 	}
 	type ruled = map[deadletter.RuleOutcome]int
 	whatIf := sampleRules()
@@ -233,29 +449,81 @@ func setupPages() map[string]templ.Component {
 	const plain = "10 s, 1 min 40 s, 16 min 40 s, then dead: digest"
 	whatIf.WhatIf = &WhatIf{
 		Usual: true, Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Rules: []RuleCount{
-			{"billing", "30 s, 5 min, 1 h, 4 h, then dead: page", 29, ruled{deadletter.RuleRetry: 20, deadletter.RuleDead: 9}},
-			{"email", "9 s to 11 s, 90 s to 110 s, 900 s to 1100 s, then dead: page", 358, ruled{deadletter.RuleRetry: 8, deadletter.RuleDead: 350}},
+			{
+				"billing",
+				"30 s, 5 min, 1 h, 4 h, then dead: page",
+				29,
+				ruled{deadletter.RuleRetry: 20, deadletter.RuleDead: 9},
+			},
+			{
+				"email",
+				"9 s to 11 s, 90 s to 110 s, 900 s to 1100 s, then dead: page",
+				358,
+				ruled{deadletter.RuleRetry: 8, deadletter.RuleDead: 350},
+			},
 			{Rule: "webhooks 410", Delays: "no retry, dead: digest"},
 			{"webhooks", "1 min, then dead: digest", 31, ruled{deadletter.RuleRetry: 31}},
 			{"noise", "discarded at once", 52, ruled{deadletter.RuleDiscard: 52}},
 			{Rule: "poison", Delays: "10 s, then dead: notify"},
 			{Rule: "default", Delays: plain},
 		},
-		Totals: []RuleTotal{{deadletter.StateScheduled, 52, ruled{deadletter.RuleDiscard: 52}}, {deadletter.StateDead, 415, ruled{deadletter.RuleRetry: 56, deadletter.RuleDead: 359}}, {deadletter.StateHeld, 3, ruled{deadletter.RuleRetry: 3}}},
+		Totals: []RuleTotal{
+			{deadletter.StateScheduled, 52, ruled{deadletter.RuleDiscard: 52}},
+			{deadletter.StateDead, 415, ruled{deadletter.RuleRetry: 56, deadletter.RuleDead: 359}},
+			{deadletter.StateHeld, 3, ruled{deadletter.RuleRetry: 3}},
+		},
 		Fates: []Fate{
-			{Was: Decided{State: deadletter.StateScheduled, Rule: "default", Delays: plain}, Would: Decided{Rule: "noise", Outcome: deadletter.RuleDiscard, Delays: "discarded at once"}, Letters: 52, Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)}, Query: "id:" + string(sampleID(0)) + "," + string(sampleID(1))},
-			{Was: Decided{State: deadletter.StateDead, Rule: "older", Severity: deadletter.SeverityDigest}, Would: Decided{Rule: "webhooks", Outcome: deadletter.RuleRetry, Delays: "1 min, then dead: digest"}, Letters: 1, Examples: []deadletter.ID{sampleID(3)}},
-			{Was: Decided{State: deadletter.StateDead, Severity: deadletter.SeverityPage}, Would: Decided{Rule: "email", Outcome: deadletter.RuleDead, Severity: deadletter.SeverityPage, Delays: "9 s to 11 s, then dead: page"}, Same: true, Letters: 350, Examples: []deadletter.ID{sampleID(4)}, Query: "state:dead rule:email"},
-			{Was: Decided{State: deadletter.StateHeld, Rule: "default", Delays: plain}, Would: Decided{Rule: "default", Outcome: deadletter.RuleRetry, Delays: plain}, Same: true, Letters: 3, Examples: []deadletter.ID{sampleID(5)}},
+			{
+				Was:      Decided{State: deadletter.StateScheduled, Rule: "default", Delays: plain},
+				Would:    Decided{Rule: "noise", Outcome: deadletter.RuleDiscard, Delays: "discarded at once"},
+				Letters:  52,
+				Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)},
+				Query:    "id:" + string(sampleID(0)) + "," + string(sampleID(1)),
+			},
+			{
+				Was:      Decided{State: deadletter.StateDead, Rule: "older", Severity: deadletter.SeverityDigest},
+				Would:    Decided{Rule: "webhooks", Outcome: deadletter.RuleRetry, Delays: "1 min, then dead: digest"},
+				Letters:  1,
+				Examples: []deadletter.ID{sampleID(3)},
+			},
+			{
+				Was: Decided{State: deadletter.StateDead, Severity: deadletter.SeverityPage},
+				Would: Decided{
+					Rule: "email", Outcome: deadletter.RuleDead, Severity: deadletter.SeverityPage,
+					Delays: "9 s to 11 s, then dead: page",
+				},
+				Same:     true,
+				Letters:  350,
+				Examples: []deadletter.ID{sampleID(4)},
+				Query:    "state:dead rule:email",
+			},
+			{
+				Was:      Decided{State: deadletter.StateHeld, Rule: "default", Delays: plain},
+				Would:    Decided{Rule: "default", Outcome: deadletter.RuleRetry, Delays: plain},
+				Same:     true,
+				Letters:  3,
+				Examples: []deadletter.ID{sampleID(5)},
+			},
 		},
 	}
 	written := whatIf
 	written.File, written.WhatIf = "/etc/dlo/dlo.yaml", new(WhatIf)
 	*written.WhatIf = *whatIf.WhatIf
 	written.WhatIf.Query, written.WhatIf.Usual = "group:G-418", false
-	written.Try = TryForm{Text: "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n", Query: "group:G-418", Tried: true, Notes: []string{"The text has no default; the one in use applies."}}
+	written.Try = TryForm{
+		Text:  "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n",
+		Query: "group:G-418",
+		Tried: true,
+		Notes: []string{"The text has no default; the one in use applies."},
+	}
 	misread := sampleRules()
-	misread.Try = TryForm{Text: "- name: email\n  retires: {}\n", Mistakes: []RuleMistake{{2, 3, `there is no key "retires" in rules; the keys are dead, retry`, "retires: {}"}, {0, 0, "and 2 more", ""}}}
+	misread.Try = TryForm{
+		Text: "- name: email\n  retires: {}\n",
+		Mistakes: []RuleMistake{
+			{2, 3, `there is no key "retires" in rules; the keys are dead, retry`, "retires: {}"},
+			{0, 0, "and 2 more", ""},
+		},
+	}
 	unasked := sampleRules()
 	unasked.Overrides, unasked.Guards, unasked.Try = nil, nil, TryForm{Text: "x", Query: "queu:sms", Unshown: 70000}
 	unasked.Mistakes = map[string]string{"try-q": `there is no field "queu"`}
@@ -263,19 +531,35 @@ func setupPages() map[string]templ.Component {
 	none.Overrides, none.Guards, none.Try = nil, nil, TryForm{Unshown: 70000}
 	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
-		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale), "overview-broker-down": Overview(down), "overview-first-run": Overview(first), "overview-never-connected": Overview(never),
-		"audit": Audit(sampleAudit()), "audit-empty": Audit(noAudit), "audit-no-match": Audit(noMatch), "audit-mistake": Audit(mistyped), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong), "rules-several": Rules(several),
-		"overview-tried": tried(deadletter.TrialDone, func(*FirstRun) {}), "overview-trying": tried(deadletter.TrialRunning, func(f *FirstRun) {
+		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale),
+		"overview-broker-down": Overview(down), "overview-first-run": Overview(first),
+		"overview-never-connected": Overview(never),
+		"audit":                    Audit(sampleAudit()), "audit-empty": Audit(noAudit),
+		"audit-no-match": Audit(noMatch),
+		"audit-mistake":  Audit(mistyped), "rules": Rules(sampleRules()), "rules-wrong": Rules(wrong),
+		"rules-several":  Rules(several),
+		"overview-tried": tried(deadletter.TrialDone, func(*FirstRun) {}),
+		"overview-trying": tried(deadletter.TrialRunning, func(f *FirstRun) {
 			f.Trial.RequeuedAt, f.Trial.AcceptedAt, f.Trial.SettledAt = time.Time{}, time.Time{}, time.Time{}
 		}),
-		"overview-trial-begun": tried(deadletter.TrialRunning, func(f *FirstRun) { *f.Trial = deadletter.Trial{State: deadletter.TrialRunning, StartedAt: now} }),
+		"overview-trial-begun": tried(deadletter.TrialRunning, func(f *FirstRun) {
+			*f.Trial = deadletter.Trial{
+				State: deadletter.TrialRunning, StartedAt: now,
+			}
+		}),
 		"overview-trial-failed": tried(deadletter.TrialFailed, func(f *FirstRun) {
-			*f.Trial = deadletter.Trial{State: deadletter.TrialFailed, StartedAt: now, Problem: "user dlo lacks a permission that a trial needs (ACCESS_REFUSED)", Cure: `rabbitmqctl set_permissions -p '/' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`}
+			*f.Trial = deadletter.Trial{
+				State: deadletter.TrialFailed, StartedAt: now,
+				Problem: "user dlo lacks a permission that a trial needs (ACCESS_REFUSED)",
+				Cure:    `rabbitmqctl set_permissions -p '/' 'dlo' '^(dlo\..*)$' '^(amq\.default|dlo\..*)$' '^(dlo\..*)$'`,
+			}
 		}),
 		"overview-no-trial": tried("", func(f *FirstRun) {
 			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, and the test letter needs one"
 		}),
-		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
-		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
+		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken),
+		"rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
+		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked),
+		"rules-no-overrides": Rules(none),
 	}
 }

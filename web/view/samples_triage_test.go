@@ -12,15 +12,33 @@ import (
 // sampleTriaged returns the groups that the samples of Triage show.
 func sampleTriaged() []deadletter.GroupRow {
 	list := []deadletter.GroupRow{
-		{ID: 418, Title: `template "welcome_v3" not found`, Queue: "email-queue", Reason: "rejected", Type: "acme.notify.v1.EmailRequested", Severity: deadletter.SeverityPage, Status: deadletter.GroupNew, Count: 312, Waiting: 46, Owner: "Priya Nair"},
-		{ID: 397, Title: "value too long for type character varying(160)", Queue: "billing-invoices", Reason: "rejected", Type: "acme.billing.v1.InvoicePaid", Severity: deadletter.SeverityPage, Status: deadletter.GroupRegressed, Count: 9, Waiting: 2},
-		{ID: 415, Title: "foreign key violation: author_id = 0", Queue: "timeline", Reason: "delivery_limit", Severity: deadletter.SeverityNotify, Status: deadletter.GroupEscalating, Count: 88, Note: "the author was deleted, see the ticket", NoteBy: "bob"},
-		{ID: 402, Title: "endpoint answered 410 Gone", Queue: "webhook-queue", Reason: "rejected", Type: "acme.hooks.v1.WebhookDelivery", Severity: deadletter.SeverityDigest, Status: deadletter.GroupOpen, Count: 1284},
+		{
+			ID: 418, Title: `template "welcome_v3" not found`, Queue: "email-queue", Reason: "rejected",
+			Type: "acme.notify.v1.EmailRequested", Severity: deadletter.SeverityPage, Status: deadletter.GroupNew,
+			Count: 312, Waiting: 46, Owner: "Priya Nair",
+		},
+		{
+			ID: 397, Title: "value too long for type character varying(160)", Queue: "billing-invoices",
+			Reason: "rejected", Type: "acme.billing.v1.InvoicePaid", Severity: deadletter.SeverityPage,
+			Status: deadletter.GroupRegressed, Count: 9, Waiting: 2,
+		},
+		{
+			ID: 415, Title: "foreign key violation: author_id = 0", Queue: "timeline", Reason: "delivery_limit",
+			Severity: deadletter.SeverityNotify, Status: deadletter.GroupEscalating, Count: 88,
+			Note: "the author was deleted, see the ticket", NoteBy: "bob",
+		},
+		{
+			ID: 402, Title: "endpoint answered 410 Gone", Queue: "webhook-queue", Reason: "rejected",
+			Type: "acme.hooks.v1.WebhookDelivery", Severity: deadletter.SeverityDigest, Status: deadletter.GroupOpen,
+			Count: 1284,
+		},
 		{ID: 388, Queue: "media-transcode", Reason: "maxlen", Status: deadletter.GroupOpen, Count: 203},
 	}
 	for i := range list {
 		g := &list[i]
-		g.Broker, g.VHost, g.FirstAt, g.LastAt = "main", "/", now.Add(-time.Duration(i*i+2)*time.Hour), now.Add(-time.Duration(i+1)*20*time.Second)
+		g.Broker, g.VHost, g.FirstAt, g.LastAt = "main", "/", now.Add(-time.Duration(i*i+2)*time.Hour), now.Add(
+			-time.Duration(i+1)*20*time.Second,
+		)
 		g.Spark = make([]int, 24)
 		for hour := 24 - 3*(i+1); hour < 24; hour++ {
 			g.Spark[hour] = (hour*7 + i) % 50
@@ -31,13 +49,35 @@ func sampleTriaged() []deadletter.GroupRow {
 
 func sampleDecisions() []deadletter.Decided {
 	return []deadletter.Decided{
-		{ID: 13, Kind: "resolved", Detail: "in version 2026.11.20-2", By: "local", At: now.Add(-time.Minute), Groups: []deadletter.GroupID{411}, Skipped: []deadletter.Skipped{{Group: 376, Why: "is resolved already"}}},
-		{ID: 12, Kind: "snoozed", Detail: "until 2026-11-21 09:14 UTC", By: "ana", At: now.Add(-time.Hour), Groups: []deadletter.GroupID{402, 409}, UndoneAt: now},
+		{
+			ID:      13,
+			Kind:    "resolved",
+			Detail:  "in version 2026.11.20-2",
+			By:      "local",
+			At:      now.Add(-time.Minute),
+			Groups:  []deadletter.GroupID{411},
+			Skipped: []deadletter.Skipped{{Group: 376, Why: "is resolved already"}},
+		},
+		{
+			ID:       12,
+			Kind:     "snoozed",
+			Detail:   "until 2026-11-21 09:14 UTC",
+			By:       "ana",
+			At:       now.Add(-time.Hour),
+			Groups:   []deadletter.GroupID{402, 409},
+			UndoneAt: now,
+		},
 	}
 }
 
 func sampleTriage(tab TriageTab) TriagePage {
-	p := TriagePage{Shell: sampleShell("Triage", SectionTriage, TriageURL(tab, "", "")), Tab: tab, DigestSize: 5, Rows: sampleTriaged(), People: []string{"local", "Lena Sato", "jonas.ode"}}
+	p := TriagePage{
+		Shell:      sampleShell("Triage", SectionTriage, TriageURL(tab, "", "")),
+		Tab:        tab,
+		DigestSize: 5,
+		Rows:       sampleTriaged(),
+		People:     []string{"local", "Lena Sato", "jonas.ode"},
+	}
 	p.Groups = deadletter.GroupCounts{Inbox: 5, Letters: 1896, Mine: 1, Snoozed: 2, Resolved: 41}
 	return p
 }
@@ -46,7 +86,9 @@ func sampleInbox() TriagePage {
 	p := sampleTriage(TriageInbox)
 	d := sampleDecisions()[0]
 	p.Done, p.Next = &Done{Decision: d.ID, Text: DecidedWords(d)}, "x"
-	sending, watched := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue).Operation, sampleOperation(deadletter.OperationPaused, deadletter.VerbDiscard).Operation
+	sending, watched := sampleOperation(
+		deadletter.OperationRunning, deadletter.VerbRequeue,
+	).Operation, sampleOperation(deadletter.OperationPaused, deadletter.VerbDiscard).Operation
 	p.WorkedOn = map[deadletter.GroupID]deadletter.Operation{418: sending, 402: watched}
 	peek := sampleGroup()
 	peek.Page, peek.Whole, peek.Newest = false, false, nil
@@ -55,19 +97,39 @@ func sampleInbox() TriagePage {
 }
 
 func sampleGroup() GroupView {
-	deploy := deadletter.Deploy{ID: 1, At: now.Add(-2*time.Hour - 2*time.Minute), Service: "notifications", Version: "2026.11.20-1", Link: "https://ci.example.com/4711"}
+	deploy := deadletter.Deploy{
+		ID: 1, At: now.Add(-2*time.Hour - 2*time.Minute), Service: "notifications", Version: "2026.11.20-1",
+		Link: "https://ci.example.com/4711",
+	}
 	op := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue).Operation
-	g := GroupView{Page: true, Now: now, QueueLink: "/letters?q=queue%3Aemail-queue", Error: `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3]}
+	g := GroupView{
+		Page: true, Now: now, QueueLink: "/letters?q=queue%3Aemail-queue",
+		Error: `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3],
+	}
 	g.Group = deadletter.Group{
-		GroupRow: sampleTriaged()[0], Letters: map[deadletter.State]int{deadletter.StateDead: 312, deadletter.StateScheduled: 46}, Rules: []string{"email"},
-		Merged: sampleTriaged()[3:4], Operations: []deadletter.Operation{op}, Deploys: []deadletter.Deploy{deploy}, Suspect: &deploy,
-		History: []deadletter.Event{{Kind: "assigned", Actor: "ana", Detail: "to Priya Nair", At: now.Add(-time.Minute)}},
+		GroupRow:   sampleTriaged()[0],
+		Letters:    map[deadletter.State]int{deadletter.StateDead: 312, deadletter.StateScheduled: 46},
+		Rules:      []string{"email"},
+		Merged:     sampleTriaged()[3:4],
+		Operations: []deadletter.Operation{op},
+		Deploys:    []deadletter.Deploy{deploy},
+		Suspect:    &deploy,
+		History: []deadletter.Event{
+			{Kind: "assigned", Actor: "ana", Detail: "to Priya Nair", At: now.Add(-time.Minute)},
+		},
 	}
 	g.Failing = true
 	g.Chosen, g.Ticket, g.Note = true, "https://tickets.example.com/118", "the template was renamed\nby the campaign of November"
 	g.NoteBy = "ana"
-	g.Shared, g.Sampled, g.Whole, g.Quiet = []Shared{{"template.name", "welcome_v3", 60, 1}, {"header.x-error-class", "TemplateMissing", 60, 1}, {"template.locale", "en-GB", 38, 4}}, 60, true, 42
-	g.Different = []Different{{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1}, {Field: "coupon_code", Here: 57, Otherwise: 1}}
+	g.Shared, g.Sampled, g.Whole, g.Quiet = []Shared{
+		{"template.name", "welcome_v3", 60, 1},
+		{"header.x-error-class", "TemplateMissing", 60, 1},
+		{"template.locale", "en-GB", 38, 4},
+	}, 60, true, 42
+	g.Different = []Different{
+		{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1},
+		{Field: "coupon_code", Here: 57, Otherwise: 1},
+	}
 	newest := sampleLetter(TabDecoded)
 	newest.Decoded.Bytes = nil
 	g.Newest, g.Alike = &newest, sampleTriaged()[1:2]
@@ -76,8 +138,17 @@ func sampleGroup() GroupView {
 
 func sampleDigest() TriagePage {
 	p := sampleTriage(TriageDigest)
-	p.Digest = &DigestView{Next: now.Add(23 * time.Hour), Channels: []string{"team", "mail"}, Sent: "2026-11-20", Decisions: sampleDecisions(), Operations: sampleGroup().Operations}
-	p.Digest.Digest = deadletter.Digest{From: now.Add(-15 * time.Hour), To: now, Groups: 9, Letters: 661, New: 2, CameBack: 1, Recovered: 402, Paged: 2, More: 4}
+	p.Digest = &DigestView{
+		Next:       now.Add(23 * time.Hour),
+		Channels:   []string{"team", "mail"},
+		Sent:       "2026-11-20",
+		Decisions:  sampleDecisions(),
+		Operations: sampleGroup().Operations,
+	}
+	p.Digest.Digest = deadletter.Digest{
+		From: now.Add(-15 * time.Hour), To: now, Groups: 9, Letters: 661, New: 2, CameBack: 1, Recovered: 402, Paged: 2,
+		More: 4,
+	}
 	p.Digest.Before.Groups, p.Digest.Before.Letters = 7, 540
 	for i, g := range sampleTriaged() {
 		line := deadletter.DigestLine{Group: g, Letters: 231 - 40*i}
@@ -92,24 +163,39 @@ func sampleDigest() TriagePage {
 // triagePages returns the tabs of Triage and the page of a group, in every state that looks
 // different.
 func triagePages() map[string]templ.Component {
-	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(TriageResolved), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
+	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(
+		TriageResolved,
+	), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
 	for i := range snoozed.Rows {
-		snoozed.Rows[i].Status, snoozed.Rows[i].Snooze = deadletter.GroupSnoozed, deadletter.Snooze{Until: now.Add(time.Hour), After: 20, Queue: true, By: "ana"}
-		resolved.Rows[i].Status, resolved.Rows[i].Resolved = deadletter.GroupResolved, deadletter.Resolution{At: now.Add(-time.Hour), By: "ana", Version: "2026.11.20-2"}
+		snoozed.Rows[i].Status, snoozed.Rows[i].Snooze = deadletter.GroupSnoozed, deadletter.Snooze{
+			Until: now.Add(time.Hour), After: 20, Queue: true, By: "ana",
+		}
+		resolved.Rows[i].Status, resolved.Rows[i].Resolved = deadletter.GroupResolved, deadletter.Resolution{
+			At: now.Add(-time.Hour), By: "ana", Version: "2026.11.20-2",
+		}
 	}
 	zero.Rows, zero.Groups, zero.Decisions = nil, deadletter.GroupCounts{}, sampleDecisions()
-	mistake.Query, mistake.Rows, mistake.QueryError = "colour:red", nil, &QueryError{Pos: 0, Want: "there is no field colour"}
+	mistake.Query, mistake.Rows, mistake.QueryError = "colour:red", nil, &QueryError{
+		Pos: 0, Want: "there is no field colour",
+	}
 	quiet.Digest.Digest = deadletter.Digest{From: now.Add(-15 * time.Hour), To: now, Recovered: 31}
 	quiet.Digest.Channels, quiet.Digest.Operations, quiet.Digest.Decisions = nil, nil, nil
 	put, merged := sampleGroup(), sampleGroup()
 	put.Status, put.Snooze, put.History, put.Values, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, Values{}, nil, 0
 	merged.Head, merged.Merged = 402, nil
 	group := func(g GroupView) templ.Component {
-		return Group(GroupPage{Shell: sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)), Group: g, People: []string{"local", "Lena Sato"}})
+		return Group(GroupPage{
+			Shell:  sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)),
+			Group:  g,
+			People: []string{"local", "Lena Sato"},
+		})
 	}
 	return map[string]templ.Component{
-		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)), "triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero), "triage-mistake": Triage(mistake),
-		"digest": Triage(sampleDigest()), "digest-quiet": Triage(quiet), "digest-none": Triage(none), "group": group(sampleGroup()), "group-snoozed": group(put), "group-merged": group(merged),
+		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)),
+		"triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
+		"triage-mistake": Triage(mistake),
+		"digest":         Triage(sampleDigest()), "digest-quiet": Triage(quiet), "digest-none": Triage(none),
+		"group": group(sampleGroup()), "group-snoozed": group(put), "group-merged": group(merged),
 	}
 }
 
@@ -117,31 +203,93 @@ func triagePages() map[string]templ.Component {
 // contains the text "bad".
 func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation) map[string]templ.Component {
 	row := deadletter.GroupRow{
-		ID: 1, Title: bad, Broker: bad, VHost: bad, Queue: bad, Type: bad, Reason: bad, Error: bad, Status: deadletter.GroupSnoozed, Severity: deadletter.Severity(bad[:min(n, 20)]), Chosen: true, Owner: bad[:min(n, 100)], Ticket: "https://x/" + bad[:min(n, 490)], Note: bad[:min(n, 4000)],
-		Snooze: deadletter.Snooze{Until: now, After: 1 << 24, By: bad}, Resolved: deadletter.Resolution{At: now, By: bad, Version: bad}, Count: 1 << 24, Waiting: 1 << 24, FirstAt: now, LastAt: now, Spark: slices.Repeat([]int{1 << 24}, 24),
+		ID:       1,
+		Title:    bad,
+		Broker:   bad,
+		VHost:    bad,
+		Queue:    bad,
+		Type:     bad,
+		Reason:   bad,
+		Error:    bad,
+		Status:   deadletter.GroupSnoozed,
+		Severity: deadletter.Severity(bad[:min(n, 20)]),
+		Chosen:   true,
+		Owner:    bad[:min(n, 100)],
+		Ticket:   "https://x/" + bad[:min(n, 490)],
+		Note:     bad[:min(n, 4000)],
+		Snooze:   deadletter.Snooze{Until: now, After: 1 << 24, By: bad},
+		Resolved: deadletter.Resolution{At: now, By: bad, Version: bad},
+		Count:    1 << 24,
+		Waiting:  1 << 24,
+		FirstAt:  now,
+		LastAt:   now,
+		Spark:    slices.Repeat([]int{1 << 24}, 24),
 	}
-	done := deadletter.Decided{ID: 1, Kind: "moved", Detail: bad, By: bad, At: now, Groups: []deadletter.GroupID{1}, Skipped: slicesRepeat(deadletter.Skipped{Group: 1, Why: bad}, 20)}
+	done := deadletter.Decided{
+		ID:      1,
+		Kind:    "moved",
+		Detail:  bad,
+		By:      bad,
+		At:      now,
+		Groups:  []deadletter.GroupID{1},
+		Skipped: slicesRepeat(deadletter.Skipped{Group: 1, Why: bad}, 20),
+	}
 	op := deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, By: bad, Reason: bad, CreatedAt: now}
 	deploy := deadletter.Deploy{At: now, Service: bad, Version: bad, Link: "javascript:alert(1)", By: bad}
 	g := GroupView{Page: true, Now: now, QueueLink: LettersURL("queue:"+hostileTerm(bad), "", ""), Error: bad}
-	g.Shared, g.Sampled, g.Whole, g.Quiet, g.Different = slicesRepeat(Shared{bad, bad, 1 << 24, 1}, 8), 60, true, 60, slicesRepeat(Different{Field: bad, Value: bad, Here: 1 << 24}, 12)
-	g.Newest = &LetterPage{Letter: deadletter.Letter{ID: sampleID(0), Error: bad, State: deadletter.StateDead}, Query: hostileTerm(bad), Decoded: Decoded{Kind: bad, Type: bad, Title: bad, Note: bad, Nodes: hostileTree(bad, 2, 4)}}
-	g.Latest = slicesRepeat(deadletter.Row{ID: sampleID(0), State: deadletter.State(bad), Queue: bad, Summary: bad, Error: bad}, 5)
-	g.Group = deadletter.Group{
-		GroupRow: row, Letters: map[deadletter.State]int{deadletter.State(bad): 1}, Rules: slicesRepeat(bad, 5), Merged: slicesRepeat(row, 20), Deploys: slicesRepeat(deploy, 10), Suspect: &deploy,
-		Operations: slicesRepeat(op, 10), History: slicesRepeat(deadletter.Event{Kind: bad, Actor: bad, Detail: bad, At: now}, 100),
+	g.Shared, g.Sampled, g.Whole, g.Quiet, g.Different = slicesRepeat(
+		Shared{bad, bad, 1 << 24, 1}, 8,
+	), 60, true, 60, slicesRepeat(Different{
+		Field: bad, Value: bad, Here: 1 << 24,
+	}, 12)
+	g.Newest = &LetterPage{
+		Letter:  deadletter.Letter{ID: sampleID(0), Error: bad, State: deadletter.StateDead},
+		Query:   hostileTerm(bad),
+		Decoded: Decoded{Kind: bad, Type: bad, Title: bad, Note: bad, Nodes: hostileTree(bad, 2, 4)},
 	}
-	p := TriagePage{Shell: shell, Tab: TriageInbox, Query: bad[:min(n, 4096)], Rows: slicesRepeat(row, 100), After: bad[:min(n, 100)], Next: bad[:min(n, 100)], People: []string{bad}, Peek: &g, Halted: halted, Done: &Done{Decision: 1, Text: DecidedWords(done)}}
+	g.Latest = slicesRepeat(deadletter.Row{
+		ID: sampleID(0), State: deadletter.State(bad), Queue: bad, Summary: bad, Error: bad,
+	}, 5)
+	g.Group = deadletter.Group{
+		GroupRow:   row,
+		Letters:    map[deadletter.State]int{deadletter.State(bad): 1},
+		Rules:      slicesRepeat(bad, 5),
+		Merged:     slicesRepeat(row, 20),
+		Deploys:    slicesRepeat(deploy, 10),
+		Suspect:    &deploy,
+		Operations: slicesRepeat(op, 10),
+		History:    slicesRepeat(deadletter.Event{Kind: bad, Actor: bad, Detail: bad, At: now}, 100),
+	}
+	p := TriagePage{
+		Shell:  shell,
+		Tab:    TriageInbox,
+		Query:  bad[:min(n, 4096)],
+		Rows:   slicesRepeat(row, 100),
+		After:  bad[:min(n, 100)],
+		Next:   bad[:min(n, 100)],
+		People: []string{bad},
+		Peek:   &g,
+		Halted: halted,
+		Done:   &Done{Decision: 1, Text: DecidedWords(done)},
+	}
 	resolved, zero, mistake, digest := p, p, p, p
 	resolved.Tab = TriageResolved
 	zero.Rows, zero.Decisions = nil, slicesRepeat(done, 20)
 	mistake.Rows, mistake.QueryError = nil, &QueryError{Pos: 1, Want: bad}
-	digest.Tab, digest.Digest = TriageDigest, &DigestView{Next: now, Channels: slicesRepeat(bad, 5), Sent: "2026-11-20", Decisions: slicesRepeat(done, 6), Operations: slicesRepeat(op, 6)}
-	digest.Digest.Digest = deadletter.Digest{From: now, To: now, Groups: 50, Letters: 1 << 24, Lines: slicesRepeat(deadletter.DigestLine{Group: row, Letters: 1 << 24, Suggestion: bad}, 50)}
+	digest.Tab, digest.Digest = TriageDigest, &DigestView{
+		Next: now, Channels: slicesRepeat(bad, 5), Sent: "2026-11-20", Decisions: slicesRepeat(done, 6),
+		Operations: slicesRepeat(op, 6),
+	}
+	digest.Digest.Digest = deadletter.Digest{
+		From: now, To: now, Groups: 50, Letters: 1 << 24,
+		Lines: slicesRepeat(deadletter.DigestLine{Group: row, Letters: 1 << 24, Suggestion: bad}, 50),
+	}
 	head := g
 	head.Head = 2
 	return map[string]templ.Component{
-		"triage": Triage(p), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero), "triage-mistake": Triage(mistake), "digest": Triage(digest),
-		"group": Group(GroupPage{Shell: shell, Group: g, People: []string{bad}, Done: p.Done}), "group-merged": Group(GroupPage{Shell: shell, Group: head}),
+		"triage": Triage(p), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
+		"triage-mistake": Triage(mistake), "digest": Triage(digest),
+		"group":        Group(GroupPage{Shell: shell, Group: g, People: []string{bad}, Done: p.Done}),
+		"group-merged": Group(GroupPage{Shell: shell, Group: head}),
 	}
 }

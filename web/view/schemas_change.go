@@ -56,14 +56,16 @@ func (p SchemaUploadPage) addedWords() string {
 
 // comparedWords describes the version with which the file is compared.
 func (p SchemaUploadPage) comparedWords() string {
-	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " + SchemaVersion{Version: p.Version}.short() + ". "
+	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " +
+		SchemaVersion{Version: p.Version}.short() + ". "
 	switch {
 	case p.inUse():
 		return text + "It is the version in use."
 	case p.Was == "":
 		return text + "Nothing is changed yet."
 	}
-	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", uploaded " + When(p.Now, p.WasAt) + ". "
+	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", uploaded " + When(p.Now, p.WasAt) +
+		". "
 	if p.Known == "older" {
 		text += "The set had this version before; it would be the newest again. "
 	}
@@ -73,16 +75,26 @@ func (p SchemaUploadPage) comparedWords() string {
 // effects describes the effects of the uploaded schemas, one sentence each.
 func (p SchemaUploadPage) effects() []string {
 	out := []string{
-		p.addedWords() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" + removedNote(len(p.Removed)) + ".",
-		Number(p.Letters, "stored letter has", "stored letters have") + " a type that the new version would decode, or would decode differently.",
+		p.addedWords() + " added, " + Count(len(p.Changed)) + " changed, " + Count(len(p.Removed)) + " removed" +
+			removedNote(len(p.Removed)) + ".",
+		Number(p.Letters, "stored letter has", "stored letters have") +
+			" a type that the new version would decode, or would decode differently.",
 	}
 	if p.Sampled > 0 {
-		out = append(out, Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+" that no schema can decode now would decode"+sampledNote(p.Sampled)+".")
+		out = append(
+			out,
+			Count(p.Readable)+" of "+Number(p.Sampled, "letter", "letters")+
+				" that no schema can decode now would decode"+sampledNote(p.Sampled)+".",
+		)
 	} else {
 		out = append(out, "A schema can decode each of the newest letters.")
 	}
 	if n := len(p.Conflicts); n > 0 {
-		out = append(out, Number(n, "type is", "types are")+" defined differently by other sets; a body is decoded with the definition that fits.")
+		out = append(
+			out,
+			Number(n, "type is", "types are")+
+				" defined differently by other sets; a body is decoded with the definition that fits.",
+		)
 	}
 	return append(out, "Affected letters are decoded again in the background; their states do not change.")
 }

@@ -49,11 +49,12 @@ type TypedQueue struct {
 	Letters              int
 	Unread               int
 	Link                 string
-	Types                []TypeCount            // the type with the most letters comes first
-	By                   []deadletter.ReadCount // how the letters of the queue were decoded; the most frequent way comes first
-	Bound                *deadletter.Pick       // the first matching binding made by a person
-	Configured           *TypeBinding           // the first matching binding from the configuration
-	Exact                bool                   // Bound applies to this queue alone, with any routing key
+	Types                []TypeCount // the type with the most letters comes first
+	// how the letters of the queue were decoded; the most frequent way comes first
+	By         []deadletter.ReadCount
+	Bound      *deadletter.Pick // the first matching binding made by a person
+	Configured *TypeBinding     // the first matching binding from the configuration
+	Exact      bool             // Bound applies to this queue alone, with any routing key
 }
 
 // TypeCount is the number of letters of one type.
@@ -82,7 +83,8 @@ func (c Coverage) unread() string {
 	if c.Unread == 0 {
 		return ""
 	}
-	return Number(c.Unread, "letter has", "letters have") + " not been read by this version yet, so it is unknown how they decode."
+	return Number(c.Unread, "letter has", "letters have") +
+		" not been read by this version yet, so it is unknown how they decode."
 }
 
 // coverageShare is one segment of the bar that shows how letters were decoded.

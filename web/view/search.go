@@ -26,7 +26,13 @@ type Range struct {
 type Preset struct{ Value, Name string }
 
 // Presets are the time ranges in the menu.
-var Presets = []Preset{{"1h", "Last hour"}, {"6h", "Last 6 hours"}, {"24h", "Last 24 hours"}, {"7d", "Last 7 days"}, {"30d", "Last 30 days"}}
+var Presets = []Preset{
+	{"1h", "Last hour"},
+	{"6h", "Last 6 hours"},
+	{"24h", "Last 24 hours"},
+	{"7d", "Last 7 days"},
+	{"30d", "Last 30 days"},
+}
 
 // AllTime is the value in the menu that removes the time range.
 const AllTime = "all"

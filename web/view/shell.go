@@ -45,7 +45,9 @@ func chosenIf(on bool) templ.Attributes { return attributeIf(on, "aria-current",
 // initials returns at most two capital letters of a name, for the picture of a person.
 func initials(name string) string {
 	var out []rune
-	for _, word := range strings.FieldsFunc(line(name, 60), func(r rune) bool { return r == ' ' || r == '.' || r == '@' || r == '-' }) {
+	for _, word := range strings.FieldsFunc(
+		line(name, 60), func(r rune) bool { return r == ' ' || r == '.' || r == '@' || r == '-' },
+	) {
 		if out = append(out, []rune(strings.ToUpper(word))[0]); len(out) == 2 {
 			break
 		}
@@ -113,5 +115,8 @@ func (s Shell) shortcuts() []shortcut {
 	for _, p := range s.places() {
 		list = append(list, shortcut{"Go to " + strings.ToLower(p.Name), []string{"g", p.Key}})
 	}
-	return append(list, shortcut{"Close, then clear the selection", []string{"Esc"}}, shortcut{"This help", []string{"?"}})
+	return append(list, shortcut{
+		"Close, then clear the selection",
+		[]string{"Esc"},
+	}, shortcut{"This help", []string{"?"}})
 }

@@ -111,11 +111,22 @@ var states = map[string][]string{
 		"the letter is requeued, and only a letter that can be requeued can be edited",
 		"!Requeue edited copy",
 	},
-	"error-400":    {"400", "Bad request", "Nothing was changed."},
-	"error-403":    {"403", "Not allowed", "You do not have permission for this, or the request came from another site. Nothing was changed."},
-	"error-404":    {"404", "Not found", "There is no group G-9999.", "If retention purged a letter, its page stays, but without its content."},
-	"error-405":    {"405", "Method not allowed", "This address does not accept that kind of request. Nothing was changed."},
-	"error-409":    {"409", "The state has changed since you opened the page, and no longer allows this action. Nothing was changed."},
+	"error-400": {"400", "Bad request", "Nothing was changed."},
+	"error-403": {
+		"403", "Not allowed",
+		"You do not have permission for this, or the request came from another site. Nothing was changed.",
+	},
+	"error-404": {
+		"404", "Not found", "There is no group G-9999.",
+		"If retention purged a letter, its page stays, but without its content.",
+	},
+	"error-405": {
+		"405", "Method not allowed", "This address does not accept that kind of request. Nothing was changed.",
+	},
+	"error-409": {
+		"409",
+		"The state has changed since you opened the page, and no longer allows this action. Nothing was changed.",
+	},
 	"error-413":    {"413", "The request is larger than this address accepts. Nothing was changed."},
 	"error-503":    {"503", "Letters are safe: those not stored yet wait in RabbitMQ. Try again in a moment."},
 	"group-merged": {"Merged into", "where its letters are counted too.", "It is shown as G-402."},
@@ -401,7 +412,10 @@ func TestPages(t *testing.T) {
 	}
 	named := slices.Sorted(slices.Values(slices.Concat(whole, slices.Collect(maps.Keys(states)))))
 	if samples := slices.Sorted(maps.Keys(all)); !slices.Equal(named, samples) {
-		t.Errorf("each sample needs a golden file or words: the samples are\n%v, and there are expectations for\n%v", samples, named)
+		t.Errorf(
+			"each sample needs a golden file or words: the samples are\n%v, and there are expectations for\n%v",
+			samples, named,
+		)
 	}
 }
 

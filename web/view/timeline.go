@@ -45,7 +45,9 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	if l.State == deadletter.StateScheduled && !l.DueAt.IsZero() {
 		next := happening{At: l.DueAt, Title: p.dueSentence(), Text: p.waitingPlace()}
 		if l.Rule != "" {
-			next.Text = append(next.Text, Span{Text: " Rule "}, Span{Text: line(l.Rule, 60), Code: true}, Span{Text: "."})
+			next.Text = append(
+				next.Text, Span{Text: " Rule "}, Span{Text: line(l.Rule, 60), Code: true}, Span{Text: "."},
+			)
 		}
 		out = append(out, next)
 	}
@@ -87,7 +89,9 @@ func deathEntry(d deadletter.Death) happening {
 		text = append(text, Span{Text: join}, Span{Text: line(key, 120), Code: true})
 	}
 	if d.Count > 1 {
-		text = append(text, Span{Text: ". The broker counts " + Count(int(min(d.Count, 1<<40))) + " of these; this is the first"})
+		text = append(text, Span{
+			Text: ". The broker counts " + Count(int(min(d.Count, 1<<40))) + " of these; this is the first",
+		})
 	}
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
@@ -96,7 +100,11 @@ func deathEntry(d deadletter.Death) happening {
 // how it came back.
 func attemptEntries(a deadletter.Attempt, waited []Span) []happening {
 	m := outcomeMark(a.Outcome)
-	sent := happening{At: a.At, Tone: "wait", Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue)}
+	sent := happening{
+		At:    a.At,
+		Tone:  "wait",
+		Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue),
+	}
 	text := m.Word
 	if a.Outcome == deadletter.OutcomeCameBack {
 		text = outcomeMark(deadletter.OutcomeConfirmed).Word
@@ -123,11 +131,21 @@ func attemptEntries(a deadletter.Attempt, waited []Span) []happening {
 	}
 	out := []happening{sent}
 	if b := a.Back; b != nil {
-		text := []Span{{Text: "came back from attempt " + Count(a.Number) + ", reason "}, {Text: line(b.Reason, 60), Code: true}}
-		if b.Copies > 0 {
-			text = append(text, Span{Text: ", and " + Number(b.Copies, "more copy", "more copies") + " with the same token"})
+		text := []Span{
+			{Text: "came back from attempt " + Count(a.Number) + ", reason "},
+			{Text: line(b.Reason, 60), Code: true},
 		}
-		out = append(out, happening{At: b.At, Tone: "bad", Title: deathWords(b.Reason) + queueName(b.Queue), Text: text})
+		if b.Copies > 0 {
+			text = append(text, Span{
+				Text: ", and " + Number(b.Copies, "more copy", "more copies") + " with the same token",
+			})
+		}
+		out = append(out, happening{
+			At:    b.At,
+			Tone:  "bad",
+			Title: deathWords(b.Reason) + queueName(b.Queue),
+			Text:  text,
+		})
 	}
 	return out
 }

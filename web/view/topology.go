@@ -50,7 +50,8 @@ func (d Drop) words() string {
 	if d.PerDay >= 0 {
 		volume = "Now that is about " + Count(int(d.PerDay)) + " a day."
 	}
-	return queueName(d.Queue) + " drops messages by design (" + line(d.Limit, 120) + "). All of them become letters. " + volume
+	return queueName(d.Queue) + " drops messages by design (" + line(d.Limit, 120) + "). All of them become letters. " +
+		volume
 }
 
 // PathLook says when and how dlo last read the dead-letter paths of one vhost.

@@ -58,7 +58,9 @@ func fitTree(nodes []TreeNode, budget, extra int) (kept []TreeNode, omitted int)
 func fitAt(nodes []TreeNode, room *int, extra, depth int) (kept []TreeNode, omitted int) {
 	for _, n := range nodes {
 		shown := n
-		shown.Name, shown.Value, shown.Note, shown.Type = line(n.Name, 200), line(n.Value, maxValue), line(n.Note, 200), line(n.Type, 120)
+		shown.Name, shown.Value, shown.Note, shown.Type = line(n.Name, 200), line(
+			n.Value, maxValue,
+		), line(n.Note, 200), line(n.Type, 120)
 		shown.Children = nil
 		cost := rowCost + extra
 		for _, s := range []string{shown.Name, shown.Value, shown.Note, shown.Type} {

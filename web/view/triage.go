@@ -117,7 +117,8 @@ func (p TriagePage) tabs() []triageTab {
 }
 
 func (p TriagePage) foundWords() string {
-	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter needs", "letters need") + " a person"
+	return Number(p.Groups.Inbox, "group", "groups") + ", " + Number(p.Groups.Letters, "letter needs", "letters need") +
+		" a person"
 }
 
 // section contains the groups of one severity.
@@ -137,7 +138,11 @@ func (p TriagePage) sections() []section {
 	for _, s := range []struct {
 		severity deadletter.Severity
 		word     string
-	}{{deadletter.SeverityPage, "Page now"}, {deadletter.SeverityNotify, "Notify, working hours"}, {deadletter.SeverityDigest, "Morning digest"}} {
+	}{
+		{deadletter.SeverityPage, "Page now"},
+		{deadletter.SeverityNotify, "Notify, working hours"},
+		{deadletter.SeverityDigest, "Morning digest"},
+	} {
 		sec := section{word: s.word}
 		for _, r := range p.Rows {
 			if r.Severity == s.severity || s.severity == deadletter.SeverityDigest && r.Severity == "" {
@@ -237,7 +242,12 @@ func (p TriagePage) rangeWords() string {
 
 // snoozes are the durations that the form for snoozing offers, with their values.
 var snoozes = []struct{ value, word string }{
-	{"4h", "4 hours"}, {"morning", "tomorrow morning"}, {"72h", "3 days"}, {"168h", "a week"}, {"720h", "30 days"}, {"", "the maximum (90 days)"},
+	{"4h", "4 hours"},
+	{"morning", "tomorrow morning"},
+	{"72h", "3 days"},
+	{"168h", "a week"},
+	{"720h", "30 days"},
+	{"", "the maximum (90 days)"},
 }
 
 // emptyWords returns the title and the text of a tab without groups.

@@ -10,7 +10,12 @@ import (
 // pages of the list. It must show no number if only the groups of the current page are known.
 func TestSectionsCountTheInbox(t *testing.T) {
 	t.Parallel()
-	counts := deadletter.GroupCounts{Inbox: 700, Severities: map[deadletter.Severity]int{deadletter.SeverityPage: 2, deadletter.SeverityNotify: 8, deadletter.SeverityDigest: 650, "": 40}}
+	counts := deadletter.GroupCounts{
+		Inbox: 700,
+		Severities: map[deadletter.Severity]int{
+			deadletter.SeverityPage: 2, deadletter.SeverityNotify: 8, deadletter.SeverityDigest: 650, "": 40,
+		},
+	}
 	for _, c := range []struct {
 		name string
 		page TriagePage

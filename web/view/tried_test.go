@@ -34,11 +34,31 @@ func TestTheStepsOfATrial(t *testing.T) {
 		{"no such queue", func(p *OperationPage) {
 			p.Tried.Letter.Result, p.Tried.Attempt.Outcome, p.Tried.Attempt.Back = deadletter.ResultReturned, deadletter.OutcomeReturned, nil
 		}, []string{"Requested", "Sent", "Returned"}},
-		{"nobody can say", confirmed(deadletter.UnknownQueue), []string{"Requested", "Sent", "Confirmed", "Not known whether a consumer has it", watched}},
-		{"no consumer", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Ready: 1}), []string{"Requested", "Sent", "Confirmed", "Nobody takes it", watched}},
-		{"behind others", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Ready: 7}), []string{"Requested", "Sent", "Confirmed", "It may still be in the queue", watched}},
-		{"in work", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Unacked: 1}), []string{"Requested", "Sent", "Confirmed", "A consumer has it", watched}},
-		{"taken", confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2}), []string{"Requested", "Sent", "Confirmed", "A consumer has taken it", watched}},
+		{
+			"nobody can say",
+			confirmed(deadletter.UnknownQueue),
+			[]string{"Requested", "Sent", "Confirmed", "Not known whether a consumer has it", watched},
+		},
+		{
+			"no consumer",
+			confirmed(deadletter.QueueFacts{Known: true, Exists: true, Ready: 1}),
+			[]string{"Requested", "Sent", "Confirmed", "Nobody takes it", watched},
+		},
+		{
+			"behind others",
+			confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Ready: 7}),
+			[]string{"Requested", "Sent", "Confirmed", "It may still be in the queue", watched},
+		},
+		{
+			"in work",
+			confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2, Unacked: 1}),
+			[]string{"Requested", "Sent", "Confirmed", "A consumer has it", watched},
+		},
+		{
+			"taken",
+			confirmed(deadletter.QueueFacts{Known: true, Exists: true, Consumers: 2}),
+			[]string{"Requested", "Sent", "Confirmed", "A consumer has taken it", watched},
+		},
 		{"quiet", func(p *OperationPage) {
 			confirmed(deadletter.UnknownQueue)(p)
 			p.Tried.Letter.Result = deadletter.ResultQuiet

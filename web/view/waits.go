@@ -6,12 +6,17 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
-		return append(text, Span{Text: " as far as dlo knows, but its time in the broker was over " + When(p.Now, p.Letter.DueAt) + ". If you act on it, a copy of it may still arrive."})
+		return append(text, Span{
+			Text: " as far as dlo knows, but its time in the broker was over " + When(p.Now, p.Letter.DueAt) +
+				". If you act on it, a copy of it may still arrive.",
+		})
 	}
 	if !p.Letter.DueAt.IsZero() {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
-	text = append(text, Span{Text: ". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded."})
+	text = append(text, Span{
+		Text: ". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded.",
+	})
 	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages only at the head of a queue
 		text = append(text, Span{Text: " A letter ahead of it that waits longer delays it."})
 	}
@@ -20,7 +25,8 @@ func (p LetterPage) waitsInBroker() []Span {
 
 // waitsHere reports whether the attempt with index i is waiting in the broker now.
 func (p LetterPage) waitsHere(i int) bool {
-	return p.Letter.State == deadletter.StateScheduled && p.Letter.WaitsIn != "" && i == len(p.Attempts)-1 && p.Attempts[i].WaitsIn == p.Letter.WaitsIn
+	return p.Letter.State == deadletter.StateScheduled && p.Letter.WaitsIn != "" && i == len(p.Attempts)-1 &&
+		p.Attempts[i].WaitsIn == p.Letter.WaitsIn
 }
 
 // dueSentence describes what happens when a scheduled letter is due.
@@ -34,7 +40,11 @@ func (p LetterPage) dueSentence() string {
 // waitingPlace describes where a scheduled letter waits for its next attempt.
 func (p LetterPage) waitingPlace() []Span {
 	if p.Letter.WaitsIn != "" {
-		return []Span{{Text: "waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}, {Text: ", which sends it on automatically."}}
+		return []Span{
+			{Text: "waits in the broker, in "},
+			{Text: line(p.Letter.WaitsIn, 120), Code: true},
+			{Text: ", which sends it on automatically."},
+		}
 	}
 	return []Span{{Text: "waits in dlo's store; it can be requeued now, held or discarded."}}
 }

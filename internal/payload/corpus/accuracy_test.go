@@ -56,7 +56,10 @@ func TestAccuracy(t *testing.T) {
 						n.firstMatched++
 					}
 				} else if wrongs++; wrongs <= 10 {
-					t.Logf("%s: %s %s; %+v of %d bytes", md.FullName(), got.Verdict, got.Why, got.Matches[:min(2, len(got.Matches))], len(body))
+					t.Logf(
+						"%s: %s %s; %+v of %d bytes", md.FullName(), got.Verdict, got.Why,
+						got.Matches[:min(2, len(got.Matches))], len(body),
+					)
 				}
 			} else {
 				n.undecidable++
@@ -86,14 +89,29 @@ func TestAccuracy(t *testing.T) {
 		}
 	}
 	compared := n.all - n.skipped
-	t.Logf("%d types, %d messages; %d (%.1f %%) too short or text", len(c.All), n.all, n.skipped, trial.Percent(n.skipped, n.all))
-	t.Logf("decidable %d: right first %.2f %%, and matched %.2f %%", n.decidable, trial.Percent(n.first, n.decidable), trial.Percent(n.firstMatched, n.decidable))
-	t.Logf("undecidable %d: not called matched %.2f %%, right first %.2f %%", n.undecidable, trial.Percent(n.flagged, n.undecidable), trial.Percent(n.undecidableFirst, n.undecidable))
+	t.Logf(
+		"%d types, %d messages; %d (%.1f %%) too short or text", len(c.All), n.all, n.skipped,
+		trial.Percent(n.skipped, n.all),
+	)
+	t.Logf(
+		"decidable %d: right first %.2f %%, and matched %.2f %%", n.decidable, trial.Percent(n.first, n.decidable),
+		trial.Percent(n.firstMatched, n.decidable),
+	)
+	t.Logf(
+		"undecidable %d: not called matched %.2f %%, right first %.2f %%", n.undecidable,
+		trial.Percent(n.flagged, n.undecidable), trial.Percent(n.undecidableFirst, n.undecidable),
+	)
 	t.Logf("matched %d, in base64 too %d", n.matched, n.peeled)
 	t.Logf("wrong and confident when its own type is not registered: %.2f %%", trial.Percent(n.unregistered, compared))
-	t.Logf("wrong and confident %.2f %%; with a prior, right first %.2f %%", trial.Percent(n.confidentlyWrong, compared), trial.Percent(n.prior, compared))
-	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 || trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
-		t.Error("below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched")
+	t.Logf(
+		"wrong and confident %.2f %%; with a prior, right first %.2f %%", trial.Percent(n.confidentlyWrong, compared),
+		trial.Percent(n.prior, compared),
+	)
+	if trial.Percent(n.first, n.decidable) < 95 || trial.Percent(n.confidentlyWrong, compared) > 1 ||
+		trial.Percent(n.prior, compared) < 99 || n.peeled != n.matched {
+		t.Error(
+			"below the goals: 95 % right first where it can be decided, at most 1 % wrong and confident, 99 % with a prior, and base64 of what is matched is matched",
+		)
 	}
 	// A message is undecidable if several types decode it equally well. It must then be flagged,
 	// and not be called matched. If such a message is matched nevertheless, the match is usually
@@ -112,7 +130,8 @@ func wouldMatch(r payload.Ranking, own string) bool {
 			others = append(others, m)
 		}
 	}
-	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 && (len(others) == 1 || others[0].Score-others[1].Score > 0.04)
+	return r.Enough && len(others) > 0 && others[0].Score >= 0.80 &&
+		(len(others) == 1 || others[0].Score-others[1].Score > 0.04)
 }
 
 // alike decodes a message as each of the other types, and returns how many of the results have the
@@ -124,7 +143,8 @@ func alike(all []protoreflect.MessageDescriptor, m *dynamicpb.Message, body []by
 			continue
 		}
 		o := dynamicpb.NewMessage(md)
-		if (proto.UnmarshalOptions{AllowPartial: true}).Unmarshal(body, o) == nil && proto.Size(o) == len(body) && sameShape(m, o) {
+		if (proto.UnmarshalOptions{AllowPartial: true}).Unmarshal(body, o) == nil && proto.Size(o) == len(body) &&
+			sameShape(m, o) {
 			n++
 		}
 	}

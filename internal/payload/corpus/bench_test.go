@@ -59,7 +59,10 @@ func BenchmarkRead(b *testing.B) {
 			bodies = append(bodies, body)
 		}
 	}
-	for name, mask := range map[string]*payload.Mask{"no mask": nil, "a masked field": {Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"email"}}}}} {
+	for name, mask := range map[string]*payload.Mask{
+		"no mask":        nil,
+		"a masked field": {Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"email"}}}},
+	} {
 		b.Run(name, func(b *testing.B) {
 			d := &payload.Decoder{Types: c.Registry, Mask: mask}
 			d.Decode(bodies[0], payload.Hints{}, nil)

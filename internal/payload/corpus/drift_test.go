@@ -42,7 +42,9 @@ func TestDrift(t *testing.T) {
 		switch {
 		case doc.Type == own:
 			n.right++
-			if len(doc.Added) == 1 && strings.Contains(strings.Join(doc.Notes, ""), "fields that are not in the registered "+own) {
+			if len(doc.Added) == 1 && strings.Contains(
+				strings.Join(doc.Notes, ""), "fields that are not in the registered "+own,
+			) {
 				n.named++
 			} else {
 				t.Logf("%s is read without the new field: %v %v", own, doc.Added, doc.Notes)
@@ -55,7 +57,9 @@ func TestDrift(t *testing.T) {
 				t.Logf("%s, %d bytes: %q, %+v", own, len(drifted), doc.Type, doc.Steps[len(doc.Steps)-1])
 			}
 		}
-		if packed := d.Decode([]byte(base64.StdEncoding.EncodeToString(drifted)), payload.Hints{Only: own}, nil); packed.Type == doc.Type {
+		if packed := d.Decode(
+			[]byte(base64.StdEncoding.EncodeToString(drifted)), payload.Hints{Only: own}, nil,
+		); packed.Type == doc.Type {
 			n.base64++
 		}
 		other := string(c.All[r.IntN(len(c.All))].FullName())
@@ -66,9 +70,19 @@ func TestDrift(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d bodies with a new field: read as their type %.2f %%, with the field named %.2f %%, as another %.2f %%; alike in base64 %.2f %%", n.all, trial.Percent(n.right, n.all), trial.Percent(n.named, n.all), trial.Percent(n.wrong, n.all), trial.Percent(n.base64, n.all))
-	t.Logf("%d bodies of another type than the queue's: taken for its type %.2f %%", n.foreign, trial.Percent(n.taken, n.foreign))
-	if trial.Percent(n.right, n.all) < 95 || n.named != n.right || n.wrong > 0 || n.base64 != n.all || trial.Percent(n.taken, n.foreign) > 1 {
-		t.Error("below the goals: 95 % of the bodies with a new field, none as another registered type, base64 as raw, 1 % of what is foreign")
+	t.Logf(
+		"%d bodies with a new field: read as their type %.2f %%, with the field named %.2f %%, as another %.2f %%; alike in base64 %.2f %%",
+		n.all, trial.Percent(n.right, n.all), trial.Percent(n.named, n.all), trial.Percent(n.wrong, n.all),
+		trial.Percent(n.base64, n.all),
+	)
+	t.Logf(
+		"%d bodies of another type than the queue's: taken for its type %.2f %%", n.foreign,
+		trial.Percent(n.taken, n.foreign),
+	)
+	if trial.Percent(n.right, n.all) < 95 || n.named != n.right || n.wrong > 0 || n.base64 != n.all ||
+		trial.Percent(n.taken, n.foreign) > 1 {
+		t.Error(
+			"below the goals: 95 % of the bodies with a new field, none as another registered type, base64 as raw, 1 % of what is foreign",
+		)
 	}
 }

@@ -13,7 +13,10 @@ import (
 // words returns a random text that looks like a name in a program. All of its characters are in the
 // base64 alphabet.
 func words(r *rand.Rand) (b []byte) {
-	list := []string{"order", "placed", "Handler", "Factory", "queue", "Retry", "customer", "Event", "user", "Created", "V2", "01", "/", "service", "Email", "requested", "2026"}
+	list := []string{
+		"order", "placed", "Handler", "Factory", "queue", "Retry", "customer", "Event", "user", "Created", "V2", "01",
+		"/", "service", "Email", "requested", "2026",
+	}
 	for range 4 + r.IntN(4) {
 		b = append(b, list[r.IntN(len(list))]...)
 	}

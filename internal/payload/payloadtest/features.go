@@ -121,10 +121,16 @@ func WireFeatures() []WireFeature {
 		{"Any with an odd URL", kinds, msg(14, str(1, "not a name!"), msg(2, []byte{8, 1}))},
 		{"Any with a value that does not parse", kinds, any(mail, []byte{0x0a, 9})},
 		{"Any with a value without a JSON form", kinds, any("google.protobuf.Timestamp", varint(1, 1<<60))},
-		{"Any that holds one three levels down", kinds, any("acme.notify.v1.Kinds", msg(20, msg(21, varint(1, 1<<60))), unknown)},
+		{
+			"Any that holds one three levels down", kinds,
+			any("acme.notify.v1.Kinds", msg(20, msg(21, varint(1, 1<<60))), unknown),
+		},
 		{"Any with NaN in a Struct", kinds, any("google.protobuf.Struct", member("k", number(math.NaN())))},
 		{"Struct with NaN", kinds, msg(17, member("k", f64(2, 0x7ff8000000000099)), member("l", number(1)))},
-		{"Struct with infinity in a list", kinds, msg(17, member("k", msg(6, msg(1, number(math.Inf(1))), msg(1, number(1)))))},
+		{
+			"Struct with infinity in a list", kinds,
+			msg(17, member("k", msg(6, msg(1, number(math.Inf(1))), msg(1, number(1))))),
+		},
 		{"Value", kinds, msg(25, str(3, "x"))},
 		{"Value of NaN", kinds, msg(25, number(math.NaN()))},
 		{"Value without a kind", kinds, msg(25)},
@@ -136,7 +142,13 @@ func WireFeatures() []WireFeature {
 		{"Timestamp in milliseconds", kinds, msg(21, varint(1, 1700000000000))},
 		{"Timestamp with negative nanos", kinds, msg(21, varint(1, 1), varint(2, minus(-5)))},
 		{"Timestamp out of range with an unknown field", kinds, msg(21, unknown, varint(1, 1700000000000))},
-		{"several Timestamps out of range", kinds, wire(msg(23, msg(21, varint(1, 1<<60))), msg(23, msg(21, varint(1, 1))), msg(20, msg(21, varint(2, minus(-1)))))},
+		{
+			"several Timestamps out of range", kinds,
+			wire(
+				msg(23, msg(21, varint(1, 1<<60))), msg(23, msg(21, varint(1, 1))),
+				msg(20, msg(21, varint(2, minus(-1)))),
+			),
+		},
 		{"FieldMask", kinds, msg(16, str(1, "a_b"), str(1, "c.d"))},
 		{"FieldMask with fooBar", kinds, msg(16, str(1, "fooBar"), str(1, "a"))},
 		{"group", order, wire(id, group(3, wire(str(4, "s"), unknown)))},

@@ -86,7 +86,9 @@ func fill(m protoreflect.Message, r *rand.Rand, depth int) {
 	}
 }
 
-var words = strings.Fields("order invoice customer payment shipped pending eu-west-1 projects locations default primary model endpoint checkout Ada Grace München welcome report daily")
+var words = strings.Fields(
+	"order invoice customer payment shipped pending eu-west-1 projects locations default primary model endpoint checkout Ada Grace München welcome report daily",
+)
 
 // value returns a random scalar for a field. A number is often small. It is rarely zero, because
 // publishers do not send zeros.
@@ -144,7 +146,9 @@ func text(r *rand.Rand) string {
 	case 0:
 		return word()
 	case 1:
-		return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<48))
+		return fmt.Sprintf(
+			"%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<48),
+		)
 	case 2:
 		return fmt.Sprintf("projects/%s-%d/locations/%s/items/%d", word(), r.IntN(1000), word(), r.IntN(100_000))
 	case 3:

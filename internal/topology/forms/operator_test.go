@@ -45,9 +45,15 @@ func TestTheOperatorReadsThePlan(t *testing.T) {
 				if err := yaml.Unmarshal(got.Spec.Definition.Raw, &definition); err != nil {
 					t.Fatal(err)
 				}
-				read := topology.Policy{Name: got.Spec.Name, Pattern: got.Spec.Pattern, Priority: got.Spec.Priority, ApplyTo: got.Spec.ApplyTo, Definition: definition}
+				read := topology.Policy{
+					Name: got.Spec.Name, Pattern: got.Spec.Pattern, Priority: got.Spec.Priority,
+					ApplyTo: got.Spec.ApplyTo, Definition: definition,
+				}
 				if !read.Same(&plan.Policies[i].Policy) || got.Spec.Vhost != plan.VHost {
-					t.Errorf("%s, %s: the operator reads\n%+v\nplanned was\n%+v", version, name, read, plan.Policies[i].Policy)
+					t.Errorf(
+						"%s, %s: the operator reads\n%+v\nplanned was\n%+v", version, name, read,
+						plan.Policies[i].Policy,
+					)
 				}
 			}
 		}
@@ -60,7 +66,9 @@ func TestTheOperatorReadsThePlan(t *testing.T) {
 func TestTheOperatorKeepsVHostsApart(t *testing.T) {
 	for name, plan := range plans("4.3.6") {
 		seen := map[string]bool{}
-		for _, document := range strings.Split(topology.Render(inTwoVHosts(&plan), topology.FormOperator), "---\n")[1:] {
+		for _, document := range strings.Split(
+			topology.Render(inTwoVHosts(&plan), topology.FormOperator), "---\n",
+		)[1:] {
 			var got v1beta1.Policy
 			if err := yaml.UnmarshalStrict([]byte(document), &got); err != nil {
 				t.Fatal(err)
@@ -76,7 +84,9 @@ func TestTheOperatorKeepsVHostsApart(t *testing.T) {
 // applyToOf returns the values of spec.applyTo that the operator's resource definition allows.
 func applyToOf(t *testing.T) []string {
 	t.Helper()
-	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/rabbitmq/messaging-topology-operator").Output()
+	folder, err := exec.Command(
+		"go", "list", "-m", "-f", "{{.Dir}}", "github.com/rabbitmq/messaging-topology-operator",
+	).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

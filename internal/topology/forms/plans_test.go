@@ -18,13 +18,24 @@ func plans(version string) map[string]topology.Plan {
 	}
 	snapshot := func(queues []topology.Queue, policies ...topology.Policy) *topology.Snapshot {
 		return &topology.Snapshot{
-			Version: version, VHost: "/", Queues: append(queues, durable("quorum", "dlo.letters")...), Policies: policies,
-			Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}}, Bindings: []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
+			Version:   version,
+			VHost:     "/",
+			Queues:    append(queues, durable("quorum", "dlo.letters")...),
+			Policies:  policies,
+			Exchanges: []topology.Exchange{{Name: "dlo.dlx", Type: "fanout"}},
+			Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 		}
 	}
-	limits := topology.Policy{Name: "limits", Pattern: "", Priority: 3, ApplyTo: "queues", Definition: topology.Definition{
-		"max-length": json.Number("1000"), "message-ttl": json.Number("86400000"), "overflow": "reject-publish", "queue-mode": "lazy",
-	}}
+	limits := topology.Policy{
+		Name:     "limits",
+		Pattern:  "",
+		Priority: 3,
+		ApplyTo:  "queues",
+		Definition: topology.Definition{
+			"max-length": json.Number("1000"), "message-ttl": json.Number("86400000"), "overflow": "reject-publish",
+			"queue-mode": "lazy",
+		},
+	}
 	plan := func(s *topology.Snapshot, atLeastOnce bool) topology.Plan {
 		want := topology.Want{Exchange: "dlo.dlx", AtLeastOnce: atLeastOnce}
 		for _, q := range s.Queues[:len(s.Queues)-1] {
@@ -36,7 +47,10 @@ func plans(version string) map[string]topology.Plan {
 		"plain":     plan(snapshot(durable("classic", "orders", "mail")), false),
 		"keys kept": plan(snapshot(durable("classic", "orders", "mail"), limits), false),
 		"quorum":    plan(snapshot(durable("quorum", "billing")), true),
-		"names":     plan(snapshot(durable("classic", "a b", `back\slash`, `quote"s`, "${dollar}", "%{percent}", "bäume 樹", "a.b*c[d]{2}(e|f)^$+?", "#tag: x", "- dash", "x'y")), false),
+		"names": plan(
+			snapshot(durable("classic", "a b", `back\slash`, `quote"s`, "${dollar}", "%{percent}", "bäume 樹", "a.b*c[d]{2}(e|f)^$+?", "#tag: x", "- dash", "x'y")),
+			false,
+		),
 	}
 }
 

@@ -48,13 +48,17 @@ func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 				}
 				want := plan.Policies[i].Policy
 				var got topology.Policy
-				if err := node.API("GET", "/api/policies/"+url.PathEscape(plan.VHost)+"/"+url.PathEscape(want.Name), nil, &got); err != nil {
+				if err := node.API(
+					"GET", "/api/policies/"+url.PathEscape(plan.VHost)+"/"+url.PathEscape(want.Name), nil, &got,
+				); err != nil {
 					t.Fatal(err)
 				}
 				if !got.Same(&want) {
 					t.Errorf("the broker has\n%+v\nplanned was\n%+v", got, want)
 				}
-				again, err := resource.Diff(context.Background(), d.State(), terraform.NewResourceConfigRaw(raw), provider.Meta())
+				again, err := resource.Diff(
+					context.Background(), d.State(), terraform.NewResourceConfigRaw(raw), provider.Meta(),
+				)
 				if err != nil || !again.Empty() {
 					t.Errorf("the provider would change %v %v", again, err)
 				}
@@ -67,7 +71,9 @@ func TestTheTerraformProviderSetsThePlan(t *testing.T) {
 // that the resources have different labels, because Terraform refuses a label that occurs twice.
 func TestTerraformKeepsVHostsApart(t *testing.T) {
 	for name, plan := range plans("4.3.6") {
-		file, faults := hclsyntax.ParseConfig([]byte(topology.Render(inTwoVHosts(&plan), topology.FormTerraform)), "plan.tf", hcl.InitialPos)
+		file, faults := hclsyntax.ParseConfig(
+			[]byte(topology.Render(inTwoVHosts(&plan), topology.FormTerraform)), "plan.tf", hcl.InitialPos,
+		)
 		if faults.HasErrors() {
 			t.Fatal(faults)
 		}
@@ -91,7 +97,8 @@ func resources(t *testing.T, text string) []map[string]any {
 	}
 	var list []map[string]any
 	for _, block := range file.Body.(*hclsyntax.Body).Blocks {
-		if block.Type != "resource" || len(block.Labels) != 2 || block.Labels[0] != "rabbitmq_policy" || !hclsyntax.ValidIdentifier(block.Labels[1]) {
+		if block.Type != "resource" || len(block.Labels) != 2 || block.Labels[0] != "rabbitmq_policy" ||
+			!hclsyntax.ValidIdentifier(block.Labels[1]) {
 			t.Fatalf("%s %q", block.Type, block.Labels)
 		}
 		list = append(list, values(t, block.Body))

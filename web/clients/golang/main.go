@@ -32,7 +32,8 @@ func call(ctx context.Context, url string) error {
 		return fmt.Errorf("add a view: %s, %w", added.Body, err)
 	}
 	views, err := c.ListViewsWithResponse(ctx)
-	if err != nil || views.JSON200 == nil || len(views.JSON200.Views) != 1 || views.JSON200.Views[0].Query != "state:dead" {
+	if err != nil || views.JSON200 == nil || len(views.JSON200.Views) != 1 ||
+		views.JSON200.Views[0].Query != "state:dead" {
 		return fmt.Errorf("views: %s, %w", views.Body, err)
 	}
 	if at := views.JSON200.Views[0].At; at.IsZero() {

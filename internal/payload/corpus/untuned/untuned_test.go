@@ -85,7 +85,8 @@ func roots(all []protoreflect.MessageDescriptor) (list []protoreflect.MessageDes
 		}
 	}
 	for _, md := range all {
-		if _, top := md.Parent().(protoreflect.FileDescriptor); top && !inner[md.FullName()] && md.Messages().Len() == 0 {
+		if _, top := md.Parent().(protoreflect.FileDescriptor); top && !inner[md.FullName()] &&
+			md.Messages().Len() == 0 {
 			list = append(list, md)
 		}
 	}
@@ -132,7 +133,8 @@ func TestUntuned(t *testing.T) {
 			t.Fatal(err)
 		}
 		own, added := string(md.FullName()), trial.Field(md, r)
-		if len(body) < 16 || md.Fields().Len() < 3 || kind == ahead && float64(len(added)) > 0.3*float64(len(body)+len(added)) {
+		if len(body) < 16 || md.Fields().Len() < 3 ||
+			kind == ahead && float64(len(added)) > 0.3*float64(len(body)+len(added)) {
 			continue
 		}
 		i++
@@ -166,7 +168,8 @@ func TestUntuned(t *testing.T) {
 			o := by[j][k]
 			part := func(n int) float64 { return trial.Percent(n, o.all) }
 			t.Logf("%s, %s, %d: right %.1f %%, ambiguous %.1f %% (its type first %.1f %%, among eight %.1f %%), unknown %.1f %%, text %.1f %%, wrong %.1f %%",
-				kindNames[k], how, o.all, part(o.right), part(o.ambiguous), part(o.first), part(o.listed), part(o.unknown), part(o.text), part(o.wrong))
+				kindNames[k], how, o.all, part(o.right), part(o.ambiguous), part(o.first), part(o.listed),
+				part(o.unknown), part(o.text), part(o.wrong))
 		}
 	}
 	t.Logf("with one unknown field, in a queue of its type, %d: right %.1f %%", known, trial.Percent(named, known))
