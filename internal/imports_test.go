@@ -78,10 +78,6 @@ var rooms = []room{
 		"sends pages, notices and digests from the outbox, one file per channel; decides when a digest is due", "",
 	},
 	{
-		"internal/drill", "`dlo drill`: causes failures in a vhost of its own and checks that dlo reports each of them",
-		"",
-	},
-	{
 		"internal/adopt", "sets the policies of plans on brokers, proves them with a message, and takes them back",
 		"internal/topology internal/payload",
 	},

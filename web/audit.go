@@ -117,6 +117,8 @@ func targetURL(t deadletter.Target) string {
 		return "/schemas"
 	case deadletter.TargetRedirect, deadletter.TargetRules:
 		return "/rules"
+	case deadletter.TargetChannel:
+		return "/#health"
 	case deadletter.TargetDigest:
 		return view.TriageURL(view.TriageDigest, "", "")
 	}

@@ -85,6 +85,7 @@ var calls = map[string]call{
 	"POST /deploys":                    {takes: api.DeployRequest{}, gives: api.Deploy{}},
 	"GET /digest":                      {gives: api.Digest{}},
 	"POST /digest/send":                {gives: api.DigestSent{}},
+	"POST /channels/test":              {takes: api.ChannelTest{}, gives: api.ChannelTested{}},
 
 	"GET /rules":               {gives: api.Rules{}},
 	"POST /rules/test":         {takes: api.RuleTestRequest{}, gives: either{api.RuleTest{}, api.WhatIf{}}},

@@ -236,6 +236,7 @@ func (d *document) example(
 		o.Hosts, o.Drains, o.Trials, o.Facts, o.Digests = nil, &fakeDrains{}, &staged{}, someFacts, digests{
 			o.Store.(*store.Store),
 		}
+		o.Channels = &testedChannels{}
 		if path == "/letters/{id}/reveal" {
 			o.Header = payload.Masks{Headers: []string{"message-id"}}.Header
 		}

@@ -129,6 +129,9 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if w.Told != nil && whole {
 		p.Told = append([]string{}, w.Told()...)
 	}
+	if w.Channels != nil && whole {
+		p.Channels = w.Channels.Channels()
+	}
 	guards, err := w.Store.Guards(ctx)
 	if err != nil {
 		return nil, err

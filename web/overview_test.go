@@ -1,6 +1,9 @@
 package web_test
 
 import (
+	"context"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +135,41 @@ func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 		h := open(t, func(o *web.Options) { o.Told = func() []string { return channels } })
 		h.receive("sms", 1, "x")
 		h.get("/").want(t, 200, want)
+	}
+}
+
+// testedChannels are channels of which one was tested.
+type testedChannels struct{ tested []string }
+
+func (c *testedChannels) Channels() []deadletter.Channel {
+	return []deadletter.Channel{
+		{Name: "oncall", TestedAt: time.Now(), Accepted: true, Answer: "202 <Accepted>"},
+		{Name: "team", TestedAt: time.Now(), Answer: "kanarie: the receiver answered 404 Not Found"},
+	}
+}
+
+func (c *testedChannels) Test(_ context.Context, channel string, by deadletter.Principal) (deadletter.Channel, error) {
+	c.tested = append(c.tested, channel+" by "+by.Name)
+	return c.Channels()[0], nil
+}
+
+// TestAChannelIsTestedFromOverview checks the button and the API that test a channel, and that
+// Overview shows the answer.
+func TestAChannelIsTestedFromOverview(t *testing.T) {
+	t.Parallel()
+	channels := &testedChannels{}
+	h := open(t, func(o *web.Options) { o.Channels = channels })
+	h.receive("sms", 1, "x")
+	h.get("/").want(
+		t, 200, "test accepted ", "202 &lt;Accepted&gt;", "test failed ", "404 Not Found",
+		`name="channel" value="team"`,
+	)
+	h.post("/channels/test", url.Values{"channel": {"team"}}).redirectsTo(t, "/#health")
+	h.postJSON("/api/v1/channels/test", `{"channel":"oncall"}`).want(
+		t, 200, `"channel":"oncall"`, `"accepted":true`, `"answer":"202 <Accepted>"`,
+	)
+	if want := []string{"team by local", "oncall by local"}; !slices.Equal(channels.tested, want) {
+		t.Errorf("tested %q", channels.tested)
 	}
 }
 

@@ -170,6 +170,7 @@ func twoTeams(t *testing.T) *teams {
 		o.Fields, o.Topology, o.Adoption, o.Drains, o.Trials, o.Facts = []string{"note"}, looked{
 			twoReports(),
 		}, &adopted{}, &fakeDrains{}, &staged{}, someFacts
+		o.Channels = &testedChannels{}
 		o.Told, o.Disk = func() []string { return []string{"kanarie-channel"} }, func() string { return "kanarie free" }
 		o.Problems = func() []deadletter.Problem {
 			return []deadletter.Problem{

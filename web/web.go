@@ -88,10 +88,11 @@ type Options struct {
 	Fields  []string      // body paths that queries can name
 	MaxBody int           // maximum bytes of a published body; 0: 16 MiB
 	// how long discarded letters can be restored; 0: not shown
-	Restore time.Duration
-	Told    func() []string // channels notified of problems; nil: not shown
-	Disk    func() string   // space for letters, in words; nil: not shown
-	Rules   *rules.Book     // rules in use; nil: not shown
+	Restore  time.Duration
+	Told     func() []string // channels notified of problems; nil: not shown
+	Channels Channels        // channels of the configuration; nil: none
+	Disk     func() string   // space for letters, in words; nil: not shown
+	Rules    *rules.Book     // rules in use; nil: not shown
 	// all facts of a stored letter that rules use; nil: rules get only the stored facts, without
 	// headers and fields
 	RuleFacts func(l *deadletter.Letter) rules.Facts

@@ -20,7 +20,6 @@ var version = ""
 // commands are all commands of dlo.
 type commands struct {
 	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped."`
-	Drill  server.Drill  `cmd:"" help:"Cause the failures that dlo reports, in a private vhost of a broker, and show what the pages, /readyz and the pager say about them."`
 	Leave  server.Leave  `cmd:"" help:"Remove everything that dlo declared on the brokers, and the policies that it set. No dlo may be running."`
 	Doctor server.Doctor `cmd:"" help:"Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, disk, channels, schemas. Nothing is changed."`
 	cli.Commands

@@ -48,3 +48,15 @@ type DigestLine struct {
 type DigestSent struct {
 	Channels []string `json:"channels"` // channels to which the digest is sent
 }
+
+// ChannelTest is the request of POST /channels/test.
+type ChannelTest struct {
+	Channel string `json:"channel"` // name in the configuration
+}
+
+// ChannelTested is the response to POST /channels/test.
+type ChannelTested struct {
+	Channel  string `json:"channel"`
+	Accepted bool   `json:"accepted"` // the receiver accepted the test
+	Answer   string `json:"answer"`   // what the receiver answered, or why it did not, without secrets
+}

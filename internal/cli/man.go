@@ -19,7 +19,7 @@ var exitCodes = []struct{ code, what string }{
 	{"2", "a mistake in the command line, a query or the configuration"},
 	{
 		"3",
-		"partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running; a drill left failures out",
+		"partly done: some letters were skipped, failed or came back; an operation stopped automatically or is still running",
 	},
 	{"4", "another dlo holds the store"},
 }
@@ -33,7 +33,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n",
 	)
 	b.WriteString(troffLine(root.help))
-	b.WriteString(troffLine("dlo serve is the server. dlo drill starts servers of its own, and tries them on a broker. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
+	b.WriteString(troffLine("dlo serve is the server. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
 	b.WriteString(".SH COMMANDS\n")
 	root.each(func(c command) {
 		if c.path == "" || len(c.subs) > 0 {
@@ -63,7 +63,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	for _, v := range []struct{ name, what string }{
 		{
 			"DLO_CONFIG",
-			"the configuration file of serve, drill and config check; its listen is where clients look for the server if nothing else names one",
+			"the configuration file of serve and config check; its listen is where clients look for the server if nothing else names one",
 		},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
 		{

@@ -57,6 +57,7 @@ type Commands struct {
 	Rules       rulesCmd       `cmd:"" help:"List and test the rules in use, try other rules, apply the rules to scheduled letters, and manage redirects."`
 	Views       viewsCmd       `cmd:"" help:"Saved queries."`
 	Digest      digestCmd      `cmd:"" help:"The morning digest."`
+	Notify      notifyCmd      `cmd:"" help:"The channels through which people are notified."`
 	Deploys     deploysCmd     `cmd:"" help:"Mark deploys, and list them."`
 	Audit       auditCmd       `cmd:"" help:"What was done, by whom."`
 	Annotations annotationsCmd `cmd:"" help:"Say why messages were rejected."`

@@ -78,6 +78,7 @@ const (
 	ActViewRemoved     = "view removed"
 	ActDeploy          = "deploy"
 	ActDigest          = "digest"
+	ActChannelTested   = "channel tested"
 	ActDrainStarted    = "drain started"
 	ActDrainStopped    = "drain stopped"
 	ActDrainEnded      = "drain ended"
@@ -117,7 +118,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActRedirect, ActRedirectRemoved, ActRetriesPaused, ActRetriesResumed, ActBreaker(GuardTripped),
 	ActBreaker(GuardProbing), ActBreaker(GuardRamping), ActBreakerClosed,
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved,
-	ActDeploy, ActDigest,
+	ActDeploy, ActDigest, ActChannelTested,
 	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored,
 	ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
 	ActConfigured, ActTokenAdded, ActTokenRevoked, ActTokenMoved, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved,
@@ -157,6 +158,7 @@ const (
 	TargetRedirect      TargetKind = "redirect" // named by the queue whose letters are redirected
 	TargetRules         TargetKind = "rules"
 	TargetDigest        TargetKind = "digest"
+	TargetChannel       TargetKind = "channel"
 	TargetStore         TargetKind = "store"
 	TargetToken         TargetKind = "token"
 	TargetUser          TargetKind = "user"

@@ -35,6 +35,7 @@ const (
 	NoticeProblem   NoticeKind = "problem"   // something prevents dlo from doing its work
 	NoticeOver      NoticeKind = "over"      // a problem about which people were notified is over
 	NoticeDigest    NoticeKind = "digest"
+	NoticeTest      NoticeKind = "test" // sent to one channel by a person, and kept nowhere
 
 	// The following kinds of notices are for machines. A webhook gets all of them, whatever its
 	// rules are.

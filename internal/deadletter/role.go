@@ -88,7 +88,7 @@ var verbs = map[Verb]need{
 	VerbCancel:     {RoleOperator, "steer operations"},
 	VerbGuard:      {RoleOperator, "pause or resume retries"},
 	VerbTriage:     {RoleOperator, "decide on groups"},
-	VerbTell:       {RoleOperator, "send the digest"},
+	VerbTell:       {RoleOperator, "send the digest, and test channels"},
 	VerbConnect:    {RoleOperator, "connect now"},
 	VerbTry:        {RoleOperator, "send a trial letter"},
 	VerbDeploy:     {RoleOperator, "mark deploys"},

@@ -54,7 +54,7 @@ func NewAlertmanager(o AlertmanagerOptions) (*Alertmanager, error) {
 func (a *Alertmanager) Channel() Channel { return Channel{Sender: a} }
 
 // Send starts, renews or ends the alert in Alertmanager that belongs to a message.
-func (a *Alertmanager) Send(ctx context.Context, m Message) error {
+func (a *Alertmanager) Send(ctx context.Context, m Message) (string, error) {
 	return a.post(ctx, alertsOf(&m, a.now()))
 }
 
@@ -67,23 +67,25 @@ func (a *Alertmanager) Repeat(ctx context.Context, open []Message) error {
 			all = append(all, alertsOf(&open[i], now)...)
 		}
 	}
-	return a.post(ctx, all)
+	_, err := a.post(ctx, all)
+	return err
 }
 
 const alertsAtOnce = 300
 
 // post sends alerts in batches. If an alert is sent twice, this does no harm.
-func (a *Alertmanager) post(ctx context.Context, alerts []alert) error {
+func (a *Alertmanager) post(ctx context.Context, alerts []alert) (answer string, err error) {
 	for some := range slices.Chunk(alerts, alertsAtOnce) {
 		got, err := a.client.postJSON(ctx, some)
 		if err == nil {
 			err = got.err(400, 401, 403, 404, 405, 410, 413)
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
+		answer = got.text()
 	}
-	return nil
+	return answer, nil
 }
 
 type alert struct {

@@ -34,7 +34,7 @@ func alerts(t *testing.T, q received) (all []alert) {
 func TestWhatAnAlertmanagerGets(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	if err := newTestAlertmanager(t, r).Send(
+	if _, err := newTestAlertmanager(t, r).Send(
 		t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened)),
 	); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestWhatAnAlertmanagerAnswers(t *testing.T) {
 	t.Parallel()
 	for status, permanent := range map[int]bool{400: true, 404: true, 401: true, 429: false, 500: false, 503: false} {
 		r := newReceiver(t, respondWith(status, ""))
-		if err := newTestAlertmanager(t, r).Send(
+		if _, err := newTestAlertmanager(t, r).Send(
 			t.Context(), Message{},
 		); err == nil || errors.Is(err, ErrPermanent) != permanent {
 			t.Errorf("%d: got %v", status, err)

@@ -97,13 +97,16 @@ func (c *client) post(ctx context.Context, header http.Header, body []byte) (ans
 	return answer{status: resp.StatusCode, body: read, later: retryAfter(resp.Header.Get("Retry-After"), c.now())}, nil
 }
 
+// text returns the status in words, for example "202 Accepted".
+func (a answer) text() string { return fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)) }
+
 // err returns the error for a status. It is nil for 2xx, and an ErrPermanent for the statuses that
 // "permanent" lists. Any other status is an error after which the message is sent again.
 func (a answer) err(permanent ...int) error {
 	if a.status >= 200 && a.status < 300 {
 		return nil
 	}
-	text := fmt.Sprintf("the receiver answered %d %s", a.status, http.StatusText(a.status))
+	text := "the receiver answered " + a.text()
 	if a.status >= 300 && a.status < 400 {
 		text += ": redirects are not followed"
 	}

@@ -86,6 +86,7 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeProblem:   "a problem of dlo",
 	deadletter.NoticeOver:      "a problem of dlo is over",
 	deadletter.NoticeDigest:    "digest",
+	deadletter.NoticeTest:      "a test",
 
 	deadletter.EventGroupQuiet:        "is quiet",
 	deadletter.EventGroupResolved:     "no longer needs anyone",

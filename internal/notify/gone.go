@@ -8,6 +8,6 @@ func Gone(name string) Channel { return Channel{Sender: gone(name)} }
 
 type gone string
 
-func (g gone) Send(context.Context, Message) error {
-	return permanentError("there is no channel %s any more", line(string(g), 100))
+func (g gone) Send(context.Context, Message) (string, error) {
+	return "", permanentError("there is no channel %s any more", line(string(g), 100))
 }

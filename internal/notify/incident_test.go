@@ -113,7 +113,7 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 			}, 3)...)
 			sender := channelTo(t, name, r.URL).Sender
 			for _, m := range messages {
-				if err := sender.Send(t.Context(), m); err != nil {
+				if _, err := sender.Send(t.Context(), m); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -171,7 +171,7 @@ func TestOneIncidentOnEveryChannel(t *testing.T) {
 		m := mailTo(t, s, "8.8.8.8", MailOptions{To: []string{"team@example.com"}})
 		threads := map[string]bool{}
 		for _, msg := range messages {
-			if err := m.Send(t.Context(), msg); err != nil {
+			if _, err := m.Send(t.Context(), msg); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -235,7 +235,7 @@ func TestAnIncidentOfManyCausesStaysShort(t *testing.T) {
 		t.Errorf("%d lines, the last %+v, of %d letters", len(m.Lines), last, *m.Count)
 	}
 	r := newReceiver(t, slices.Repeat([]func(http.ResponseWriter){respondWith(200, "")}, 10)...)
-	if err := newTestAlertmanager(t, r).Send(t.Context(), m); err != nil {
+	if _, err := newTestAlertmanager(t, r).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	ended := map[string]bool{}

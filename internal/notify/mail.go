@@ -109,33 +109,33 @@ func (m *Mail) Channel() Channel {
 // Send sends a message as a mail to all receivers who do not have it yet. If the mail server
 // replies with 4xx, the message is sent again. If it replies with 5xx, the message is not sent
 // again. If one receiver is rejected permanently, the others still get the message.
-func (m *Mail) Send(ctx context.Context, msg Message) error {
+func (m *Mail) Send(ctx context.Context, msg Message) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	to := m.missingReceivers(msg.ID)
 	s, err := m.dial(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer s.close()
 	now, never, err := s.deliver(
 		m.o, m.from.Address, to, func() ([]byte, error) { return mailMessage(&msg, m.from, m.to, m.o.Now()) },
 	)
 	if err != nil {
-		return err
+		return "", err
 	}
 	waiting, refusals := m.recordReceivers(msg.ID, now, never)
 	switch {
 	case waiting > 0:
-		return fmt.Errorf(
+		return "", fmt.Errorf(
 			"the mail server does not accept the message for %d of %d receivers for now", waiting, len(m.to),
 		)
 	case refusals == len(m.to):
-		return permanentError("the mail server refuses all receivers")
+		return "", permanentError("the mail server refuses all receivers")
 	case refusals > 0:
-		return &PartlyError{Text: fmt.Sprintf("the mail server refuses %d of %d receivers", refusals, len(m.to))}
+		return "", &PartlyError{Text: fmt.Sprintf("the mail server refuses %d of %d receivers", refusals, len(m.to))}
 	}
-	return nil
+	return "the mail server accepted it for " + countOf(len(m.to), "receiver"), nil
 }
 
 // dial connects to the mail server. Some ports require that the connection is encrypted from the

@@ -65,7 +65,7 @@ func TestWhatAMailSays(t *testing.T) {
 		To:       []string{"team@example.com", "Night Shift <night@example.com>"},
 	})
 	msg := Compose(office, someDelivery(deadletter.NoticeOpened))
-	if err := m.Send(t.Context(), msg); err != nil {
+	if _, err := m.Send(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}
 	lines, mails := s.received()
@@ -135,7 +135,7 @@ func TestMailOfOneCauseIsOneThread(t *testing.T) {
 	for _, d := range []deadletter.Delivery{
 		someDelivery(deadletter.NoticeOpened), someDelivery(deadletter.NoticeOpened), end,
 	} {
-		if err := m.Send(t.Context(), Compose(office, d)); err != nil {
+		if _, err := m.Send(t.Context(), Compose(office, d)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestWhenMailIsEncrypted(t *testing.T) {
 			t.Parallel()
 			s := newMailServer(t, c.server)
 			m := mailTo(t, s, c.at, c.o)
-			err := m.Send(t.Context(), Message{ID: "1", Title: "a"})
+			_, err := m.Send(t.Context(), Message{ID: "1", Title: "a"})
 			if (err == nil) != (c.err == "") ||
 				err != nil && (!strings.Contains(err.Error(), c.err) || errors.Is(err, ErrPermanent)) {
 				t.Fatalf("got %v, want %q", err, c.err)
@@ -243,11 +243,11 @@ func TestACertificateForAnotherNameIsRefused(t *testing.T) {
 	s := newMailServer(t, &mailServer{starttls: true})
 	m := mailTo(t, s, "8.8.8.8", MailOptions{})
 	m.tls.ServerName = "other.example.com"
-	if err := m.Send(t.Context(), Message{}); err == nil || !strings.Contains(err.Error(), "not valid for it") {
+	if _, err := m.Send(t.Context(), Message{}); err == nil || !strings.Contains(err.Error(), "not valid for it") {
 		t.Errorf("got %v", err)
 	}
 	m.tls.ServerName, m.tls.RootCAs = "mail.example.com", nil
-	if err := m.Send(t.Context(), Message{}); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if _, err := m.Send(t.Context(), Message{}); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -318,7 +318,7 @@ func TestWhatAMailServerAnswers(t *testing.T) {
 				Password: canary,
 				To:       []string{"team@example.com", "night@example.com"},
 			})
-			err := m.Send(t.Context(), Message{ID: "1"})
+			_, err := m.Send(t.Context(), Message{ID: "1"})
 			if err == nil || err.Error() != c.err || errors.Is(err, ErrPermanent) != c.permanent {
 				t.Fatalf("got %v, want %q", err, c.err)
 			}
@@ -334,7 +334,7 @@ func TestAServerThatNeverAnswersIsLeft(t *testing.T) {
 		m := mailTo(t, s, "127.0.0.1", MailOptions{AllowPrivate: true})
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := m.Send(ctx, Message{}); err == nil || !strings.Contains(err.Error(), "no answer in time") ||
+		if _, err := m.Send(ctx, Message{}); err == nil || !strings.Contains(err.Error(), "no answer in time") ||
 			errors.Is(err, ErrPermanent) {
 			t.Errorf("%s: got %v", step, err)
 		}
@@ -350,7 +350,7 @@ func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 		AllowPrivate: true,
 		To:           []string{"team@example.com", "gone@example.com", "slow@example.com"},
 	})
-	if err := m.Send(
+	if _, err := m.Send(
 		t.Context(), Message{ID: "1"},
 	); err == nil || err.Error() != "the mail server does not accept the message for 1 of 3 receivers for now" ||
 		errors.Is(err, ErrPermanent) {
@@ -360,7 +360,7 @@ func TestAReceiverThatIsRefusedDoesNotKeepItFromTheOthers(t *testing.T) {
 	s.lines = nil
 	delete(s.answers, "RCPT TO:<slow@")
 	s.mu.Unlock()
-	err := m.Send(t.Context(), Message{ID: "1"})
+	_, err := m.Send(t.Context(), Message{ID: "1"})
 	var partly *PartlyError
 	if !errors.As(err, &partly) || err.Error() != "the mail server refuses 1 of 3 receivers" {
 		t.Errorf("got %v", err)

@@ -18,12 +18,12 @@ import (
 )
 
 // Sender sends messages to one channel. If the error is nil, the receiver has confirmed the
-// message. After an error, the message is sent again, unless the error is ErrPermanent. A
-// LaterError contains the time until the next attempt. Errors contain no secrets. They contain no
-// credentials and no bodies, and they show only the host of an address. Send is called by one
-// goroutine at a time, and it returns when ctx ends.
+// message, and "answer" says in a few words how. After an error, the message is sent again, unless
+// the error is ErrPermanent. A LaterError contains the time until the next attempt. Answers and
+// errors contain no secrets. They contain no credentials and no bodies, and they show only the host
+// of an address. Send is called by one goroutine at a time, and it returns when ctx ends.
 type Sender interface {
-	Send(ctx context.Context, m Message) error
+	Send(ctx context.Context, m Message) (answer string, err error)
 }
 
 // Channel is a sender with the settings that suit it. Each kind of sender in this package returns
@@ -54,8 +54,11 @@ type Options struct {
 	Jitter     func() float64   // returns a number from 0 to 1, but not 1; nil = random
 	Log        *slog.Logger     // nil = the log is discarded
 	Registerer prometheus.Registerer
-	Silent     func() bool        // reports whether nothing may be sent now; nil = it always may
-	Crash      func(point string) // called at the named points, where tests can simulate a crash; nil in production
+	// reports whether nothing may be sent now; nil = it always may
+	Silent func() bool
+	Record func(ctx context.Context, a deadletter.Act) error // writes the audit; only Test needs it
+	// called at the named points, where tests can simulate a crash; nil in production
+	Crash func(point string)
 }
 
 // Settings contains the settings that a reload can change.
@@ -77,6 +80,7 @@ type Notifier struct {
 	version  int // number that changes whenever the settings change
 	workers  map[string]*worker
 	problems map[string]Problem
+	tested   map[string]deadletter.Channel // the last test of each channel
 	changed  chan struct{}
 }
 
@@ -110,6 +114,7 @@ func New(store Store, o Options) *Notifier {
 		sent:     newCounter(o.Registerer),
 		workers:  map[string]*worker{},
 		problems: map[string]Problem{},
+		tested:   map[string]deadletter.Channel{},
 		changed:  make(chan struct{}, 1),
 	}
 }

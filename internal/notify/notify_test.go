@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -210,7 +211,64 @@ func TestOneChannelThatIsDownHoldsUpNoOther(t *testing.T) {
 
 type sendFunc func(context.Context, Message) error
 
-func (f sendFunc) Send(ctx context.Context, m Message) error { return f(ctx, m) }
+func (f sendFunc) Send(ctx context.Context, m Message) (string, error) { return "200 OK", f(ctx, m) }
+
+// TestAChannelIsTested sends a test to a channel whose receiver accepts it, and to one whose
+// receiver does not. The answer must be returned, shown later and audited. Nothing may be sent to a
+// channel that does not exist, or while dlo may send no notices.
+func TestAChannelIsTested(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		team, down := &scribe{}, &scribe{
+			answers: func(int, Message) error { return errors.New("the receiver answered 503") },
+		}
+		b := newBench(time.Now, Quiet{}, map[string]Channel{
+			"team": {Sender: team},
+			"down": {Sender: down},
+			"old":  Gone("old"),
+		})
+		var acts []string
+		b.o.Record = func(_ context.Context, a deadletter.Act) error {
+			acts = append(acts, strings.Join([]string{a.Kind, a.Actor, a.Targets[0].Name, a.Detail}, "|"))
+			return nil
+		}
+		defer b.start(t)()
+		synctest.Wait()
+		by := deadletter.Principal{Name: "Lena"}
+		for channel, want := range map[string]deadletter.Channel{
+			"team": {Name: "team", TestedAt: time.Now(), Accepted: true, Answer: "200 OK"},
+			"down": {Name: "down", TestedAt: time.Now(), Answer: "the receiver answered 503"},
+		} {
+			if got, err := b.Test(t.Context(), channel, by); err != nil || got != want {
+				t.Errorf("%s: %+v %v", channel, got, err)
+			}
+			if list := b.Channels(); len(list) != 2 || !slices.Contains(list, want) {
+				t.Errorf("%+v has no %+v", list, want)
+			}
+		}
+		slices.Sort(acts)
+		if want := []string{
+			"channel tested|Lena|down|the receiver answered 503", "channel tested|Lena|team|200 OK",
+		}; !slices.Equal(acts, want) {
+			t.Errorf("audited %q", acts)
+		}
+		sent, _ := team.sentMessages()
+		if len(sent) != 1 || sent[0].Title != "Test of the channel team" ||
+			!strings.Contains(sent[0].Text, "a test by Lena") || sent[0].Event != Told {
+			t.Errorf("sent %+v", sent)
+		}
+		for _, channel := range []string{"none", "old"} {
+			if _, err := b.Test(t.Context(), channel, by); !errors.Is(err, deadletter.ErrNotFound) ||
+				!strings.Contains(err.Error(), "down, team") {
+				t.Errorf("%s: %v", channel, err)
+			}
+		}
+		b.o.Silent = func() bool { return true }
+		if _, err := b.Test(t.Context(), "team", by); !errors.Is(err, deadletter.ErrConflict) || len(acts) != 2 {
+			t.Errorf("a silent dlo: %v", err)
+		}
+	})
+}
 
 func TestSeveralNoticesAreToldTogetherWhereThatIsWanted(t *testing.T) {
 	t.Parallel()

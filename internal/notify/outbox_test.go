@@ -150,15 +150,15 @@ type scribe struct {
 	answers func(n int, m Message) error // n is the number of the message, counted from 0
 }
 
-func (s *scribe) Send(_ context.Context, m Message) error {
+func (s *scribe) Send(_ context.Context, m Message) (string, error) {
 	s.mu.Lock()
 	n := len(s.told)
 	s.told, s.at = append(s.told, m), append(s.at, time.Now())
 	s.mu.Unlock()
 	if s.answers == nil {
-		return nil
+		return "200 OK", nil
 	}
-	return s.answers(n, m)
+	return "200 OK", s.answers(n, m)
 }
 
 func (s *scribe) sentMessages() ([]Message, []time.Time) {

@@ -69,7 +69,9 @@ func (w *worker) recordFailed(p []deadletter.Delivery, err error) bool {
 
 // send sends one message to its receiver. If dlo stops while the message is being sent, the message
 // gets some more time to arrive. If the sender panics, the other notification channels continue.
-func (w *worker) send(ctx context.Context, s Sender, m Message) (err error) {
+func (w *worker) send(ctx context.Context, s Sender, m Message) (answer string, err error) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {

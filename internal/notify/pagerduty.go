@@ -42,12 +42,12 @@ func (p *PagerDuty) Channel() Channel { return Channel{Sender: p} }
 // Send sends an event. The status 202 means that PagerDuty has accepted the event. 400 means that
 // the event or its key is not valid. 429 and 5xx mean that the event must be sent again
 // (developer.pagerduty.com, Events API v2).
-func (p *PagerDuty) Send(ctx context.Context, m Message) error {
+func (p *PagerDuty) Send(ctx context.Context, m Message) (string, error) {
 	a, err := p.client.postJSON(ctx, pagerDutyEvent(p.key, &m))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return a.err(400, 401, 403, 404, 405, 410, 413)
+	return a.text(), a.err(400, 401, 403, 404, 405, 410, 413)
 }
 
 type pagerEvent struct {

@@ -27,7 +27,7 @@ func TestWhatAPagerGets(t *testing.T) {
 	m := Compose(office, someDelivery(deadletter.NoticeOpened))
 	end := Compose(office, someDelivery(deadletter.NoticeResolved))
 	for _, m := range []Message{m, end} {
-		if err := p.Send(t.Context(), m); err != nil {
+		if _, err := p.Send(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestWhatAPagerAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, respondWith(c.status, `{"errors":["`+canary+`"]}`))
-			err := newTestPager(t, r).Send(t.Context(), Message{})
+			_, err := newTestPager(t, r).Send(t.Context(), Message{})
 			if c.err == "" && err == nil {
 				return
 			}

@@ -34,26 +34,26 @@ func (s *Slack) Channel() Channel { return Channel{Sender: s, Together: true} }
 // Send sends a message. Slack rejects a message permanently with the status 400 (bad format), 403
 // (not permitted), 404 (channel or webhook does not exist) or 410 (archived); see docs.slack.dev,
 // incoming webhooks.
-func (s *Slack) Send(ctx context.Context, m Message) error {
+func (s *Slack) Send(ctx context.Context, m Message) (string, error) {
 	a, err := s.client.postJSON(ctx, slackMessage(&m))
 	if err == nil && a.status == http.StatusBadRequest { // Slack rejects the layout, so the text is sent without layout
 		a, err = s.client.postJSON(ctx, slackPayload{Text: slackText(&m), Parse: "none"})
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	err = a.err(400, 401, 403, 404, 405, 410, 413)
 	if why := slackWord(a.body); err != nil && why != "" {
 		switch text := fmt.Sprintf("%s (%s)", err, why); {
 		case errors.Is(err, ErrPermanent):
-			return permanentError("%s", text)
+			return "", permanentError("%s", text)
 		case a.later > 0:
-			return &LaterError{After: a.later, Err: errors.New(text)}
+			return "", &LaterError{After: a.later, Err: errors.New(text)}
 		default:
-			return errors.New(text)
+			return "", errors.New(text)
 		}
 	}
-	return err
+	return a.text(), err
 }
 
 // slackWord returns the response of Slack if it is one of the error words that Slack documents. For

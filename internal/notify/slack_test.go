@@ -26,7 +26,7 @@ func TestWhatSlackGets(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, respondWith(200, "ok"))
 	m := Compose(office, someDelivery(deadletter.NoticeOpened))
-	if err := newTestSlack(t, r).Send(t.Context(), m); err != nil {
+	if _, err := newTestSlack(t, r).Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	q := r.receivedRequests()[0]
@@ -133,7 +133,7 @@ func TestWhatSlackAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, c.answers...)
-			err := newTestSlack(t, r).Send(t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened)))
+			_, err := newTestSlack(t, r).Send(t.Context(), Compose(office, someDelivery(deadletter.NoticeOpened)))
 			if n := len(r.receivedRequests()); n != c.requests {
 				t.Errorf("%d requests", n)
 			}

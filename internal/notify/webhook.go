@@ -58,15 +58,15 @@ func (w *Webhook) Channel() Channel { return Channel{Sender: w} }
 // Send posts a message. Any 2xx status confirms the message. The status 410 means that the receiver
 // wants no more messages. After any other status, the message is sent again, because a receiver may
 // also respond with 404 or 401 while it is being deployed.
-func (w *Webhook) Send(ctx context.Context, m Message) error {
+func (w *Webhook) Send(ctx context.Context, m Message) (string, error) {
 	body, err := json.Marshal(webhookBody(&m))
 	if err != nil {
-		return permanentError("the message cannot be written: %v", err)
+		return "", permanentError("the message cannot be written: %v", err)
 	}
 	now := w.now()
 	signature, err := w.signer.Sign(m.ID, now, body)
 	if err != nil {
-		return permanentError("the message cannot be signed")
+		return "", permanentError("the message cannot be signed")
 	}
 	header := http.Header{}
 	header.Set(standardwebhooks.HeaderWebhookID, m.ID)
@@ -74,9 +74,9 @@ func (w *Webhook) Send(ctx context.Context, m Message) error {
 	header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	a, err := w.client.post(ctx, header, body)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return a.err(http.StatusGone)
+	return a.text(), a.err(http.StatusGone)
 }
 
 // webhookMessage is the body that is posted to a webhook (docs/notifications.md). Fields may be

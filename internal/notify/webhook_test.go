@@ -31,7 +31,7 @@ func TestWhatAWebhookGets(t *testing.T) {
 	m := Compose(office, someDelivery(deadletter.NoticeOpened))
 	w := newTestWebhook(t, r, nil)
 	for range 2 {
-		if err := w.Send(t.Context(), m); err != nil {
+		if _, err := w.Send(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestWhatAWebhookAnswers(t *testing.T) {
 		410: true, 400: false, 401: false, 404: false, 429: false, 500: false, 302: false,
 	} {
 		r := newReceiver(t, respondWith(status, canary))
-		err := newTestWebhook(t, r, nil).Send(t.Context(), Message{ID: "1"})
+		_, err := newTestWebhook(t, r, nil).Send(t.Context(), Message{ID: "1"})
 		if err == nil || errors.Is(err, ErrPermanent) != permanent {
 			t.Fatalf("%d: got %v", status, err)
 		}
@@ -90,7 +90,7 @@ func TestWhatAWebhookAnswers(t *testing.T) {
 	}
 	for _, status := range []int{200, 201, 202, 204} {
 		r := newReceiver(t, func(w http.ResponseWriter) { w.WriteHeader(status) })
-		if err := newTestWebhook(t, r, nil).Send(t.Context(), Message{ID: "1"}); err != nil {
+		if _, err := newTestWebhook(t, r, nil).Send(t.Context(), Message{ID: "1"}); err != nil {
 			t.Errorf("%d: %v", status, err)
 		}
 	}

@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -18,11 +19,13 @@ const (
 )
 
 // worker sends the deliveries of one channel. Only its own goroutine uses its fields, except for
-// the field "wake".
+// the fields "wake" and "sending".
 type worker struct {
 	n    *Notifier
 	name string
 	wake chan struct{}
+
+	sending sync.Mutex // held while a message is sent, also by a test of the channel
 
 	version    int // version of the settings for which the following fields are valid
 	pace       pace
@@ -175,7 +178,7 @@ func (w *worker) deliver(ctx context.Context, o Office, c Channel, p []deadlette
 	if len(p) == 1 {
 		m = Compose(o, p[0])
 	}
-	err := w.send(ctx, c.Sender, m)
+	_, err := w.send(ctx, c.Sender, m)
 	var partly *PartlyError
 	switch {
 	case err == nil || errors.As(err, &partly):

@@ -1,9 +1,12 @@
 package rabbitmq
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,9 +56,7 @@ func (l *Link) changePolicy(ctx context.Context, method, name string, body any) 
 	if l.looks == nil {
 		return fmt.Errorf("%w: %w", deadletter.ErrConflict, errNoManagement)
 	}
-	err := (&Admin{l.looks}).Do(
-		ctx, method, "/api/policies/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), body, nil,
-	)
+	err := l.looks.change(ctx, method, "/api/policies/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), body)
 	if errors.Is(err, deadletter.ErrForbidden) {
 		return fmt.Errorf(
 			"%w: user %s of the management API may not set policies. `rabbitmqctl set_user_tags %s management policymaker` grants it, and replaces the tags that the user has",
@@ -63,4 +64,44 @@ func (l *Link) changePolicy(ctx context.Context, method, name string, body any) 
 		)
 	}
 	return err
+}
+
+// change sends a request that changes something, with a body as JSON; nil = none. The error wraps
+// ErrNotFound for 404, ErrForbidden for 401 and 403, and ErrInvalid for any other response that is
+// not a success. The error contains the API's message.
+func (m *Management) change(ctx context.Context, method, path string, body any) error {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, m.base+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.SetBasicAuth(m.user, m.password.read())
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := m.client.Do(r)
+	if err != nil {
+		return fmt.Errorf("%w: the management API: %w", deadletter.ErrUnavailable, withoutURL(err))
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("%w: the management API: %w", deadletter.ErrUnavailable, err)
+	}
+	kind := deadletter.ErrInvalid
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		kind = deadletter.ErrForbidden
+	case http.StatusNotFound:
+		kind = deadletter.ErrNotFound
+	}
+	if answer.StatusCode >= 300 {
+		return fmt.Errorf("%w: %s %s: the management API answered %s: %s", kind, method, path, answer.Status,
+			deadletter.Visible(deadletter.Cut(string(bytes.TrimSpace(said)), 300)))
+	}
+	return nil
 }

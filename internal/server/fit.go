@@ -4,7 +4,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/annotation"
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/drain"
-	"github.com/deadletteroffice/dlo/internal/drill"
 	"github.com/deadletteroffice/dlo/internal/ingest"
 	"github.com/deadletteroffice/dlo/internal/notify"
 	"github.com/deadletteroffice/dlo/internal/operation"
@@ -24,8 +23,6 @@ var (
 	_ classify.Store           = (*store.Store)(nil)
 	_ drain.Queue              = (*ingest.Once)(nil)
 	_ drain.Store              = (*store.Store)(nil)
-	_ drill.API                = (*rabbitmq.Admin)(nil)
-	_ drill.Running            = running{}
 	_ ingest.Bounded           = (*rabbitmq.Inbox)(nil)
 	_ ingest.Inbox             = (*rabbitmq.Inbox)(nil)
 	_ ingest.Store             = (*store.Store)(nil)

@@ -61,6 +61,7 @@ func (s *Server) createNotifiers() error {
 	s.outbox = outbox{&notify.Aside{Box: s.store, Clock: time.Now}, s.masks.Header}
 	s.notifier = notify.New(s.outbox, notify.Options{
 		Silent:     s.isSilent,
+		Record:     s.store.Record,
 		Log:        s.log,
 		Registerer: s.Registry,
 		Crash:      s.crash,

@@ -55,7 +55,7 @@ func TestEveryKindOfChannelHasASender(t *testing.T) {
 			t.Errorf("%s: %v", field.Name, err)
 			continue
 		}
-		if err := channels["it"].Sender.Send(
+		if _, err := channels["it"].Sender.Send(
 			t.Context(), notify.Message{},
 		); err == nil || errors.Is(err, notify.ErrPermanent) {
 			t.Errorf("%s does not know of allow_private: %v", field.Name, err)

@@ -42,6 +42,7 @@ func (s *Server) createPages() {
 		RuleFacts: s.classifier.Facts,
 		Watch:     s.cfg.Requeue.Watch,
 		Told:      s.problemChannels,
+		Channels:  s.notifier,
 		Disk:      s.space.Free,
 		Hosts:     hostsOf(s.cfg, s.addresses()),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),

@@ -43,7 +43,6 @@ const (
 // commands is the command line of cmd/dlo.
 type commands struct {
 	Serve  server.Serve  `cmd:""`
-	Drill  server.Drill  `cmd:""`
 	Leave  server.Leave  `cmd:""`
 	Doctor server.Doctor `cmd:""`
 	cli.Commands

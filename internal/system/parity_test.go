@@ -314,7 +314,10 @@ var capabilities = []capability{
 		"say whether the store is current", splitList("POST /store/accept, POST /store/hold"),
 		splitList("POST /store/accept, POST /store/hold"), splitList("serve"), "",
 	},
-	{"try what people are told of", nil, nil, splitList("drill"), "it makes a vhost, and servers of its own"},
+	{
+		"send a test to a channel", splitList("POST /channels/test"), splitList("POST /channels/test"),
+		splitList("notify test"), "",
+	},
 	{"run the server", nil, nil, splitList("serve, config check, version"), "of the machine that it runs on"},
 }
 

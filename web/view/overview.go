@@ -25,6 +25,7 @@ type OverviewPage struct {
 	MoreThan  bool                  // there are more groups than are shown
 	Disk      string                // the known room for letters in words, or ""
 	Told      []string              // the channels that are notified of problems; nil if unknown
+	Channels  []deadletter.Channel  // the channels of the configuration
 	Unindexed int                   // the number of letters that a search for words cannot find yet
 	Restore   string                // how long a discarded letter can be restored, or ""
 	FirstRun  *FirstRun
@@ -487,3 +488,14 @@ func deploySentence(list []deadletter.Deploy) string {
 
 // isUrgent reports whether a group has the severity "page". Such a group is shown in red.
 func isUrgent(g deadletter.GroupRow) bool { return g.Severity == deadletter.SeverityPage }
+
+// testedWords returns what came of the last test of a channel.
+func testedWords(c deadletter.Channel, now time.Time) string {
+	switch {
+	case c.TestedAt.IsZero():
+		return "not tested since dlo started"
+	case c.Accepted:
+		return "test accepted " + When(now, c.TestedAt) + ": " + line(c.Answer, 200)
+	}
+	return "test failed " + When(now, c.TestedAt) + ": " + line(c.Answer, 200)
+}

@@ -52,7 +52,11 @@ func sampleOverview() OverviewPage {
 		MoreThan:  true,
 		Disk:      "18.2 GiB free of 20 GiB",
 		Told:      []string{"oncall"},
-		Restore:   "for 7 days",
+		Channels: []deadletter.Channel{
+			{Name: "oncall", TestedAt: now.Add(-3 * time.Minute), Accepted: true, Answer: "202 Accepted"},
+			{Name: "team"},
+		},
+		Restore: "for 7 days",
 	}
 	p.Standing = deadletter.Standing{
 		Failing: deadletter.InboxShare{Groups: 2, Letters: 1596},
