@@ -46,7 +46,7 @@ var (
 	meeting = "UrgentGoFirst|GivesUpWaiting|EachQueueHasItsTurn|WidensNoScope|Stream|UploadsHinder|ASlowListEnds|NobodyTakesAllLists|" +
 		"ListsLeaveReaders|TestLimits|AtTheSameTime|DuringAR"
 	// modules have a go.mod of their own. All their tests are in test-full.
-	modules = []string{"web/clients", "internal/payload/corpus", "internal/topology/forms"}
+	modules = []string{"web/clients", "internal/payload/corpus"}
 )
 
 var (

@@ -93,9 +93,8 @@ type PlanRequest struct {
 
 // Plans is the response to POST /topology/plan.
 type Plans struct {
-	Plans []TopologyPlan `json:"plans"` // one plan for each vhost
-	// all plans in each of the formats rabbitmqctl, definitions, terraform and operator
-	Forms map[string]string `json:"forms"`
+	Plans []TopologyPlan    `json:"plans"` // one plan for each vhost
+	Forms map[string]string `json:"forms"` // all plans in each of the formats rabbitmqctl and definitions
 }
 
 // TopologyPlan is a set of policies for one vhost.

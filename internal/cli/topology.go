@@ -30,7 +30,7 @@ type topologyCheckCmd struct {
 	Metric string   `name:"metrics" help:"With --broker, the URL of a node's metrics (rabbitmq_prometheus), which count the messages that it has dropped. The default is port 15692 of the broker's host, if that answers."`
 	VHost  []string `name:"vhost" help:"Only these vhosts."`
 	Inbox  []string `name:"inbox" default:"dlo.letters" help:"The dead-letter queues that dlo drains, for a file or --broker."`
-	Output string   `name:"output" short:"o" enum:"table,json,jsonl,sarif" default:"table" help:"How to print: table, json, jsonl or sarif."`
+	Output string   `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
 }
 
 // findingsError is the error for a check that found at least one fault. Its exit code is 5.
@@ -40,12 +40,12 @@ func (e findingsError) Error() string { return countNoun(e.n, "finding", "findin
 func (e findingsError) ExitCode() int { return exitFindings }
 
 func (c topologyCheckCmd) Run(p *Program) error {
-	checked, text, err := c.check(p)
+	checked, err := c.check(p)
 	if err != nil {
 		return err
 	}
 	dropped, unknown := c.droppedCount(p)
-	if err := c.print(p.Stdout, checked, text, dropped); err != nil {
+	if err := c.print(p.Stdout, checked, dropped); err != nil {
 		return err
 	}
 	if unknown != nil {
@@ -69,42 +69,41 @@ func faultCount(list []api.Finding) (n int) {
 }
 
 // check returns the findings from the source that the command line names: a file, a broker or the
-// server. If the source is a file, check also returns the text of the file.
-func (c topologyCheckCmd) check(p *Program) (checked api.Topology, text []byte, err error) {
+// server.
+func (c topologyCheckCmd) check(p *Program) (checked api.Topology, err error) {
 	var snapshots []topology.Snapshot
 	switch {
 	case c.Broker == "" && c.Metric != "":
-		return checked, nil, fmt.Errorf("%w: --metrics works only with --broker", errUsage)
+		return checked, fmt.Errorf("%w: --metrics works only with --broker", errUsage)
 	case c.File != "" && c.Broker != "":
-		return checked, nil, fmt.Errorf("%w: give a file or --broker, not both", errUsage)
+		return checked, fmt.Errorf("%w: give a file or --broker, not both", errUsage)
 	case c.File != "":
-		if text, err = readDefinitions(p, c.File); err != nil {
-			return checked, nil, err
+		text, err := readDefinitions(p, c.File)
+		if err != nil {
+			return checked, err
 		}
 		if snapshots, err = topology.ReadDefinitions(text); err != nil {
-			return checked, nil, fmt.Errorf("%s: %w", c.File, err)
+			return checked, fmt.Errorf("%s: %w", c.File, err)
 		}
 	case c.Broker != "":
 		management, err := managementURL(c.Broker)
 		if err != nil {
-			return checked, nil, err
+			return checked, err
 		}
 		if snapshots, err = p.Look(p.Ctx, management, c.VHost); err != nil {
-			return checked, nil, err
+			return checked, err
 		}
 	default:
 		if err := c.call(p, http.MethodGet, "/topology/findings", nil, &checked); err != nil {
-			return checked, nil, err
+			return checked, err
 		}
-		checked, err = c.inVHosts(checked)
-		return checked, nil, err
+		return c.inVHosts(checked)
 	}
 	var reports []topology.Report
 	for i := range snapshots {
 		reports = append(reports, topology.ReportOn(&snapshots[i], topology.Options{Inboxes: c.Inbox}))
 	}
-	checked, err = c.inVHosts(api.NewTopology(reports))
-	return checked, text, err
+	return c.inVHosts(api.NewTopology(reports))
 }
 
 // droppedCount returns how many rejected messages the node at --broker has dropped, or 0 if the
@@ -197,7 +196,7 @@ func noVHost(vhost string, read []string) error {
 	)
 }
 
-func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, dropped int64) error {
+func (c topologyCheckCmd) print(out io.Writer, t api.Topology, dropped int64) error {
 	switch c.Output {
 	case "json":
 		return printJSON(out, t, true)
@@ -208,8 +207,6 @@ func (c topologyCheckCmd) print(out io.Writer, t api.Topology, text []byte, drop
 			}
 		}
 		return nil
-	case "sarif":
-		return printJSON(out, sarif(t.Findings, c.File, text), true)
 	}
 	printTopology(out, t, dropped)
 	return nil

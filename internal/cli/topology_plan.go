@@ -20,7 +20,7 @@ type topologyPlanCmd struct {
 	Exchange    string   `name:"exchange" default:"dlo.dlx" help:"The dead-letter exchange that the policies set, for --definitions or a URL."`
 	Inbox       []string `name:"inbox" default:"dlo.letters" help:"The dead-letter queues that dlo drains, for --definitions or a URL."`
 	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
-	Output      string   `name:"output" short:"o" enum:"table,rabbitmqctl,definitions,terraform,operator,json" default:"table" help:"How to print: table, rabbitmqctl, definitions, terraform (cyrilgdn/rabbitmq), operator (RabbitMQ topology operator) or json."`
+	Output      string   `name:"output" short:"o" enum:"table,rabbitmqctl,definitions,json" default:"table" help:"How to print: table, rabbitmqctl, definitions or json."`
 }
 
 func (c topologyPlanCmd) Run(p *Program) error {
@@ -138,7 +138,7 @@ func printPlans(out io.Writer, plans api.Plans) {
 	if printPolicies(out, plans) > 0 {
 		fmt.Fprintln(
 			out,
-			"nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, and -o definitions, terraform or operator prints a file",
+			"nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, and -o definitions prints a file",
 		)
 	}
 }

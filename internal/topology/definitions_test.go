@@ -59,31 +59,3 @@ func TestBadDefinitions(t *testing.T) {
 		}
 	}
 }
-
-// TestTheLineOfAQueue checks the line numbers of queues whose names contain characters that JSON
-// escapes. It also covers queues that have the same name as a policy, or as a queue of another
-// vhost.
-func TestTheLineOfAQueue(t *testing.T) {
-	lines := topology.QueueLines([]byte(`{
-"policies": [{"name": "orders", "vhost": "/"}],
-"queues": [
-{"name": "a<b>&c", "vhost": "/"},
-{"name": "d\u003ce", "vhost": "/"}, {"arguments": {"name": "x"},
- "name": "orders",
- "vhost": "/"},
-{"vhost": "other", "name": "orders"},
-{"name": "alone"}], "exchanges": [{"name": "e", "vhost": "/"}]}`))
-	for q, want := range map[topology.QueueAt]int{
-		{"/", "a<b>&c"}: 4, {"/", "d<e"}: 5, {"/", "orders"}: 6, {"other", "orders"}: 8, {"", "alone"}: 9,
-		{"/", "e"}: 0,
-	} {
-		if got := lines[q]; got != want {
-			t.Errorf("%v is on line %d, want %d", q, got, want)
-		}
-	}
-	for _, text := range []string{
-		"", "[]", "{", `{"queues":[{"name":7}]}`, `{"queues":[{"name":"a"`, `{"queues":{"a":[1,`,
-	} {
-		_ = topology.QueueLines([]byte(text)) // QueueLines must not hang or panic
-	}
-}
