@@ -489,7 +489,7 @@ func TestAMenuMovesNothing(t *testing.T) {
 	for _, page := range []struct{ path, tick, menus string }{
 		{"/letters?q=state:dead", "", ofLetters},
 		{"/letters?q=state:dead", "[data-pick]", ofLetters + ", More actions"},
-		{"/letters/" + string(id) + "?q=state:dead", "", "Copy, Compare, More actions"},
+		{"/letters/" + string(id) + "?q=state:dead", "", "Copy, More actions"},
 		{"/groups/G-1", "", "Snooze"},
 		{"/triage", "[data-pick]", "Snooze, Assign"},
 	} {

@@ -32,7 +32,6 @@ var calls = map[string]call{
 	"GET /letters/count":           {gives: api.Count{}},
 	"GET /letters/facets":          {gives: api.Facets{}},
 	"GET /letters/histogram":       {gives: api.Histogram{}},
-	"GET /letters/compare":         {gives: api.Comparison{}},
 	"GET /letters/{id}":            {gives: api.Letter{}},
 	"POST /letters/{id}/reveal":    {takes: api.RevealRequest{}, gives: api.Revealed{}},
 	"POST /letters/{id}/revisions": {takes: api.RevisionRequest{}, gives: api.Edited{}},

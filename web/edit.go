@@ -365,8 +365,9 @@ func checks(list []payload.Check) []view.EditCheck {
 	})
 }
 
-// These constants limit the bytes of a diff on a page. The constant diffOfOne is for the diff of
-// one letter. The constant diffOfMany is for each of the diffs of several letters.
+// These constants limit the bytes of a diff on a page. The constant diffOfOne is for the diff in
+// the editor of one letter. The constant diffOfMany is for each of the diffs of several letters,
+// and for the diff above the history of a letter.
 const (
 	diffOfOne  = 100_000
 	diffOfMany = 10_000

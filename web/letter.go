@@ -138,6 +138,9 @@ func (w *Web) letterView(
 		if p.History, err = w.Store.History(ctx, l.ID); err != nil {
 			return p, err
 		}
+		if err := w.runHeavy(ctx, func() { p.EditDiff = diffLines(w.Decoder().EditDiff(&l), diffOfMany) }); err != nil {
+			return p, err
+		}
 	}
 	doc, err := w.decode(ctx, &l)
 	if err != nil {

@@ -20,7 +20,6 @@ var needs = map[string]deadletter.Verb{
 	"POST /view-as/stop":                deadletter.VerbView,
 	"GET /letters/{id}/body":            deadletter.VerbRead,
 	"GET /letters/{id}/copy":            deadletter.VerbRead,
-	"GET /letters/compare":              deadletter.VerbRead,
 	"GET /letters/export":               deadletter.VerbRead,
 	"POST /letters/confirm":             deadletter.VerbRequeue,
 	"POST /letters/{id}/type":           deadletter.VerbTypes,
@@ -63,7 +62,6 @@ var needs = map[string]deadletter.Verb{
 	"POST /views/{id}/remove":           deadletter.VerbOwnViews,
 
 	"GET /api/v1/letters/{id}/body":           deadletter.VerbRead,
-	"GET /api/v1/letters/compare":             deadletter.VerbRead,
 	"GET /api/v1/letters/export":              deadletter.VerbRead,
 	"POST /api/v1/letters/import":             deadletter.VerbImport,
 	"POST /api/v1/letters/{id}/reveal":        deadletter.VerbReveal,
@@ -141,7 +139,7 @@ var scoped = map[string]bool{
 	"GET /jump": true, "GET /palette": true, "POST /theme": true, "POST /view-as/stop": true, "GET /events": true,
 	"POST /views": true, "POST /views/{id}/remove": true,
 	"POST /letters/confirm": true, "GET /letters/complete": true, "GET /letters/export": true,
-	"GET /letters/compare": true, "GET /letters/{id}": true,
+	"GET /letters/{id}":      true,
 	"GET /letters/{id}/body": true, "GET /letters/{id}/copy": true, "GET /letters/{id}/edit": true,
 	"POST /letters/{id}/edit": true, "POST /letters/{id}/reveal": true,
 	"POST /operations": true, "GET /operations/{id}": true, "POST /operations/{id}/cancel": true,
@@ -153,7 +151,7 @@ var scoped = map[string]bool{
 
 	"GET /api/v1/openapi.yaml": true, "GET /api/v1/me": true, "GET /api/v1/events": true, "GET /api/v1/brokers": true,
 	"GET /api/v1/letters": true, "GET /api/v1/letters/count": true, "GET /api/v1/letters/facets": true,
-	"GET /api/v1/letters/histogram": true, "GET /api/v1/letters/export": true, "GET /api/v1/letters/compare": true,
+	"GET /api/v1/letters/histogram": true, "GET /api/v1/letters/export": true,
 	"GET /api/v1/letters/{id}": true, "GET /api/v1/letters/{id}/body": true, "POST /api/v1/letters/{id}/reveal": true,
 	"POST /api/v1/letters/{id}/revisions": true,
 	"GET /api/v1/operations":              true, "POST /api/v1/operations": true, "GET /api/v1/operations/{id}": true,

@@ -314,11 +314,9 @@ func (h *teams) routePaths() []string {
 		}
 		return nil
 	})
-	pair := "?a=" + string(h.a[0]) + "&b=" + string(h.b[0])
 	return append(
-		paths, "/letters/compare"+pair, "/api/v1/letters/compare"+pair,
-		"/letters/compare?a="+string(h.a[0])+"&b="+string(h.a[1]), "/jump?to=O-1", "/jump?to="+h.b[0].Short(),
-		"/jump?to=G-2", "/palette?q=kan", "/palette?q=O-1", "/palette?q=b.",
+		paths, "/jump?to=O-1", "/jump?to="+h.b[0].Short(), "/jump?to=G-2", "/palette?q=kan", "/palette?q=O-1",
+		"/palette?q=b.",
 		"/letters/complete?q=queue:&at=6", "/letters/complete?q=type:&at=5", "/letters/complete?q=header.&at=7",
 		"/letters/complete?q=body.&at=5", "/letters/complete?q=body.note:&at=10", "/letters/complete?q=group:&at=6",
 		"/letters/complete?q=app:&at=4",

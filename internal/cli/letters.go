@@ -18,7 +18,6 @@ type lettersCmd struct {
 	Show       lettersShowCmd       `cmd:"" help:"Show one letter: why it died, its decoded body, its history."`
 	Body       lettersBodyCmd       `cmd:"" help:"Write the stored bytes of one letter."`
 	Reveal     lettersRevealCmd     `cmd:"" help:"Show one masked value of a letter; recorded in the audit log."`
-	Compare    lettersCompareCmd    `cmd:"" help:"Show the differences between two letters, field by field."`
 	Count      lettersCountCmd      `cmd:"" help:"Count the letters of a query, exactly."`
 	Facets     lettersFacetsCmd     `cmd:"" help:"The values of each field among the letters of a query, with counts."`
 	Requeue    lettersRequeueCmd    `cmd:"" help:"Put letters back at the tail of the queue they died in."`

@@ -47,6 +47,16 @@ func (d *Decoder) decodeReceived(l *deadletter.Letter) *Document {
 	return d.Letter(&was)
 }
 
+// EditDiff returns what the edits of a letter changed in its body as people see it, masked. It
+// returns nil if nothing differs there, or if the letter was not edited.
+func (d *Decoder) EditDiff(l *deadletter.Letter) []DiffLine {
+	if l.Revised == nil {
+		return nil
+	}
+	was, now := d.decodeReceived(l), d.Letter(l)
+	return diff(was.JSON+was.Text, now.JSON+now.Text)
+}
+
 // BytesMasked reports whether the bytes of a body must not be revealed. They must not be revealed
 // if a part of the body is masked.
 //

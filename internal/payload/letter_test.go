@@ -40,19 +40,23 @@ func TestALetterIsReadAsItIsSent(t *testing.T) {
 		Body:       []byte(`{"card":"4111","n":1}`),
 		Properties: deadletter.Properties{ContentType: "application/json"},
 	}
-	if doc := d.Letter(&l); !doc.Masked || strings.Contains(doc.JSON, "4111") {
+	if doc := d.Letter(&l); !doc.Masked || strings.Contains(doc.JSON, "4111") || d.EditDiff(&l) != nil {
 		t.Errorf("%s", doc.JSON)
 	}
 	l.Revision, l.Revised = 1, &deadletter.Revision{Number: 1, Body: []byte(`{"n":2}`), Properties: l.Properties}
 	if doc := d.Letter(&l); !strings.Contains(doc.JSON, `"n": 2`) || !doc.Masked {
 		t.Errorf("%s, masked %v", doc.JSON, doc.Masked)
 	}
+	want := "  {\n-   \"[card]\": [\"••••\",]\n- [  \"n\": 1]\n+   \"[n]\": [2]\n  }\n"
+	if got := diffText(d.EditDiff(&l)); got != want {
+		t.Errorf("the edit shows as\n%s", got)
+	}
 	l.Body = []byte(`{"n":1}`)
 	if doc := d.Letter(&l); doc.Masked {
 		t.Error("nothing of it is masked")
 	}
 	l.Picked, l.Crashes = "acme.X", deadletter.MaxCrashes
-	if doc := d.Letter(&l); doc.Kind != Binary || doc.JSON != "" {
+	if doc := d.Letter(&l); doc.Kind != Binary || doc.JSON != "" || d.EditDiff(&l) != nil {
 		t.Errorf("a letter that dlo died of was read: %s", doc.JSON)
 	}
 }

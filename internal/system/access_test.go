@@ -93,7 +93,6 @@ var trials = []trial{
 	{"groups undo", "", "viewer"},
 	{"groups undo", "1", "operator"},
 	{"letters body", "$LETTER", ""},
-	{"letters compare", "$LETTER $LETTER", ""},
 	{"letters discard", "$LETTER", ""},
 	{"letters edit", "$LETTER --header a=b", "editor"},
 	{"letters hold", "$LETTER", ""},

@@ -50,10 +50,6 @@ var capabilities = []capability{
 		splitList("letters body"), "",
 	},
 	{
-		"compare two letters", splitList("GET /letters/compare"), splitList("GET /letters/compare"),
-		splitList("letters compare"), "",
-	},
-	{
 		"copy a letter as JSON or as a command", splitList("GET /letters/{id}/copy"), splitList("GET /letters/{id}"),
 		splitList("letters show"), "",
 	},

@@ -122,7 +122,6 @@
   document.addEventListener('submit', ev => {
     const form = /** @type {HTMLFormElement} */ (ev.target), by = ev.submitter;
     if (form.matches('[data-theme-form]')) { ev.preventDefault(); return theme(form); }
-    if (by && 'two' in by.dataset) return; // opens the comparison; it changes nothing
     if (form.matches('.pick, [data-act]') && !(by && 'do' in by.dataset)) {
       ev.preventDefault();
       if (form.matches('.pick') && !by?.closest('[data-row]') && !$('[data-pick]:checked, [data-all]:checked', form)) return toast(form.matches('[data-groups]') ? 'Select groups first' : 'Select letters first');

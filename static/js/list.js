@@ -3,7 +3,7 @@
 // If there are none, it acts on the row under the cursor.
 (() => {
   'use strict';
-  const { $, $$, must, base, memory, toast, fields, action, confirm, keys } = window.dlo;
+  const { $, $$, must, memory, toast, fields, action, confirm, keys } = window.dlo;
   const list = $('form[data-list]');
   if (!list) return;
   /** The row under the cursor. @type {HTMLTableRowElement | undefined} */
@@ -87,7 +87,6 @@
     const count = $('[data-bulk-count]', list);
     if (count) count.textContent = words().text;
     for (const x of $$('[data-bulk-n]', list)) x.textContent = said.n;
-    for (const x of $$('[data-two]', list)) x.hidden = n !== 2;
     if (offer && all) {
       must('[data-scope]', list).hidden = !all.checked && n < rows.length;
       must('[data-scope-word]', list).textContent = all.checked ? words().text + ' ' + (n < rows.length ? 'is' : 'are') + ' selected.' : 'All ' + number(n) + ' on this page are selected.';
@@ -118,12 +117,6 @@
     const at = /** @type {Element} */ (ev.target);
     if (at.closest('[data-clear]')) { everything(false); if (all) all.checked = false; return sync(); }
     if (all && at.closest('[data-scope-all]')) { everything(true); all.checked = true; sync(); return $('.bulkbar .btn', list)?.focus(); }
-    if (at.closest('[data-two]')) {
-      const [a = '', b = ''] = ticked().map(x => box(x).value);
-      ev.preventDefault();
-      location.href = base + '/letters/compare?' + new URLSearchParams({ a, b, q: address.get('q') ?? '' });
-      return;
-    }
     const copy = at.closest('[data-command]');
     if (copy) {
       const text = command(copy);

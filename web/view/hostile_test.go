@@ -133,7 +133,9 @@ func hostilePages(n int) map[string]templ.Component {
 			Annotation: &deadletter.Failure{
 				By: bad, Type: bad, Message: bad, Stack: bad, Service: bad, Version: bad, FailedAt: now,
 			},
+			Revised: &deadletter.Revision{Number: 1, By: bad, Changes: bad, Reason: bad},
 		},
+		EditDiff: []DiffLine{{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}},
 		Decoded: Decoded{
 			Type:  bad,
 			Score: bad,
@@ -517,19 +519,6 @@ func hostilePages(n int) map[string]templ.Component {
 			Headers: deadletter.Table{bad[:min(n, 200)]: nil, "bad": bad},
 		}, nil),
 	}
-	compare := ComparePage{
-		Shell: shell,
-		Query: letter.Query,
-		Done:  true,
-		A:     deadletter.Row{ID: id, Queue: bad},
-		B:     deadletter.Row{ID: id, Queue: bad},
-	}
-	for _, same := range []Sameness{SameEqual, SameDifferent, SameOnlyA, SameHidden, SameUnfinished} {
-		compare.Fields = append(compare.Fields, slicesRepeat(ComparedField{
-			Part: "body", Path: bad, A: bad, B: bad + bad, Sameness: same,
-		}, 500)...)
-	}
-	all["compare"] = Compare(compare)
 	all["by-hand"] = ByHand(byHand)
 	for _, tab := range Tabs {
 		letter.Tab = tab

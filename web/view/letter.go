@@ -29,6 +29,7 @@ type LetterPage struct {
 	Raw          Raw
 	Attempts     []deadletter.Attempt // the oldest comes first
 	History      []deadletter.Event   // the oldest comes first
+	EditDiff     []DiffLine           // what the edits changed in the payload
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
 	Tied         int // how many types fit equally well and best; the first candidate is one of them

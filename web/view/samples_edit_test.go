@@ -97,9 +97,11 @@ func editPages() map[string]templ.Component {
 	edited.Letter.Revision, edited.Letter.Revised = 1, &deadletter.Revision{
 		Number: 1, By: "Lena Sato", Changes: "template.name", Reason: "welcome_v3 was never released",
 	}
+	changed := edited
+	changed.Tab, changed.EditDiff = TabHistory, sampleEdit().Diff
 	return map[string]templ.Component{
 		"edit": Edit(sampleEdit()), "edit-mistakes": Edit(wrong), "edit-again": Edit(again),
 		"edit-refused": Edit(refused), "edit-as-is": Edit(asIs), "confirm-edit": Confirm(many),
-		"letter-edited": Letter(edited),
+		"letter-edited": Letter(edited), "letter-edited-history": Letter(changed),
 	}
 }

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -417,27 +416,6 @@ func sampleMasked(tab Tab) LetterPage {
 		p.Revealed = "message-id"
 	}
 	return p
-}
-
-// sampleCompare returns the page that compares two letters.
-func sampleCompare() ComparePage {
-	row := func(i int) deadletter.Row { return deadletter.Row{ID: sampleID(i), Queue: "email-queue"} }
-	return ComparePage{
-		Shell: sampleShell("Compare letters", SectionLetters, CompareURL(sampleID(0), sampleID(4), "")),
-		Query: "state:dead",
-		Done:  true,
-		A:     row(0),
-		B:     row(4),
-		Fields: []ComparedField{
-			{"fact", "error", "TemplateMissing", "TemplateMissing", SameEqual},
-			{"fact", "routing key", "email.welcome", "email.reset", SameDifferent},
-			{"property", "message-id", "••••", "••••", SameHidden},
-			{"header", "x-retry", "", `"3"`, SameOnlyB},
-			{"body", "to.address", `"dana@example.com"`, "", SameOnlyA},
-			{"body", "items[100]", "12 more items not shown", "12 more items not shown", SameUnfinished},
-			{"body", "", strings.Repeat("x", 500) + "a", strings.Repeat("x", 500) + "b", SameDifferent},
-		},
-	}
 }
 
 // sampleByHand returns the page for copying a letter in the given form.

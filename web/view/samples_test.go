@@ -314,11 +314,6 @@ func pages() map[string]templ.Component {
 			Shell: sampleShell(ErrorTitle(status), "", "/"), Status: status,
 		})
 	}
-	all["compare"], all["compare-ask"] = Compare(sampleCompare()), Compare(ComparePage{
-		Shell: sampleShell("Compare letters", SectionLetters, "/letters/compare"),
-		Query: "state:dead",
-		Typed: [2]string{"79c3aeae", ""},
-	})
 	for _, form := range Forms {
 		all["by-hand-"+string(form)] = ByHand(sampleByHand(form))
 	}

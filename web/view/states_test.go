@@ -14,7 +14,7 @@ import (
 // whole is the list of the samples that stand for a page or a part of one: one in each of its
 // layouts. A golden file has all of their HTML, and make test checks them with axe.
 var whole = []string{
-	"access", "account", "apply", "audit", "by-hand-curl", "compare", "confirm-all", "confirm-edit",
+	"access", "account", "apply", "audit", "by-hand-curl", "confirm-all", "confirm-edit",
 	"confirm-purge", "confirm-requeue", "digest", "edit", "error-with-details", "group", "letter-decoded",
 	"letter-headers", "letter-history", "letter-json", "letter-masked", "letter-raw", "letter-timeline",
 	"letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
@@ -63,7 +63,6 @@ var states = map[string][]string{
 		"Replace HOST, USER and PASSWORD.",
 		"rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost='/' publish exchange=amq.default",
 	},
-	"compare-ask":  {"Letter A", "Letter B", "!fields differ"},
 	"confirm-away": {"main is not connected: letters wait until it is back", "not known until it is back"},
 	"confirm-discard": {
 		"Discard 133 letters?",
@@ -146,6 +145,7 @@ var states = map[string][]string{
 		"The body below is the edited one; a requeue sends it. What was received stays, and is not sent.",
 		"See what was changed",
 	},
+	"letter-edited-history": {"What the edits changed in the payload", "… 12 lines"},
 	"letter-masked-headers": {"authorization", "••••", "Reveal"},
 	"letter-masked-raw": {
 		"Download unmasked",
