@@ -23,8 +23,8 @@ func TestRedirects(t *testing.T) {
 		})
 	})
 	h.get("/rules").want(
-		t, 200, "No rules file: these are the defaults", "After 10 s and 1 min 50 s; then dead, severity digest.",
-		"No overrides", "no redirect is saved: every letter is retried as its rule says",
+		t, 200, "No rules file: these are the defaults", "Delays: 10 s, 1 min 40 s, then dead: digest.", "No overrides",
+		"no redirect is saved: every letter is retried as its rule says",
 	)
 	h.post("/rules/overrides", url.Values{
 		"queue":  {"old"},

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -121,14 +121,12 @@ func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 		Severity: rule.Severity,
 		Notify:   rule.Notify,
 		YAML:     rule.YAML,
+		Delays:   delaysOf(set, rule, deadletter.ReasonRejected),
 	}
 	retry := retryOf(set, rule)
 	v.Retry = view.RetryPlan{
 		Delays: retry.Delays, First: retry.First, Max: retry.Max, Factor: retry.Factor,
-		Curve: view.NewCurve(retry.Count(), retry.Jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
-			low, high := retry.Band(n)
-			return low, retry.Delay(n), high
-		}),
+		Count: retry.Count(), Jitter: retry.Jitter,
 	}
 	v.Further = waiterWords(retry)
 	if rule.InDoubt != "" {

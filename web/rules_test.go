@@ -52,12 +52,12 @@ func TestTheRulesPage(t *testing.T) {
 		"rules:\n  - name: noise\n    discard: true\n",
 	)
 	h.get("/rules?rule=2").want(
-		t, 200, "Rule &lt;b&gt;&#34;bad&#34;", "then dead, severity page", "At most 2.5 retries per queue and second.",
+		t, 200, "Rule &lt;b&gt;&#34;bad&#34;", "then dead: page.", "At most 2.5 retries per queue and second.",
 		"Watched for 1 h before it is quiet.", "If the broker does not answer a requeue: hold.", "x-death for workers",
 		"Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it",
 	)
 	h.get("/rules?rule=3").want(
-		t, 200, "Rule default", "After 10 s and 1 min 50 s, each with 10% jitter; then dead, severity digest.",
+		t, 200, "Rule default", "Delays: 9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest.",
 	)
 	h.get("/rules?rule=4").want(t, 200, "Rule noise")
 }

@@ -240,3 +240,11 @@ func typeParts(name string) (prefix, last string) {
 // upperFirst returns a phrase with its first letter capitalised. The phrase is one of dlo's own and
 // not "".
 func upperFirst(phrase string) string { return strings.ToUpper(phrase[:1]) + phrase[1:] }
+
+// enumerated joins a list as in a sentence, for example "a, b and c".
+func enumerated(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}

@@ -329,6 +329,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Name:     bad,
 		When:     slicesRepeat(clause, 20),
 		Retry:    sampleThousand(),
+		Delays:   bad,
 		Severity: deadletter.Severity(bad),
 		YAML:     bad,
 		Further:  []string{bad},

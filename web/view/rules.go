@@ -36,7 +36,8 @@ type Rule struct {
 	Name     string
 	When     []Clause // a letter must meet all conditions; without conditions, every letter matches
 	Retry    RetryPlan
-	OwnRetry bool // if false, the retries of the default rule apply, but only to rejected letters
+	Delays   string // the delays and the final outcome in one line, for letters that were rejected
+	OwnRetry bool   // if false, the retries of the default rule apply, but only to rejected letters
 	Discard  bool
 	Severity deadletter.Severity // the severity of letters that the rule leaves dead; "" is that of the default rule
 	Notify   []string            // the channels that are notified of dead letters
@@ -57,7 +58,8 @@ type RetryPlan struct {
 	Delays     []time.Duration
 	First, Max time.Duration // used if Delays is empty; Max is 0 if the rule has no limit of its own
 	Factor     float64
-	Curve      Curve
+	Count      int     // the number of retries
+	Jitter     float64 // from 0 to 1
 }
 
 // Tester contains what a person typed to find out which rule applies: the id of a letter, or facts.
@@ -196,7 +198,7 @@ func (r Rule) retries() string {
 func (p RetryPlan) words() string {
 	text := ""
 	switch {
-	case p.Curve.Count == 0:
+	case p.Count == 0:
 		return "no retry"
 	case len(p.Delays) > 0:
 		var parts []string
@@ -213,24 +215,19 @@ func (p RetryPlan) words() string {
 		if p.Factor > 1 {
 			text += " × " + number(p.Factor)
 		}
-		text += ", " + Number(p.Curve.Count, "time", "times")
+		text += ", " + Number(p.Count, "time", "times")
 		if p.Max > 0 && p.Factor > 1 {
 			text += ", at most " + Duration(p.Max)
 		}
 	}
-	if p.Curve.Jitter > 0 {
-		text += ", ±" + share(p.Curve.Jitter)
+	if p.Jitter > 0 {
+		text += ", ±" + share(p.Jitter)
 	}
 	return text
 }
 
-// finalOutcome describes what becomes of a letter after its last retry.
-func (p RulesPage) finalOutcome(r Rule) string {
-	if s := p.severity(r); s != "" {
-		return "dead, severity " + s
-	}
-	return "dead"
-}
+// share formats a fraction as a percentage, for example 10% or 12.5%.
+func share(v float64) string { return number(v*100) + "%" }
 
 // severity returns the severity of letters that a rule leaves dead, or "" if it is not known.
 func (p RulesPage) severity(r Rule) string {

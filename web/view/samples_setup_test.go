@@ -145,24 +145,12 @@ func sampleTarget(kind deadletter.TargetKind, name, title string) deadletter.Tar
 
 // samplePlan returns a back-off with the given delays.
 func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
-	return RetryPlan{
-		Delays: delays,
-		Curve: NewCurve(len(delays), jitter, func(n int) (time.Duration, time.Duration, time.Duration) {
-			by := time.Duration(float64(delays[n]) * jitter)
-			return delays[n] - by, delays[n], delays[n] + by
-		}),
-	}
+	return RetryPlan{Delays: delays, Count: len(delays), Jitter: jitter}
 }
 
 // sampleThousand returns a back-off with a thousand retries.
 func sampleThousand() RetryPlan {
-	return RetryPlan{
-		First: time.Minute, Factor: 2, Max: 6 * time.Hour,
-		Curve: NewCurve(1000, .2, func(n int) (time.Duration, time.Duration, time.Duration) {
-			d := min(time.Minute<<min(n, 10), 6*time.Hour)
-			return d * 8 / 10, d, d * 12 / 10
-		}),
-	}
+	return RetryPlan{First: time.Minute, Factor: 2, Max: 6 * time.Hour, Count: 1000, Jitter: .2}
 }
 
 func sampleRules() RulesPage {
@@ -195,6 +183,7 @@ func sampleRules() RulesPage {
 				Further: []string{
 					"Watched for 30 min before it is quiet.", "At most 10 retries per queue and second.",
 				},
+				Delays: "9 s to 11 s, 1 min 30 s to 1 min 50 s, 15 min to 18 min 20 s, then dead: page",
 			},
 			{
 				Name:     "webhooks 410",
@@ -208,6 +197,7 @@ func sampleRules() RulesPage {
 				OwnRetry: true,
 				Retry:    sampleThousand(),
 				Severity: deadletter.SeverityDigest,
+				Delays:   "48 s to 1 min 12 s, 1 min 36 s to 2 min 24 s, 998 more, then dead: digest",
 			},
 			{
 				Name:    "noise",
@@ -220,10 +210,12 @@ func sampleRules() RulesPage {
 				When:     []Clause{{Field: "schema", Want: "none"}},
 				Retry:    plain,
 				Severity: deadletter.SeverityNotify,
+				Delays:   "10 s, 1 min 40 s, 16 min 40 s, then dead: notify",
 			},
 			{
 				Name: "default", OwnRetry: true, Retry: plain, Severity: deadletter.SeverityDigest, Default: true,
-				YAML: "retry: {delays: [10s, 100s, 1000s]}",
+				YAML:   "retry: {delays: [10s, 100s, 1000s]}",
+				Delays: "10 s, 1 min 40 s, 16 min 40 s, then dead: digest",
 			},
 		},
 		Places: []RulesPlace{{"main", "/"}},
