@@ -67,7 +67,7 @@ var sums = map[string]string{
 	"0010_told.sql":            "17b5dea815030bf1373ce75ec341b8afd12ec29aae7763595d1e508b4e5d5124",
 	"0011_at_stake.sql":        "7f99dd45dab82c4483e0a9e27cfc15afb629280d893384b8b85bfdecb8bf9df2",
 	"0012_doubts.sql":          "13345fcce7aab3b9dc72220934bfe486ced0b81b0526d7928faba8f75211c701",
-	"0013_progress.sql":        "3385721cfaa249049843fdfe4574d5fcf9426bf7ba3539066f05e44f3821107f",
+	"0013_progress.sql":        "3e26f331d803d418f75b8c7a4e0cbe1e6e1958fab009a4430f4f70ffc84393a7",
 	"0014_returned_body.sql":   "a439ce734aa848973d9beb6f2e92b4c3a1b57dfa11aa2585ec515a055813664b",
 	"0015_added_fields.sql":    "ae61b25da7266b2d3dcdeb6909f567483a115eaa34f89e473d3de91052efc852",
 	"0016_pulse.sql":           "ff12a4b83c243204836d2dd63aa89cdfcb5c267761b54d51181ffd81922f0fbe",

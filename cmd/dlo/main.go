@@ -43,6 +43,7 @@ func main() {
 		Look:    server.Look,
 		Dropped: server.Dropped,
 		Tokens:  openTokens,
+		Rename:  server.RenameBroker,
 	}
 	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{
 		Getenv:  os.Getenv,

@@ -42,7 +42,7 @@ func (c configCheckCmd) Run(p *Program) error {
 		if err := c.ask(p, "/queues", &known); err != nil {
 			return err
 		}
-		warnings = unknownQueues(cfg.Rules.Rules, cfg.Rules.Was, known.Queues)
+		warnings = unknownQueues(cfg.Rules.Rules, known.Queues)
 		warnings = append(warnings, leftBehind(cfg.Brokers, known.Queues)...)
 		for _, path := range cfg.Search.Fields {
 			var types api.Types // without sets, the server can say nothing about a path
@@ -57,14 +57,6 @@ func (c configCheckCmd) Run(p *Program) error {
 	}
 	for _, w := range warnings {
 		fmt.Fprintln(p.Stderr, "dlo: warning:", deadletter.Visible(w))
-	}
-	for _, b := range cfg.Brokers {
-		for _, name := range b.Was {
-			fmt.Fprintf(
-				p.Stdout, "broker %s has the letters of broker %s\n", deadletter.Visible(b.Name),
-				deadletter.Visible(name),
-			)
-		}
 	}
 	if c.Broker {
 		if err := askBrokers(p, cfg); err != nil {
@@ -118,17 +110,14 @@ func (c configCheckCmd) ask(p *Program, path string, into any) error {
 
 // unknownQueues checks the queue patterns of the rules against the queues that the server knows. It
 // returns a warning for each pattern that no queue matches, in the order of the rules. If a rule
-// names a broker or a vhost, only queues of that broker or vhost count. A rule may also use a
-// former name of a broker.
-func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue) []string {
+// names a broker or a vhost, only queues of that broker or vhost count.
+func unknownQueues(list []rules.Rule, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
 		for _, glob := range r.Match.Queue {
 			only, met := rules.Patterns{glob}, false
 			for _, q := range known {
-				met = met || only.Fit(q.Queue) &&
-					(r.Match.Broker.Fit(q.Broker) || slices.ContainsFunc(was[q.Broker], r.Match.Broker.Fit)) &&
-					r.Match.VHost.Fit(q.VHost)
+				met = met || only.Fit(q.Queue) && r.Match.Broker.Fit(q.Broker) && r.Match.VHost.Fit(q.VHost)
 			}
 			if !met {
 				warnings = append(
@@ -142,13 +131,11 @@ func unknownQueues(list []rules.Rule, was map[string][]string, known []api.Queue
 
 // leftBehind returns a warning for each broker that is missing from the configuration, if the
 // server has letters of this broker that are scheduled, dead or held. dlo would never send these
-// letters. A broker is not missing if the configuration lists its name as a former name.
+// letters.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 	letters, order := map[string]int{}, []string{}
 	for _, q := range known {
-		has := slices.ContainsFunc(
-			brokers, func(b config.Broker) bool { return b.Name == q.Broker || slices.Contains(b.Was, q.Broker) },
-		)
+		has := slices.ContainsFunc(brokers, func(b config.Broker) bool { return b.Name == q.Broker })
 		n := q.Scheduled + q.Dead + q.Held
 		if has || n == 0 {
 			continue
@@ -163,7 +150,7 @@ func leftBehind(brokers []config.Broker, known []api.Queue) []string {
 		warnings = append(
 			warnings,
 			fmt.Sprintf(
-				"broker %s is not in this file, but %d of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, add to its entry was: [%s]",
+				"broker %s is not in this file, but %d of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, stop dlo and run dlo brokers rename %s NEW",
 				name, letters[name], name,
 			),
 		)

@@ -33,7 +33,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 		".SH NAME\ndlo \\- Dead Letter Office\n.SH SYNOPSIS\n.B dlo\n.I command\n.RI [ arguments ]\n.SH DESCRIPTION\n",
 	)
 	b.WriteString(troffLine(root.help))
-	b.WriteString(troffLine("dlo serve is the server. dlo doctor, leave, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
+	b.WriteString(troffLine("dlo serve is the server. dlo doctor, leave, brokers rename, config, completion, man and version need no server. All other commands talk to a running server over its API, unless they are given a file or a broker to read."))
 	b.WriteString(".SH COMMANDS\n")
 	root.each(func(c command) {
 		if c.path == "" || len(c.subs) > 0 {
@@ -63,7 +63,7 @@ func (manCmd) Run(p *Program, parser *kong.Kong) error {
 	for _, v := range []struct{ name, what string }{
 		{
 			"DLO_CONFIG",
-			"the configuration file of serve and config check; its listen is where clients look for the server if nothing else names one",
+			"the configuration file of serve, config check and brokers rename; its listen is where clients look for the server if nothing else names one",
 		},
 		{"DLO_LISTEN", "the address to listen on, and where clients look for the server"},
 		{

@@ -39,6 +39,9 @@ type Program struct {
 	Dropped func(ctx context.Context, management, metrics string) (int64, error)
 	// Tokens opens a store file to add API tokens to it. No server may have that file open.
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
+	// Rename gives everything that the store of a configuration has of one broker to another name.
+	// No server may have that store open.
+	Rename func(ctx context.Context, cfg config.Config, from, to string) error
 
 	said bool // whether the command has printed the URL of its server
 }
@@ -49,7 +52,8 @@ type Commands struct {
 	Letters     lettersCmd     `cmd:"" help:"Find, show and act on the letters of a running server."`
 	Operations  operationsCmd  `cmd:"" help:"Show what was done to letters, and steer operations in progress."`
 	Groups      groupsCmd      `cmd:"" help:"Triage letters that fail for one cause: look at them, decide, requeue or discard them."`
-	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, and try them now."`
+	Brokers     brokersCmd     `cmd:"" help:"Look at the connections to brokers, try them now, and rename brokers in the store."`
+	Broker      brokerCmd      `cmd:"" hidden:"" help:"Rename a broker in the store."`
 	Try         tryCmd         `cmd:"" help:"Send a test letter through every step, and report each step."`
 	Queues      queuesCmd      `cmd:"" help:"Look at queues, pause and resume their retries, and take letters out of queues that are not inboxes."`
 	Topology    topologyCmd    `cmd:"" help:"Find faults that lose dead letters, and cure them with policies."`

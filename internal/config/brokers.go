@@ -21,7 +21,7 @@ import (
 // value, its node is nil.
 type brokerNodes struct {
 	entry, name, exchange, accepts, annotations *yaml.Node
-	inboxes, was                                []*yaml.Node
+	inboxes                                     []*yaml.Node
 	origins                                     []originNodes
 }
 
@@ -41,10 +41,6 @@ func (d *decoder) brokers(n *yaml.Node, c *Config) {
 			"name":   func(n *yaml.Node) { at.name = n; d.text(n, &b.Name) },
 			"label":  func(n *yaml.Node) { d.brokerLabel(n, &b.Label) },
 			"colour": func(n *yaml.Node) { painted = n; d.oneOf(n, (*string)(&b.Colour), colours()...) },
-			"was": func(n *yaml.Node) {
-				d.texts(n, &b.Was)
-				d.eachItem(n, func(n *yaml.Node) { at.was = append(at.was, n) })
-			},
 			"url": func(n *yaml.Node) {
 				d.secretURL(n, &b.URL, "amqp: {host, port, tls, vhost, user, password_file}", "amqp", "amqps")
 			},
@@ -384,7 +380,6 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			}
 		}
 	}
-	d.checkEarlierNames(brokers)
 	reports := map[[2]string]bool{} // place and annotation queue
 	for i := range brokers {
 		b := &brokers[i]
@@ -428,53 +423,6 @@ func (d *decoder) checkBrokers(brokers []Broker) {
 			}
 		}
 	}
-}
-
-// checkEarlierNames checks that an earlier name of a broker is neither the name nor an earlier name
-// of another broker. Otherwise, it would be unclear to which broker a letter with this name
-// belongs.
-func (d *decoder) checkEarlierNames(brokers []Broker) {
-	taken := map[string]string{} // earlier name -> present name of the broker
-	for i := range brokers {
-		b := &brokers[i]
-		for k, name := range b.Was {
-			n := d.nodes(i).entry
-			if at := d.nodes(i).was; k < len(at) {
-				n = at[k]
-			}
-			other, twice := taken[name]
-			switch {
-			case name == "":
-				d.mistake(n, "an earlier name of broker %s is missing", b.Name)
-			case name == b.Name:
-				d.mistake(n, "broker %s has this name now; was lists only earlier names", b.Name)
-			case slices.ContainsFunc(brokers, func(b Broker) bool { return b.Name == name }):
-				d.mistake(
-					n,
-					"%s is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more",
-					name,
-				)
-			case twice:
-				d.mistake(n, "broker %s has the letters of %s already", other, name)
-			default:
-				taken[name] = b.Name
-			}
-		}
-	}
-}
-
-// earlierNames returns a mapping from the present name of each broker to its earlier names.
-func earlierNames(brokers []Broker) map[string][]string {
-	var was map[string][]string
-	for i := range brokers {
-		if b := &brokers[i]; len(b.Was) > 0 {
-			if was == nil {
-				was = map[string][]string{}
-			}
-			was[b.Name] = b.Was
-		}
-	}
-	return was
 }
 
 // nodes returns the positions of the values in the entry of the i-th broker. If there is no file,

@@ -100,42 +100,14 @@ func TestSeveralBrokers(t *testing.T) {
 			"[{inboxes: [d], origins: {d: r}, annotations: r}]",
 			[]place{{1, 39, `"r" belongs to dlo`}},
 		},
-		{"earlier names", "[{name: b, was: [main, a], url: amqp://h/b}, {name: c, url: amqp://h/c, was: [d]}]", nil},
 		{
-			"an earlier name that is missing",
-			"[{was: ['']}]",
-			[]place{{1, 18, "an earlier name of broker main is missing"}},
-		},
-		{"the present name as an earlier one", "[{name: b, was: [b]}]", []place{{1, 27, "broker b has this name now"}}},
-		{
-			"the earlier name of a broker that is there",
-			"[{url: amqp://h/a}, {name: b, url: amqp://h/b, was: [main]}]",
-			[]place{
-				{
-					2, 35,
-					"main is the name of a broker in this configuration, which keeps its own letters; was lists only names that no entry has any more",
-				},
-			},
+			"an earlier name", "[{name: b, was: [a]}]",
+			[]place{{1, 21, `"was" in brokers; to rename a broker, stop dlo and run: dlo brokers rename OLD NEW`}},
 		},
 		{
-			"two names that change places",
-			"[{name: a, was: [b], url: amqp://h/a}, {name: b, was: [a], url: amqp://h/b}]",
-			[]place{
-				{1, 27, "b is the name of a broker in this configuration"},
-				{2, 18, "a is the name of a broker in this configuration"},
-			},
+			"a second entry for what the store has under an old name",
+			"[{name: b, url: amqp://h/}, {name: a, url: amqp://h/, exchange: dlo.second, inboxes: [dlo.second]}]", nil,
 		},
-		{
-			"one earlier name of two brokers",
-			"[{name: b, was: [a], url: amqp://h/b}, {name: c, was: [a], url: amqp://h/c}]",
-			[]place{{2, 18, "broker b has the letters of a already"}},
-		},
-		{
-			"an earlier name twice",
-			"[{name: b, was: [a, a]}]",
-			[]place{{1, 30, "broker b has the letters of a already"}},
-		},
-		{"earlier names that are none", "[{name: b, was: a}]", []place{{1, 26, "give a list"}}},
 		{"two origins of one inbox", "[{inboxes: [d], origins: {d: a, d: b}}]", []place{{1, 42, "d is listed twice"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

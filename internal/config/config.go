@@ -76,9 +76,8 @@ type Disk struct {
 // Broker is one broker and vhost in the configuration.
 type Broker struct {
 	Name         string
-	Was          []string // earlier names of the broker; letters stored under them belong to this broker
-	URL          string   // URL that contains the user and the password
-	Label        string   // name that people use for the broker, e.g. production; "" = none
+	URL          string // URL that contains the user and the password
+	Label        string // name that people use for the broker, e.g. production; "" = none
 	Colour       deadletter.Colour
 	Setting      string // name of the setting that contains the URL, e.g. DLO_AMQP_URL
 	PasswordFile string // file that contains the password in URL; "" = none
@@ -292,7 +291,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		env.set(&c.Brokers[main], v)
 	}
 	d.check(&c)
-	c.Rules.Was, c.Rules.Channels = earlierNames(c.Brokers), channelNames(c.Channels)
+	c.Rules.Channels = channelNames(c.Channels)
 	return c, d.allMistakes(path)
 }
 

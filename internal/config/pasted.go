@@ -59,7 +59,7 @@ const pastedName = "rules" // stands for the name of the file in the positions o
 // enough.
 func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 	c := Defaults()
-	c.Rules.Seed, c.Rules.Was, c.Rules.Channels = use.Seed, use.Was, use.Channels
+	c.Rules.Seed, c.Rules.Channels = use.Seed, use.Channels
 	ruled, defaulted := false, false
 	switch {
 	case root.Kind == yaml.SequenceNode:

@@ -34,6 +34,11 @@ var earlier = map[string][]string{
 	"requeue": {"lease"}, // a claim now belongs to a process and never expires
 }
 
+// instead contains keys that earlier versions used, and what to do in their place.
+var instead = map[string]map[string]string{
+	"brokers": {"was": "to rename a broker, stop dlo and run: dlo brokers rename OLD NEW"},
+}
+
 // mapping reads the keys of a mapping. It reports unknown keys, and keys that occur twice.
 func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 	n = resolve(n)
@@ -56,7 +61,8 @@ func (d *decoder) mapping(n *yaml.Node, path string, known keys) {
 		case slices.Contains(later[path], key.Value):
 			d.mistake(key, "%s: not in this version", key.Value)
 		default:
-			d.mistake(key, "there is no key %q%s; %s", key.Value, inPath(path), keysHint(known))
+			hint := cmp.Or(instead[path][key.Value], keysHint(known))
+			d.mistake(key, "there is no key %q%s; %s", key.Value, inPath(path), hint)
 		}
 		seen[key.Value] = true
 	}

@@ -4,7 +4,6 @@ package deadletter
 // does not send these letters.
 type Stray struct {
 	Broker, VHost string
-	Called        string        // name that the broker had at the last start, if it was another one; otherwise ""
 	Counts        map[State]int // number of unfinished letters by state
 }
 

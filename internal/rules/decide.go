@@ -33,7 +33,7 @@ func (s *Set) decide(rule *Rule, f Facts) Decision {
 // default rule.
 func (s *Set) firstMatch(f Facts) *Rule {
 	for i := range s.Rules {
-		if s.Rules[i].Match.matches(&f, s.Was[f.Broker]) {
+		if s.Rules[i].Match.matches(&f) {
 			return &s.Rules[i]
 		}
 	}
@@ -90,7 +90,7 @@ func (s *Set) Explain(f Facts) []Step {
 	steps := make([]Step, 0, len(s.Rules)+1)
 	applied := false
 	for i := range s.Rules {
-		step := Step{Rule: s.Rules[i].Name, Clauses: s.Rules[i].Match.Clauses(f, s.Was[f.Broker]), Matched: true}
+		step := Step{Rule: s.Rules[i].Name, Clauses: s.Rules[i].Match.Clauses(f), Matched: true}
 		for _, c := range step.Clauses {
 			step.Matched = step.Matched && c.Fits
 		}

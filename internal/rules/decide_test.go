@@ -149,29 +149,3 @@ func TestSettingsOfARule(t *testing.T) {
 		}
 	}
 }
-
-// TestARuleGoesOnToMatchABrokerThatWasRenamed checks rules that name a broker, after this broker
-// was renamed. A rule must match if it names the broker by its present name or by one of its
-// earlier names.
-func TestARuleGoesOnToMatchABrokerThatWasRenamed(t *testing.T) {
-	t.Parallel()
-	s := &Set{
-		Rules: []Rule{
-			{Name: "old", Match: Match{Broker: Patterns{"ma*"}}},
-			{Name: "new", Match: Match{Broker: Patterns{"prod"}}},
-		},
-		Default: Rule{Name: DefaultName, Retry: &Retry{}},
-		Was:     map[string][]string{"prod": {"test", "main"}},
-	}
-	for broker, want := range map[string]string{
-		"prod": "old", "main": "old", "test": DefaultName, "east": DefaultName,
-	} {
-		if d := s.Decide(Facts{Broker: broker}); d.Rule != want {
-			t.Errorf("%s: rule %s, want %s", broker, d.Rule, want)
-		}
-	}
-	steps := s.Explain(Facts{Broker: "prod"})
-	if !steps[0].Applies || !steps[1].Matched || steps[1].Applies {
-		t.Errorf("%+v", steps)
-	}
-}

@@ -27,22 +27,20 @@ type Named struct {
 	Want Patterns
 }
 
-// matches reports whether a letter matches all clauses. The parameter "formerNames" contains the
-// earlier names of the letter's broker.
-func (m *Match) matches(f *Facts, formerNames []string) bool {
+// matches reports whether a letter matches all clauses.
+func (m *Match) matches(f *Facts) bool {
 	all := true
-	m.visit(f, formerNames, func(_, _ string, _ fmt.Stringer, fits bool) bool {
+	m.visit(f, func(_, _ string, _ fmt.Stringer, fits bool) bool {
 		all = fits
 		return fits
 	})
 	return all
 }
 
-// Clauses returns the result of each clause for a letter, in the order of docs/rules.md. The
-// parameter "formerNames" contains the earlier names of the letter's broker.
-func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
+// Clauses returns the result of each clause for a letter, in the order of docs/rules.md.
+func (m *Match) Clauses(f Facts) []Clause {
 	var list []Clause
-	m.visit(&f, formerNames, func(field, name string, want fmt.Stringer, fits bool) bool {
+	m.visit(&f, func(field, name string, want fmt.Stringer, fits bool) bool {
 		list = append(list, Clause{Field: strings.TrimSpace(field + " " + name), Want: want.String(), Fits: fits})
 		return true
 	})
@@ -50,28 +48,21 @@ func (m *Match) Clauses(f Facts, formerNames []string) []Clause {
 }
 
 // visit calls "report" with the result of each clause. It stops when "report" returns false.
-func (m *Match) visit(
-	f *Facts, formerNames []string, report func(field, name string, want fmt.Stringer, fits bool) bool,
-) {
+func (m *Match) visit(f *Facts, report func(field, name string, want fmt.Stringer, fits bool) bool) {
 	for _, c := range []struct {
 		field string
 		want  *Patterns
 		is    string
-		or    []string
 	}{
-		{"queue", &m.Queue, f.Queue, nil},
-		{"vhost", &m.VHost, f.VHost, nil},
-		{"broker", &m.Broker, f.Broker, formerNames},
-		{"exchange", &m.Exchange, f.Exchange, nil},
-		{"key", &m.Key, f.Key, nil},
-		{"reason", &m.Reason, f.Reason, nil},
-		{"type", &m.Type, f.Type, nil},
+		{"queue", &m.Queue, f.Queue},
+		{"vhost", &m.VHost, f.VHost},
+		{"broker", &m.Broker, f.Broker},
+		{"exchange", &m.Exchange, f.Exchange},
+		{"key", &m.Key, f.Key},
+		{"reason", &m.Reason, f.Reason},
+		{"type", &m.Type, f.Type},
 	} {
-		if len(*c.want) > 0 && !report(
-			c.field, "", c.want,
-			f.matchesAny(*c.want, c.is) ||
-				slices.ContainsFunc(c.or, func(is string) bool { return f.matchesAny(*c.want, is) }),
-		) {
+		if len(*c.want) > 0 && !report(c.field, "", c.want, f.matchesAny(*c.want, c.is)) {
 			return
 		}
 	}

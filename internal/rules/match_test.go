@@ -298,7 +298,7 @@ func TestCoversAndNeverAreNotClaimedWrongly(t *testing.T) {
 			t.Fatalf("%+v covers %+v, and does not fit %+v", one, other, f)
 		}
 		fits := true
-		for _, c := range one.Clauses(f, nil) {
+		for _, c := range one.Clauses(f) {
 			fits = fits && c.Fits
 		}
 		if fits != one.isTrueOf(f) {
@@ -379,7 +379,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-func (m *Match) isTrueOf(f Facts) bool { return m.matches(&f, nil) }
+func (m *Match) isTrueOf(f Facts) bool { return m.matches(&f) }
 
 // TestStopEndsAComparison checks the function Stop, which can end the comparison of a letter with
 // the rules. As soon as Stop returns true, no further pattern may be checked, and no rule may

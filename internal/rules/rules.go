@@ -24,8 +24,6 @@ type Set struct {
 	File    string // file from which the set was read; "" = none
 	Loaded  time.Time
 
-	Was map[string][]string // broker -> its earlier names, which rules may still contain
-
 	Channels []string // channels that rules may name, in the order of the configuration file
 }
 

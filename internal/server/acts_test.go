@@ -33,7 +33,7 @@ import (
 const actsConfig = `
 store: %[1]s/dlo.db
 listen: 127.0.0.1:0
-brokers: [{name: main, was: [old], url: "amqp://guest:guest@127.0.0.1:1/"}]
+brokers: [{name: main, url: "amqp://guest:guest@127.0.0.1:1/"}]
 channels: {team: {slack: {url_file: %[1]s/slack}}}
 digest: {notify: [team]}
 masking: [{header: x-token}]
@@ -75,6 +75,9 @@ func openLedger(t *testing.T) *ledger {
 	path := write("dlo.yaml", fmt.Sprintf(actsConfig, dir))
 	cfg, err := config.Load(path, func(string) string { return "" })
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := RenameBroker(t.Context(), cfg, "old", "main"); err != nil {
 		t.Fatal(err)
 	}
 	s, err := New(t.Context(), cfg, Options{
@@ -270,7 +273,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	}
 	// First, dlo starts, and reloads its configuration file on request. The audit must contain
 	// this.
-	did("broker renamed dlo 1/1 broker main", "schema loaded dlo 1/1 schema protos")
+	did("broker renamed cli 1/1 broker main", "schema loaded dlo 1/1 schema protos")
 	l.cfg.Rules.File = filepath.Join(filepath.Dir(l.cfg.Store), "dlo.yaml")
 	l.reload(t.Context())
 	did("rules loaded dlo 1/1 rules")

@@ -52,7 +52,7 @@ func storeBrokers(brokers []config.Broker) []store.Broker {
 		if first[b.Place()] == "" {
 			first[b.Place()] = b.Name
 		}
-		list[i] = store.Broker{Name: b.Name, Was: b.Was, Same: first[b.Place()]}
+		list[i] = store.Broker{Name: b.Name, Same: first[b.Place()]}
 	}
 	return list
 }

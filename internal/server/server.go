@@ -265,9 +265,6 @@ func explainStore(err error, path string) error {
 	if errors.Is(err, store.ErrLocked) {
 		return refusedError{err, 4}
 	}
-	if errors.Is(err, store.ErrNames) {
-		return refusedError{err, 2}
-	}
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf(
 			"%w. Letters wait in the broker. Restore %s, with its -wal file if there is one, from a copy; or move it away to begin with an empty store",

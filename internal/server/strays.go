@@ -44,19 +44,18 @@ func (s *Server) strays() []deadletter.Problem {
 }
 
 // strayProblem returns the problem of a broker that has letters in the store, but is not in the
-// configuration. Nothing sends these letters. The problem names the setting to add.
+// configuration. Nothing sends these letters. The problem names the command to run.
 func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.Problem {
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
-	entry := "the entry with its new name"
-	switch {
-	case stray.Called != "":
-		entry = "the entry of broker " + stray.Called + ", which had its letters"
-	case len(brokers) == 1:
-		entry = "the entry of broker " + brokers[0].Name
+	present := "NEW-NAME"
+	if len(brokers) == 1 {
+		present = shellWord(brokers[0].Name)
 	}
-	name := asYAML(stray.Broker)
-	p.Cure = fmt.Sprintf(`If the broker has another name now, write this in %s: was: [%s]. If it is still needed, write an entry for it: - {name: %s, url: "amqp://..."}. Either change applies from the next start. Or discard the letters: dlo letters discard -q '%s'`,
-		entry, name, name, query.Query{}.With(query.Broker, stray.Broker))
+	const text = "If the broker has another name now, stop dlo and run: dlo brokers rename %s %s. " +
+		`If it is still needed, write an entry for it, which applies from the next start: - {name: %s, url: "amqp://..."}. ` +
+		"Or discard the letters: dlo letters discard -q '%s'"
+	letters := query.Query{}.With(query.Broker, stray.Broker)
+	p.Cure = fmt.Sprintf(text, shellWord(stray.Broker), present, asYAML(stray.Broker), letters)
 	return p
 }
 
@@ -116,9 +115,22 @@ func strayText(s *deadletter.Stray) string {
 
 // asYAML returns a name as it must be written in the configuration.
 func asYAML(name string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
-	if name != "" && strings.Trim(strings.ToLower(name), plain) == "" {
+	if isPlain(name) {
 		return name
 	}
 	return fmt.Sprintf("%q", deadletter.Visible(name))
+}
+
+// shellWord returns a name as it must be written in a shell command.
+func shellWord(name string) string {
+	if isPlain(name) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(deadletter.Visible(name), "'", `'\''`) + "'"
+}
+
+// isPlain reports whether a name needs no quotes, neither in the configuration nor in a shell.
+func isPlain(name string) bool {
+	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+	return name != "" && strings.Trim(strings.ToLower(name), plain) == ""
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
@@ -20,14 +21,23 @@ type TokenFile struct {
 
 // Tokens opens the tokens in the file of a store. The file must exist.
 func Tokens(ctx context.Context, path string) (*TokenFile, error) {
+	s, err := openStopped(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &TokenFile{s, deadletter.Through(ctx, deadletter.WayCLI)}, nil
+}
+
+// openStopped opens the file of a store, which must exist, while no server has it open.
+func openStopped(ctx context.Context, path string, brokers []config.Broker) (*store.Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, wrong("%w; start dlo once, so that the store exists", err)
 	}
-	s, err := store.Open(ctx, path, store.Options{Log: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(ctx, path, store.Options{Log: slog.New(slog.DiscardHandler), Brokers: storeBrokers(brokers)})
 	if err != nil {
 		return nil, explainStore(err, path)
 	}
-	return &TokenFile{s, deadletter.Through(ctx, deadletter.WayCLI)}, nil
+	return s, nil
 }
 
 // Add adds a token and returns the secret of the token.

@@ -115,7 +115,7 @@ func (t *tx) windowStart() int64 { return t.now - deadletter.AnnotationWindow.Mi
 // of the configuration lead to the same broker and vhost, annotationBroker uses the first of these
 // entries. It returns the name that this entry had when the store first knew it.
 func (s *Store) annotationBroker(broker string) string {
-	return s.known.firstName(s.known.entryName(broker))
+	return s.FirstName(s.entryName(broker))
 }
 
 // deathKey is a value, such as a token or a message id, that identifies a death.

@@ -14,8 +14,7 @@ func (s *Store) Breakers(ctx context.Context, broker string) ([]deadletter.Break
 	rows, err := s.ask(ctx, `SELECT b.origin, b.grp, b.state, b.why, b.since, b.until, b.wait,
 		(SELECT coalesce(sum(c.n), 0) FROM counters c WHERE c.state = 'scheduled' AND c.origin = b.origin AND (b.grp = 0
 		OR c.grp = b.grp))
-		FROM breakers b JOIN origins o ON o.id = b.origin WHERE o.broker = $1
-		ORDER BY b.origin, b.grp`, s.known.firstName(broker))
+		FROM breakers b JOIN origins o ON o.id = b.origin WHERE o.broker = $1 ORDER BY b.origin, b.grp`, broker)
 	if err != nil {
 		return nil, fmt.Errorf("breakers: %w", err)
 	}

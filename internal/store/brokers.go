@@ -1,75 +1,59 @@
 package store
 
-import "cmp"
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Broker contains the names of a broker in the configuration.
 type Broker struct {
 	Name string
-	Was  []string // earlier names of the broker
-	Same string   // name of the first entry for the same broker and vhost; "" = its own name
+	Same string // name of the first entry for the same broker and vhost; "" = its own name
 }
 
-// brokers maps between the names of brokers. The store file always contains the name under which
-// the store first knew a broker. The rows and groups of a broker therefore stay valid if the broker
-// is renamed. Everything outside the file uses the broker's present name.
-type brokers struct {
-	list  []Broker
-	first map[string]string   // each present or earlier name -> the name in the store file
-	now   map[string]string   // each present or earlier name -> the present name
-	all   map[string][]string // present name -> the present name and all earlier names
-	// present name -> present name of the first configuration entry for the same broker and vhost
-	same map[string]string
-}
-
-func brokersOf(list []Broker) brokers {
-	b := brokers{
-		list:  list,
-		first: map[string]string{},
-		now:   map[string]string{},
-		all:   map[string][]string{},
-		same:  map[string]string{},
-	}
-	for i := range list {
-		one := &list[i]
-		b.all[one.Name], b.same[one.Name] = append([]string{one.Name}, one.Was...), cmp.Or(one.Same, one.Name)
-		for _, name := range b.all[one.Name] {
-			b.now[name] = one.Name
+// entryName returns the name of the first configuration entry for the broker and vhost that the
+// given name stands for. It returns an unknown name unchanged.
+func (s *Store) entryName(name string) string {
+	for _, b := range s.brokers {
+		if b.Name == name {
+			return cmp.Or(b.Same, name)
 		}
-		b.setFirstName(one, one.Name)
 	}
-	return b
+	return name
 }
 
-// setFirstName sets the name that stands for a broker in the store file.
-func (b *brokers) setFirstName(one *Broker, first string) {
-	for _, name := range b.all[one.Name] {
-		b.first[name] = first
+// firstNamed is the beginning of the keys in the table meta for the first names of renamed brokers.
+// The present name of the broker follows it.
+const firstNamed = "first name of broker "
+
+// loadFirstNames reads the names that renamed brokers had when the store first knew them.
+func (s *Store) loadFirstNames(ctx context.Context) error {
+	s.first = map[string]string{}
+	rows, err := s.conn.QueryContext(ctx, `SELECT key, value FROM meta WHERE key LIKE $1`, firstNamed+"%")
+	if err != nil {
+		return err
 	}
+	return scan(rows, func() error {
+		var key, first string
+		err := rows.Scan(&key, &first)
+		s.first[strings.TrimPrefix(key, firstNamed)] = first
+		return err
+	})
 }
 
-// firstName returns the name that stands for a broker in the store file. If the name is unknown,
-// firstName returns it unchanged. The other methods of brokers that look up a name also return an
-// unknown name unchanged.
-func (b *brokers) firstName(name string) string { return cmp.Or(b.first[name], name) }
-
-func (b *brokers) presentName(name string) string { return cmp.Or(b.now[name], name) }
-
-// names returns all names of the broker with the given present name.
-func (b *brokers) names(present string) []string {
-	if all, ok := b.all[present]; ok {
-		return all
+// FirstName returns the name under which the store first knew a broker. It is part of the keys of
+// groups and annotations and of tokens, so a renamed broker keeps them. If another broker had the
+// given name first, the result differs from that name, so that the two brokers share nothing.
+func (s *Store) FirstName(broker string) string {
+	first, ok := s.first[broker]
+	if ok {
+		return first
 	}
-	return []string{present}
+	for first = broker; slices.Contains(slices.Collect(maps.Values(s.first)), first); {
+		first += "\n"
+	}
+	return first
 }
-
-// entryName returns the present name of the broker and vhost that the given name stands for.
-// Several configuration entries may lead to this broker and vhost. In that case, entryName returns
-// the name in the first of these entries.
-func (b *brokers) entryName(name string) string {
-	present := b.presentName(name)
-	return cmp.Or(b.same[present], present)
-}
-
-// FirstName returns the name under which the store first knew a broker. Groups are looked up under
-// this name.
-func (s *Store) FirstName(broker string) string { return s.known.firstName(broker) }

@@ -64,11 +64,9 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 			"l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.VHost) }),
 		)
 	case query.Broker:
-		return ids("l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool {
-			return slices.ContainsFunc(
-				s.known.names(p.Broker), func(name string) bool { return matchesAny(t.Values, name) },
-			)
-		}))
+		return ids(
+			"l.origin", tokenOrigin, s.names.originsWhere(func(p place) bool { return matchesAny(t.Values, p.Broker) }),
+		)
 	case query.Type:
 		none := slices.ContainsFunc(t.Values, func(v query.Value) bool { return v.Raw == query.NoType })
 		return ids("l.type", tokenType, s.names.typesWhere(func(name string) bool {

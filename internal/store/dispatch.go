@@ -145,7 +145,7 @@ func (s *Store) ClaimDue(
 			AND l.waits_in IS NULL AND l.due_at <= $1
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $2) AND l.operation IN (SELECT id
 			FROM operations WHERE phase <> 'over' AND state = 'running')
-			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), s.known.firstName(broker)); err != nil {
+			ORDER BY l.due_at, l.id LIMIT $3`, now.UnixMilli(), broker); err != nil {
 			return err
 		}
 		return t.readContents(claimed)
@@ -246,7 +246,7 @@ func (s *Store) dueOrigins(
 		AND operation IS NOT NULL AND waits_in IS NULL
 		AND due_at <= $1 AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2)
 		AND operation IN (SELECT id FROM operations WHERE phase <> 'over'
-		AND state = 'running'))`, []any{now.UnixMilli(), s.known.firstName(broker)}, &released)
+		AND state = 'running'))`, []any{now.UnixMilli(), broker}, &released)
 	return origins, released, err
 }
 
@@ -426,7 +426,7 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 		records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l
 			WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id
-			LIMIT $4`, t.s.epoch, now.UnixMilli(), s.known.firstName(broker), n)
+			LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (t *tx) findGuarded(g *deadletter.Guard) (int64, error) {
 	var origin int64
 	if g.Group == 0 {
 		err := t.row(`SELECT id FROM origins WHERE broker = $1 AND vhost = $2 AND queue = $3
-			AND id > 0`, []any{t.s.known.firstName(g.Origin.Broker), g.Origin.VHost, g.Origin.Queue}, &origin)
+			AND id > 0`, []any{g.Origin.Broker, g.Origin.VHost, g.Origin.Queue}, &origin)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = fmt.Errorf(
 				"%w: no letter died in queue %s of vhost %s at broker %s", deadletter.ErrNotFound,

@@ -10,8 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// place is a queue with the names of its vhost and of its broker. The name of the broker is the one
-// that it has now, even if the broker had another name before.
+// place is a queue with the names of its vhost and of its broker.
 type place struct{ Broker, VHost, Queue string }
 
 // origin converts a place to an origin.
@@ -28,7 +27,7 @@ type names struct {
 	inboxes table[place]
 	commits int            // number of transactions that added names
 	damaged map[int64]bool // origins whose names are not those that dlo stored; set when the store is opened
-	altered []string       // all rows of which this is true, with their present names
+	altered []string       // all rows of which this is true, with the names in them
 }
 
 // table maps values to row ids, and row ids to values.
@@ -38,12 +37,10 @@ type table[T comparable] struct {
 	added  map[int64]bool // rows that the running transaction has added
 }
 
-// put adds a row. If several rows have the same value, the value maps to the row that was added
-// first.
+// put adds a row.
 func (t *table[T]) put(id int64, v T) {
-	if t.remember(id, v); t.ids[v] == 0 {
-		t.ids[v] = id
-	}
+	t.remember(id, v)
+	t.ids[v] = id
 }
 
 // remember adds a row that can be looked up by its id, but not by its value.
@@ -65,10 +62,8 @@ func (t *table[T]) undo() {
 	clear(t.added)
 }
 
-// load reads the tables of names. If a broker was renamed, these tables can contain several rows
-// for one place. In that case, load puts the row with the broker's first name before the other rows
-// of the place, because all letters refer to this row.
-func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
+// load reads the tables of names.
+func (n *names) load(ctx context.Context, db *sql.Conn) error {
 	n.damaged = map[int64]bool{}
 	for _, places := range []struct {
 		into  *table[place]
@@ -78,7 +73,7 @@ func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
 		if err != nil {
 			return err
 		}
-		emptied, missing := map[int64]place{}, map[int64]int64{}
+		missing := map[int64]int64{}
 		if err := scan(rows, func() error {
 			var id int64
 			var p place
@@ -87,19 +82,12 @@ func (n *names) load(ctx context.Context, db *sql.Conn, known *brokers) error {
 			n.verify(missing, places.table, id, sum, p.Broker, p.VHost, p.Queue)
 			if id < 0 {
 				places.into.remember(id, place{})
-			} else if stored := p.Broker; stored == known.firstName(stored) {
-				p.Broker = known.presentName(stored)
-				places.into.put(id, p)
 			} else {
-				p.Broker = known.presentName(stored)
-				emptied[id] = p
+				places.into.put(id, p)
 			}
 			return err
 		}); err != nil {
 			return err
-		}
-		for id, p := range emptied {
-			places.into.put(id, p)
 		}
 		if err := storeChecksums(ctx, db, places.table, missing); err != nil {
 			return err
@@ -255,15 +243,15 @@ func (t *tx) originID(o deadletter.Origin) (int64, error) {
 	if o.Queue == "" {
 		return 0, nil
 	}
-	p := place{t.s.known.presentName(o.Broker), o.VHost, o.Queue}
+	p := place{o.Broker, o.VHost, o.Queue}
 	return intern(t, &t.s.names.origins, p, `INSERT INTO origins (broker, vhost, queue, checksum)
-		VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+		VALUES ($1, $2, $3, $4) RETURNING id`, p.Broker, p.VHost, p.Queue)
 }
 
 func (t *tx) inboxID(broker, vhost, queue string) (int64, error) {
-	p := place{t.s.known.presentName(broker), vhost, queue}
+	p := place{broker, vhost, queue}
 	id, err := intern(t, &t.s.names.inboxes, p, `INSERT INTO inboxes (broker, vhost, queue, checksum)
-		VALUES ($1, $2, $3, $4) RETURNING id`, t.s.known.firstName(p.Broker), p.VHost, p.Queue)
+		VALUES ($1, $2, $3, $4) RETURNING id`, p.Broker, p.VHost, p.Queue)
 	if err != nil {
 		return 0, err
 	}

@@ -92,7 +92,7 @@ func (s *Store) compareWithNote(ctx context.Context) (older *deadletter.Progress
 	if p.Commits > now.Commits || p.Claims > now.Claims {
 		return p, nil
 	}
-	s.course.beside = now.Claims-p.Claims <= int64(maxUnnoted*max(1, len(s.known.list)))
+	s.course.beside = now.Claims-p.Claims <= int64(maxUnnoted*max(1, len(s.brokers)))
 	return nil, nil
 }
 

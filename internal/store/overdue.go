@@ -130,7 +130,7 @@ func (s *Store) lateLetters(ctx context.Context, broker string, since time.Time,
 		AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = l.origin AND p.grp = 0) AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM resumed r WHERE r.origin = l.origin AND r.grp IN (0, l.grp)
 		AND r.at + l.told_rest > $2) LIMIT $4`,
-		s.known.firstName(broker), now, now-since.UnixMilli(), n)
+		broker, now, now-since.UnixMilli(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -154,16 +154,12 @@ func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, 
 		AND l.told_by <= $2 AND (b.grp = 0 OR b.grp = l.grp)`
 	before := s.now().Add(-after).UnixMilli()
 	var some bool
-	if err := s.askRow(
-		ctx, `SELECT EXISTS (SELECT 1 `+held+`)`, []any{s.known.firstName(broker), before}, &some,
-	); err != nil || !some {
+	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 `+held+`)`, []any{broker, before}, &some); err != nil || !some {
 		return 0, err
 	}
 	given := 0
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		records, err := t.records(
-			`SELECT `+recordColumns+` `+held+` GROUP BY l.id LIMIT $3`, s.known.firstName(broker), before, n,
-		)
+		records, err := t.records(`SELECT `+recordColumns+` `+held+` GROUP BY l.id LIMIT $3`, broker, before, n)
 		if err != nil {
 			return err
 		}

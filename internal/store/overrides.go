@@ -22,7 +22,6 @@ func (s *Store) Overrides(ctx context.Context) ([]deadletter.Override, error) {
 		var o deadletter.Override
 		var at int64
 		err := rows.Scan(&o.ID, &o.Broker, &o.VHost, &o.Queue, &o.To, &o.Reason, &o.By, &at)
-		o.Broker = s.known.presentName(o.Broker)
 		o.At = time.UnixMilli(at).UTC()
 		list = append(list, o)
 		return err

@@ -110,8 +110,7 @@ func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadlette
 	s.course.mu.Lock()
 	m.Beside = s.course.beside
 	s.course.mu.Unlock()
-	rows, err := s.ask(ctx, `SELECT claims, unproved FROM marks WHERE broker = $1
-		AND vhost = $2`, s.known.firstName(broker), vhost)
+	rows, err := s.ask(ctx, `SELECT claims, unproved FROM marks WHERE broker = $1 AND vhost = $2`, broker, vhost)
 	if err == nil {
 		err = scan(rows, func() error { return rows.Scan(&m.Marked, &m.Unproved) })
 	}
@@ -128,7 +127,7 @@ func (t *tx) recordConfirmed(n deadletter.Noted) error {
 	}
 	_, err := t.exec(`INSERT INTO marks (broker, vhost, claims) VALUES ($1, $2, $3) ON CONFLICT DO UPDATE
 		SET claims = excluded.claims WHERE excluded.claims > claims`,
-		t.s.known.firstName(n.Broker), n.VHost, n.Claims)
+		n.Broker, n.VHost, n.Claims)
 	return err
 }
 
@@ -137,7 +136,7 @@ func (t *tx) recordConfirmed(n deadletter.Noted) error {
 func (s *Store) Unproved(ctx context.Context, broker, vhost string, unproved bool) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO marks (broker, vhost, claims, unproved) VALUES ($1, $2, -1, $3)
-			ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, s.known.firstName(broker), vhost, unproved)
+			ON CONFLICT DO UPDATE SET unproved = excluded.unproved`, broker, vhost, unproved)
 		return err
 	})
 }

@@ -35,19 +35,20 @@ var ErrDamaged = errors.New("the store is damaged")
 // Store is an open store. Its methods are safe for concurrent use. Writes run one at a time, in the
 // order of their urgency.
 type Store struct {
-	write  *sql.DB
-	conn   *sql.Conn // the only connection that writes
-	read   *sql.DB   // pool of read connections (query_only)
-	lanes  lanes
-	locks  locks
-	hand   hand
-	turns  turns
-	path   string
-	now    func() time.Time
-	log    *slog.Logger
-	broken func(error)
-	space  *Space
-	known  brokers
+	write   *sql.DB
+	conn    *sql.Conn // the only connection that writes
+	read    *sql.DB   // pool of read connections (query_only)
+	lanes   lanes
+	locks   locks
+	hand    hand
+	turns   turns
+	path    string
+	now     func() time.Time
+	log     *slog.Logger
+	broken  func(error)
+	space   *Space
+	brokers []Broker
+	first   map[string]string // present names of renamed brokers -> the names that the store first knew
 	// machines are the channels that get notices for machines; nil = none.
 	machines atomic.Pointer[[]string]
 	dead     atomic.Bool // an fsync failed
@@ -100,17 +101,10 @@ const readers = 4
 // Open opens the store at a path, or creates it. It also locks the store and migrates its schema.
 // If the error wraps ErrLocked or migrations.ErrNewer, the file is unchanged. If it wraps
 // ErrDamaged, the file is usually unchanged too. However, some damage is found only after the
-// schema was migrated. If the error wraps ErrNames, the schema has always been migrated already.
+// schema was migrated.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s := &Store{
-		path:   path,
-		now:    o.Now,
-		log:    o.Log,
-		broken: o.Broken,
-		space:  o.Space,
-		known:  brokersOf(o.Brokers),
-		stmts:  map[string]*sql.Stmt{},
-	}
+	s := &Store{path: path, now: o.Now, log: o.Log, broken: o.Broken, space: o.Space, brokers: o.Brokers}
+	s.stmts = map[string]*sql.Stmt{}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -177,10 +171,10 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
-	if err := s.takeOver(ctx); err != nil {
+	if err := s.loadFirstNames(ctx); err != nil {
 		return err
 	}
-	if err := s.names.load(ctx, s.conn, &s.known); err != nil {
+	if err := s.names.load(ctx, s.conn); err != nil {
 		return err
 	}
 	for _, row := range s.names.altered {

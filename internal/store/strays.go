@@ -16,10 +16,8 @@ func (s *Store) Strays(ctx context.Context, configured func(broker, vhost string
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := s.ask(ctx, `SELECT c.origin, c.state, sum(c.n), coalesce(m.value, '') FROM counters c
-		JOIN origins o ON o.id = c.origin LEFT JOIN meta m ON m.key = 'broker ' || o.broker
-		WHERE c.state IN ('scheduled', 'publishing', 'requeued', 'dead', 'held') AND c.n > 0
-		GROUP BY c.origin, c.state`)
+	rows, err := s.ask(ctx, `SELECT origin, state, sum(n) FROM counters
+		WHERE state IN ('scheduled', 'publishing', 'requeued', 'dead', 'held') AND n > 0 GROUP BY origin, state`)
 	if err != nil {
 		return nil, fmt.Errorf("letters of brokers that are not configured: %w", err)
 	}
@@ -28,19 +26,13 @@ func (s *Store) Strays(ctx context.Context, configured func(broker, vhost string
 		var origin int64
 		var state deadletter.State
 		var n int
-		var called string
-		if err := rows.Scan(&origin, &state, &n, &called); err != nil || !slices.Contains(ids, any(origin)) {
+		if err := rows.Scan(&origin, &state, &n); err != nil || !slices.Contains(ids, any(origin)) {
 			return err
 		}
 		p := s.names.origin(origin)
 		one := found[[2]string{p.Broker, p.VHost}]
 		if one == nil {
-			one = &deadletter.Stray{
-				Broker: p.Broker,
-				VHost:  p.VHost,
-				Called: called,
-				Counts: map[deadletter.State]int{},
-			}
+			one = &deadletter.Stray{Broker: p.Broker, VHost: p.VHost, Counts: map[deadletter.State]int{}}
 			found[[2]string{p.Broker, p.VHost}] = one
 		}
 		one.Counts[state] += n

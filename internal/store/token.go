@@ -103,7 +103,7 @@ func (s *Store) derive(r *record, arrived int64, to place, sent [][]byte) deadle
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
 	}
 	for _, field := range append([][]byte{
-		[]byte(s.known.firstName(to.Broker)), []byte(to.VHost), []byte(to.Queue),
+		[]byte(s.FirstName(to.Broker)), []byte(to.VHost), []byte(to.Queue),
 	}, sent...) {
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(field))))
 		sum.Write(field)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,8 +21,8 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
-	opened := func(path string, brokers ...store.Broker) *store.Store {
-		s, err := store.Open(ctx, path, store.Options{Now: c.now, Brokers: brokers})
+	opened := func(path string) *store.Store {
+		s, err := store.Open(ctx, path, store.Options{Now: c.now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,11 @@ func TestACopyOfTheStoreSendsUnderTheSameToken(t *testing.T) {
 	if err := os.WriteFile(renamed, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = opened(renamed, store.Broker{Name: "prod", Was: []string{"main"}})
+	s = opened(renamed)
+	if err := errors.Join(s.RenameBroker(ctx, "main", "prod"), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = opened(renamed)
 	operate(t, s, deadletter.VerbRequeue, id)
 	due, err := s.ClaimDue(ctx, "prod", c.now(), 1, deadletter.Allowance{
 		Allow: func(deadletter.Origin, string) (int, bool) { return 1, false },

@@ -39,7 +39,7 @@ func (s *Store) Waited(ctx context.Context, broker string, now time.Time, n int)
 		FROM letters l INDEXED BY letters_waiting JOIN attempts a ON a.letter = l.id AND a.n = l.tries
 		WHERE l.state = 'scheduled' AND l.waits_in IS NOT NULL AND l.due_at <= $1 AND coalesce(l.target, l.origin) IN
 		(SELECT id FROM origins WHERE broker = $2) ORDER BY l.due_at LIMIT $3`,
-		now.UnixMilli(), s.known.firstName(broker), n)
+		now.UnixMilli(), broker, n)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]de
 	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place
 		FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at
-		LIMIT 10000)`, now.UnixMilli(), s.known.firstName(broker))
+		LIMIT 10000)`, now.UnixMilli(), broker)
 	if err != nil {
 		return nil, err
 	}

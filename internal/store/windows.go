@@ -110,7 +110,7 @@ func (s *Store) Reached(ctx context.Context) (map[[2]string]bool, error) {
 	err = scan(rows, func() error {
 		var broker, vhost string
 		err := rows.Scan(&broker, &vhost)
-		reached[[2]string{s.known.presentName(broker), vhost}] = true
+		reached[[2]string{broker, vhost}] = true
 		return err
 	})
 	return reached, err
@@ -186,7 +186,7 @@ func (s *Store) Look(ctx context.Context, broker, vhost, inbox string) (*deadlet
 		return t.row(`UPDATE windows SET looks = looks + 1 WHERE id = (SELECT w.id FROM windows w
 			JOIN inboxes i ON i.id = w.inbox
 			WHERE i.broker = $1 AND i.vhost = $2 AND i.queue = $3 AND w.settled_at IS NULL ORDER BY w.id DESC LIMIT 1)
-			RETURNING id, entries`, []any{s.known.firstName(broker), vhost, inbox}, &open.ID, &blob)
+			RETURNING id, entries`, []any{broker, vhost, inbox}, &open.ID, &blob)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -212,7 +212,6 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	err = scan(rows, func() error {
 		var n deadletter.InboxName
 		err := rows.Scan(&n.Broker, &n.VHost, &n.Queue)
-		n.Broker = s.known.presentName(n.Broker)
 		list = append(list, n)
 		return err
 	})

@@ -24,6 +24,7 @@ var (
 // runElsewhere is a list of commands of the documents that TestTheCommandsOfTheDocuments does not
 // run. The text for a command says why the test does not run it, and which other test runs it.
 var runElsewhere = map[string]string{
+	"dlo brokers rename":         "TestABrokerIsRenamed runs it; it needs a stopped dlo",
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",
 	"dlo login ":                 "TestContexts (internal/cli) runs it; here is no such server",
 	"dlo letters list --context": "TestContexts (internal/cli) runs it; here is no such context",

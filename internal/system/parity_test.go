@@ -240,6 +240,7 @@ var capabilities = []capability{
 	},
 	{"check everything that dlo needs on one screen", nil, nil, splitList("doctor"), "it also works while no dlo runs"},
 	{"remove what dlo declared on the brokers", nil, nil, splitList("leave"), "no dlo may be running meanwhile"},
+	{"rename a broker in the store", nil, nil, splitList("brokers rename"), "no dlo may be running meanwhile"},
 	{
 		"see the dead-letter path, the groups and the past of a queue", splitList("GET /queues/one"), nil, nil,
 		"a picture; its parts are topology check, groups list and audit list",

@@ -12,8 +12,8 @@ CREATE TABLE progress (
 ) STRICT;
 INSERT INTO progress (id, claims, commits, received, at) SELECT 1, 0, 0, count(*), coalesce(max(changed_at), 0) FROM letters;
 
--- marks lists the brokers that have a mark of this store, by their first names. claims is the
--- number that the broker last confirmed. unproved = 1 while nothing proves that this file is not an
+-- marks lists the brokers that have a mark of this store. claims is the number that the broker last
+-- confirmed. unproved = 1 while nothing proves that this file is not an
 -- older copy.
 CREATE TABLE marks (
 	broker   TEXT NOT NULL,

@@ -14,8 +14,8 @@ import (
 func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 	t.Parallel()
 	problem := Problem{
-		Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.", Cure: "was: [main]",
-		Pages: true,
+		Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.",
+		Cure: "dlo brokers rename main prod", Pages: true,
 	}
 	noticed := problem
 	noticed.Pages = false
