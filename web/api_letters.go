@@ -301,7 +301,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	if err != nil {
 		return out, err
 	}
-	steps, err := w.letterSteps(ctx, &l)
+	steps, err := letterSteps(ctx, w, &l, apiStep)
 	if err != nil {
 		return out, err
 	}

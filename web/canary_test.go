@@ -209,7 +209,7 @@ func TestNobodySeesACanary(t *testing.T) {
 		"/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=",
 		"/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export",
 		"/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
-		"/schemas?type=shop.Order&find=pin", "/rules?whatif=1", "/healthz", "/readyz", "/metrics", "/api/v1/letters",
+		"/schemas?type=shop.Order&find=pin", "/healthz", "/readyz", "/metrics", "/api/v1/letters",
 		"/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
 		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit",
 		"/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4",
@@ -233,7 +233,7 @@ func TestNobodySeesACanary(t *testing.T) {
 		paths = append(
 			paths, "/letters/"+id+"/body", "/letters/"+id+"/copy", "/letters/"+id+"/copy?as=curl",
 			"/letters/"+id+"/copy?as=rabbitmqadmin", "/api/v1/letters/"+id, "/api/v1/letters/"+id+"/body",
-			"/rules?letter="+id, "/letters/"+id+"/edit",
+			"/letters/"+id+"/edit",
 		)
 	}
 	clean("the confirm page", h.post("/letters/confirm", url.Values{
@@ -290,9 +290,8 @@ func TestNobodySeesACanary(t *testing.T) {
 	for _, path := range []string{"/operations/", "/api/v1/operations/"} {
 		clean("an edit of what is masked", h.get(path+edit.ID).want(t, 200))
 	}
-	for _, id := range letters {
-		clean("the rules", h.postJSON("/api/v1/rules/test", `{"letter":"`+id+`"}`))
-	}
+	clean("the rules", h.postJSON("/api/v1/rules/test", `{"q":"state:dead"}`))
+	clean("the rules on their page", h.post("/rules/try", url.Values{"q": {"state:dead"}}))
 	for _, path := range paths {
 		a := h.get(path)
 		clean(path, a)

@@ -87,7 +87,7 @@ var calls = map[string]call{
 	"POST /channels/test":              {takes: api.ChannelTest{}, gives: api.ChannelTested{}},
 
 	"GET /rules":               {gives: api.Rules{}},
-	"POST /rules/test":         {takes: api.RuleTestRequest{}, gives: either{api.RuleTest{}, api.WhatIf{}}},
+	"POST /rules/test":         {takes: api.RuleTestRequest{}, gives: api.WhatIf{}},
 	"POST /rules/apply":        {takes: api.ApplyRequest{}, gives: api.Applied{}},
 	"GET /overrides":           {gives: api.Overrides{}},
 	"POST /overrides":          {takes: api.OverrideRequest{}, gives: api.Override{}},

@@ -134,11 +134,15 @@ func (w *Web) letterView(
 	if p.Siblings, err = w.Store.Siblings(ctx, &l); err != nil {
 		return p, err
 	}
+	p.Explained = w.explained(ctx, &l)
 	if p.Tab == view.TabHistory {
 		if p.History, err = w.Store.History(ctx, l.ID); err != nil {
 			return p, err
 		}
 		if err := w.runHeavy(ctx, func() { p.EditDiff = diffLines(w.Decoder().EditDiff(&l), diffOfMany) }); err != nil {
+			return p, err
+		}
+		if p.Steps, err = letterSteps(ctx, w, &l, stepOf); err != nil {
 			return p, err
 		}
 	}

@@ -13,52 +13,20 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// rules handles GET /rules?rule=&whatif=&letter=. It also handles GET /rules?facts= with the
-// parameters queue, reason, type, error, exchange, key, attempts and headers. It changes nothing.
+// rules handles GET /rules?rule=. It changes nothing.
 func (w *Web) rules(r *http.Request) (templ.Component, error) {
 	p, err := w.rulesPage(r)
 	if err != nil {
 		return nil, err
 	}
-	if w.Rules == nil {
-		return view.Rules(p), nil
-	}
-	set, form := w.Rules.Set(), r.URL.Query()
-	if n, err := strconv.Atoi(form.Get("rule")); err == nil && n >= 1 && n <= len(p.Rules) {
+	if n, err := strconv.Atoi(r.URL.Query().Get("rule")); err == nil && n >= 1 && n <= len(p.Rules) {
 		p.Chosen = n - 1
 	}
-	if form.Has("whatif") {
-		f, err := w.whatIf(r.Context(), principal(r), set, whatIfQuery, view.WhatIfLetters)
-		if err != nil {
-			return nil, err
-		}
-		p.WhatIf = &f
-	}
-	switch {
-	case form.Has("letter"):
-		err = w.testLetter(r, set, &p.Tester, form.Get("letter"))
-	case form.Has("facts"):
-		err = testFacts(set, &p.Tester, form)
-	}
-	if err != nil && len(p.Tester.Mistakes) == 0 {
-		return nil, err
-	}
-	if a := p.Tester.Answer; a != nil && !form.Has("rule") {
-		for i := range a.Steps {
-			if a.Steps[i].Applies && i < len(p.Rules) {
-				p.Chosen = i
-			}
-		}
-	}
-	return view.Rules(p), err
+	return view.Rules(p), nil
 }
 
 func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
-	p := view.RulesPage{
-		Shell:    w.shell(r, "Rules", view.SectionRules),
-		Mistakes: map[string]string{},
-		Tester:   view.Tester{Mistakes: map[string]string{}},
-	}
+	p := view.RulesPage{Shell: w.shell(r, "Rules", view.SectionRules), Mistakes: map[string]string{}}
 	if w.Rules != nil {
 		set := w.Rules.Set()
 		p.File, p.Loaded, p.Rules = set.File, set.Loaded, rulesOf(set)

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/web/view"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -63,24 +60,6 @@ func TestTheYAMLCanBePasted(t *testing.T) {
 	growing := rules.Rule{Retry: &rules.Retry{Attempts: 5, First: time.Second, Factor: 2.5, Max: time.Hour, Jitter: .2}}
 	if got, want := allYAML(&rules.Set{Default: growing}), "default:\n  retry: {attempts: 5, first: 1s, factor: 2.5, max: 1h0m0s, jitter: 0.2}\n"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
-	}
-}
-
-// TestTheAPICountsEveryOutcomeOfARule checks that the JSON of the API has a count for each outcome
-// of a rule. The key of the count must be the name of the outcome.
-func TestTheAPICountsEveryOutcomeOfARule(t *testing.T) {
-	t.Parallel()
-	for _, o := range deadletter.RuleOutcomes {
-		became := map[deadletter.RuleOutcome]int{o: 7}
-		for _, counted := range []any{
-			apiCountOf(view.RuleCount{Letters: 7, Become: became}),
-			apiTotal(view.RuleTotal{Letters: 7, Become: became}),
-		} {
-			answer, err := json.Marshal(counted)
-			if want := fmt.Sprintf("%q:7", o); err != nil || !strings.Contains(string(answer), want) {
-				t.Errorf("%s without %s, %v", answer, want, err)
-			}
-		}
 	}
 }
 

@@ -19,9 +19,6 @@ const (
 // sums counts letters by what would have become of them under tried rules.
 type sums struct {
 	set, use *rules.Set
-	rules    []view.RuleCount // the rules of the set that is tried; the default rule comes last
-	at       map[string]int   // the index in the slice rules for each rule name
-	totals   map[deadletter.State]*view.RuleTotal
 	fates    map[[2]view.Decided]*fate
 }
 
@@ -33,36 +30,11 @@ type fate struct {
 }
 
 func newSums(set, use *rules.Set) *sums {
-	s := &sums{
-		set:    set,
-		use:    use,
-		at:     map[string]int{},
-		totals: map[deadletter.State]*view.RuleTotal{},
-		fates:  map[[2]view.Decided]*fate{},
-	}
-	for i := range set.Rules {
-		s.rules = append(s.rules, view.RuleCount{Rule: set.Rules[i].Name, Delays: delaysOf(set, &set.Rules[i], "")})
-	}
-	s.rules = append(s.rules, view.RuleCount{Rule: set.Default.Name, Delays: delaysOf(set, &set.Default, "")})
-	for i := len(s.rules) - 1; i >= 0; i-- {
-		s.at[s.rules[i].Rule] = i
-	}
-	return s
+	return &sums{set: set, use: use, fates: map[[2]view.Decided]*fate{}}
 }
 
 // add counts a letter. The parameter d is the decision of the tried rules about it.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
-	n := &s.rules[s.at[d.Rule]]
-	n.Letters++
-	n.Become = oneMore(n.Become, d.Outcome)
-	t := s.totals[l.State]
-	if t == nil {
-		t = &view.RuleTotal{State: l.State}
-		s.totals[l.State] = t
-	}
-	t.Letters++
-	t.Become = oneMore(t.Become, d.Outcome)
-
 	was, would := s.realOutcome(l), s.triedOutcome(l, d)
 	f := s.fates[[2]view.Decided{was, would}]
 	if f == nil {
@@ -70,14 +42,6 @@ func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 		s.fates[[2]view.Decided{was, would}] = f
 	}
 	f.ids = append(f.ids, l.ID)
-}
-
-func oneMore(of map[deadletter.RuleOutcome]int, o deadletter.RuleOutcome) map[deadletter.RuleOutcome]int {
-	if of == nil {
-		of = map[deadletter.RuleOutcome]int{}
-	}
-	of[o]++
-	return of
 }
 
 // realOutcome returns what became of a letter. If the rule of the letter still exists, the outcome
@@ -113,16 +77,10 @@ func asItIs(was, would view.Decided) bool {
 			(would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
-// fill writes the totals to the parameter "out". Changed outcomes come before unchanged ones.
+// fill writes the results to the parameter "out". Changed outcomes come before unchanged ones.
 // Within each of these two groups, the more frequent outcome comes first. The parameter "q" is the
 // query that selected the letters.
 func (s *sums) fill(out *view.WhatIf, q query.Query) {
-	out.Rules = s.rules
-	for _, state := range deadletter.States {
-		if t := s.totals[state]; t != nil {
-			out.Totals = append(out.Totals, *t)
-		}
-	}
 	alike := map[view.Decided]int{} // the number of fates with the same state and rule
 	for key := range s.fates {
 		alike[stateAndRule(key[0])]++

@@ -30,7 +30,7 @@ func withRetries(o *web.Options) {
 
 func TestTheRulesPage(t *testing.T) {
 	t.Parallel()
-	open(t).get("/rules?whatif=1&letter=x&facts=1").want(t, 200, "Their content is not known here")
+	open(t).get("/rules").want(t, 200, "Their content is not known here")
 	h := open(t, withRetries, func(o *web.Options) {
 		set := *o.Rules.Set()
 		rate := 2.5
@@ -76,105 +76,50 @@ func TestPausedRetriesAreOnTheRulesPage(t *testing.T) {
 	h.get("/rules").want(t, 200, "Paused", "<code>sms</code>", "the &lt;carrier&gt; is down", "lena")
 }
 
-func TestWhichRuleAppliesToALetter(t *testing.T) {
+// TestTheLetterPageSaysWhyItsRule checks the part of a letter's page that lists the rules in use.
+// Each rule that does not apply must show the condition that does not match. The page must contain
+// no value that the rules read. Someone who may not see all queues must not see the rules.
+func TestTheLetterPageSaysWhyItsRule(t *testing.T) {
 	t.Parallel()
 	asked := 0
+	var by deadletter.Principal
 	h := open(t, withRetries, func(o *web.Options) {
+		o.Actor = func(*http.Request) (deadletter.Principal, error) { return by, nil }
+		set := *o.Rules.Set()
+		set.Rules = []rules.Rule{
+			{Name: "email", Match: rules.Match{Queue: rules.Patterns{"email"}}},
+			{Name: "<b>tries", Match: rules.Match{Header: []rules.Named{{Name: "x-a", Want: rules.Patterns{"sec*"}}}}},
+		}
+		o.Rules.Replace(&set)
 		o.RuleFacts = func(l *deadletter.Letter) rules.Facts {
 			asked++
 			return rules.Facts{
-				Queue: l.Origin.Queue, Reason: l.Reason, Error: "masked ••••", Attempts: 1, Serial: 3,
-				Header: func(string) (string, bool) { return "secret", true },
+				Queue: l.Origin.Queue, Reason: l.Reason,
+				Header: func(string) (string, bool) { return "secret-value", true },
 			}
 		}
 	})
-	id := h.receive("sms", 1, "secret")[0]
-	for _, name := range []string{string(id), " " + string(id) + " "} {
-		a := h.get("/rules?letter="+url.QueryEscape(name)).want(
-			t, 200, `data-testid="answer"`, "Letter <a class=\"link mono\" href=\"/letters/"+string(id),
-			"applies: retry 2, in 1 min", "(between 1 min 30 s and 1 min 50 s)", "masked ••••",
-		)
-		if strings.Contains(a.text, "secret") {
-			t.Error("a value of a header is on the page")
-		}
+	by = deadletter.Local
+	id := h.wait("sms", 1)[0]
+	const link = "Why this rule?</a>"
+	why := "/letters/" + string(id) + "?tab=history"
+	h.get("/letters/"+string(id)).want(t, 200, link, `href="`+why+`#why"`)
+	if asked != 0 {
+		t.Error("the rules were tested, and nobody asked for it")
 	}
-	if asked != 2 {
+	h.get(why).want(
+		t, 200, `id="why"`, "1 email: ", "queue is not <code>email</code>", "<b>2 &lt;b&gt;tries</b> applies",
+		"default: ", "would match, but comes later",
+	).wantNot(t, "secret-value")
+	if asked != 1 {
 		t.Errorf("the facts were asked for %d times", asked)
 	}
-	h.get("/rules?letter=01a1f82e-3420-7001-8000-000000000009").want(
-		t, 404, "There is no letter with this id.", `value="01a1f82e`,
-	)
-	h.get("/rules?letter=%3Cb%3E").want(t, 404, "There is no letter with this id.", `value="&lt;b&gt;"`)
-
-	var answer struct {
-		Rule, Letter string
-		Decision     struct {
-			Action, Delay, Earliest, Latest, Severity, Why string
-			Retry                                          int
-		}
-		Steps []struct {
-			Rule             string
-			Matched, Applies bool
-		}
+	by = deadletter.Principal{
+		Name:   "ann",
+		Grants: []deadletter.Grant{{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"sms"}}}},
 	}
-	h.postJSON("/api/v1/rules/test", `{"letter":"`+string(id)+`"}`).want(t, 200).json(t, &answer)
-	d := answer.Decision
-	if answer.Rule != "default" || answer.Letter != string(id) || d.Action != "retry" || d.Retry != 2 ||
-		d.Earliest != "1m30s" || d.Latest != "1m50s" || d.Severity != "digest" || len(
-		answer.Steps,
-	) != 1 || !answer.Steps[0].Applies {
-		t.Errorf("%+v", answer)
-	}
-	if delay, err := time.ParseDuration(d.Delay); err != nil || delay < 90*time.Second || delay > 110*time.Second {
-		t.Error(d.Delay, err)
-	}
-}
-
-func TestWhichRuleAppliesToFacts(t *testing.T) {
-	t.Parallel()
-	h := open(t, withRetries)
-	h.get("/rules?facts=1&queue=sms&reason=expired&attempts=0&headers=a%3A+b%0D%0Ac%3A").want(
-		t, 200, "queue <code>sms</code>", "applies: dead, severity digest: reason expired", `value="expired"`,
-	)
-	h.get("/rules?facts=1&reason=rejected").want(t, 200, "applies: retry 1, between 9 s and 11 s", "0 attempts used")
-	h.get("/rules?facts=1&attempts=many&headers=x&queue=%3Cb%3E").want(
-		t, 400, "Attempts must be a number", "A header is written as", `value="many"`, `value="&lt;b&gt;"`,
-	)
-	h.get("/rules?facts=1&attempts=-1").want(t, 400, "Attempts must be a number")
-	a := h.postJSON(
-		"/api/v1/rules/test",
-		`{"facts":{"reason":"rejected","attempts":1,"age":"2h","headers":{"a":"b"},"fields":{"p":["v"]}}}`,
-	).want(
-		t, 200,
-		`"action":"retry","retry":2,"earliest":"1m30s","latest":"1m50s","severity":"digest","why":"retry 2 of 2"`,
-	)
-	if strings.Contains(a.text, `"delay"`) {
-		t.Error("a delay was drawn for no letter")
-	}
-	h.postJSON(
-		"/api/v1/rules/test", `{"facts":{"reason":"rejected","attempts":2}}`,
-	).want(t, 200, `"action":"dead"`, "retries used up: 2 of 2")
-	for body, detail := range map[string]string{
-		`{}`:                                        "one of letter, facts and q",
-		`{"letter":"x","facts":{}}`:                 "one of letter, facts and q",
-		`{"letter":"x"}`:                            "",
-		`{"facts":{"attempts":-1}}`:                 "attempts is a number",
-		`{"facts":{"age":"soon"}}`:                  "age must be a duration",
-		`{"facts":{"colour":"red"}}`:                "unknown field",
-		`{"facts":{},"limit":3}`:                    "limit goes with q",
-		`{"q":"","limit":501}`:                      "limit goes with q",
-		`{"q":"state:deaf"}`:                        "did you mean",
-		`{"facts":{"headers":{"a":["not","one"]}}}`: "cannot be read",
-	} {
-		if a := h.postJSON(
-			"/api/v1/rules/test", body,
-		); a.StatusCode != 400 || a.Header.Get("Content-Type") != "application/problem+json" ||
-			!strings.Contains(a.text, detail) {
-			t.Errorf("%s: %d %s", body, a.StatusCode, a.text)
-		}
-	}
-	h.postJSON("/api/v1/rules/test", `{"letter":"01a1f82e-3420-7001-8000-000000000009"}`).want(t, 404)
-	open(t).postJSON("/api/v1/rules/test", `{"facts":{}}`).want(t, 404)
+	h.get(why).want(t, 200, "Attempts and history").wantNot(t, link, `id="why"`, "tries")
+	h.get("/api/v1/letters/"+string(id)).want(t, 200, `"rules":null`)
 }
 
 func TestWhatTheRulesWouldDo(t *testing.T) {
@@ -194,15 +139,17 @@ func TestWhatTheRulesWouldDo(t *testing.T) {
 	if h.get("/rules"); looked > 0 {
 		t.Error("letters were read that nobody asked for")
 	}
-	h.get("/rules?whatif=1").want(
+	const delays = "9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest"
+	h.post("/rules/try", url.Values{"rules": {""}, "q": {""}}).want(
 		t, 200, "Looked at 9 of 9 letters that are dead, held or scheduled, newest first.", "Nothing was changed.",
-		"5 retried, 4 dead",
+		"Retried: rule default", "Still dead: rule default, severity digest", delays,
 	)
+	h.postJSON("/api/v1/rules/test", `{}`).want(t, 200, `"matching":9,"exact":true,"looked":9`)
 	h.postJSON("/api/v1/rules/test", `{"q":"queue:sms","limit":3}`).want(
 		t, 200,
-		`"matching":5,"exact":true,"looked":3,"late":0,"left_out":0,"notes":[],"rules":[{"rule":"default","delays":"9 s to 11 s, 1 min 30 s to 1 min 50 s, then dead: digest","letters":3,"retry":3,"dead":0,"discard":0}]`,
+		`"matching":5,"exact":true,"looked":3,"late":0,"left_out":0,"notes":[],"fates":[{"was":{"state":"dead","rule":"","severity":"digest","delays":""},"would":{"rule":"default","action":"retry","severity":"","delays":"`+delays+`"},"same":false,"letters":3,`,
 	)
-	if looked != 12 {
+	if looked != 21 {
 		t.Errorf("%d letters were looked at", looked)
 	}
 	if _, rows := h.get("/letters?q=state:dead"), h.get(
@@ -228,23 +175,6 @@ func TestTheTimeForWhatIfIsBounded(t *testing.T) {
 	if a.Looked < 1 || a.Looked > 2 || a.Looked+a.Late != 20 || a.Matching != 20 {
 		t.Errorf("%+v", a)
 	}
-}
-
-func TestOthersLettersAreNotTested(t *testing.T) {
-	t.Parallel()
-	h := open(t, withRetries, func(o *web.Options) {
-		o.Actor = func(*http.Request) (deadletter.Principal, error) {
-			return deadletter.Principal{
-				Name: "ann",
-				Grants: []deadletter.Grant{
-					{Role: deadletter.RoleAdmin, Places: deadletter.Places{Queues: []string{"other"}}},
-				},
-			}, nil
-		}
-	})
-	id := h.receive("sms", 1, "x")[0]
-	h.get("/rules?letter="+string(id)).want(t, 403)
-	h.postJSON("/api/v1/rules/test", `{"letter":"`+string(id)+`"}`).want(t, 403)
 }
 
 func TestAPIRules(t *testing.T) {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -15,7 +14,8 @@ import (
 )
 
 // tryRules handles POST /rules/try. It shows what would have become of stored letters under the
-// rules in a text. It changes and stores nothing. It shows mistakes beside the text.
+// rules in a text, or under those in use if the text is empty. It changes and stores nothing. It
+// shows mistakes beside the text.
 func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -27,22 +27,23 @@ func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Forms send line breaks as CR LF.
-	p.Try = view.TryForm{
-		Text:  strings.ReplaceAll(r.PostFormValue("rules"), "\r\n", "\n"),
-		Query: strings.TrimSpace(r.PostFormValue("q")),
+	p.Try.Query = strings.TrimSpace(r.PostFormValue("q"))
+	var text *string
+	if written := r.PostFormValue("rules"); strings.TrimSpace(written) != "" {
+		p.Try.Text, p.Try.Unshown = strings.ReplaceAll(written, "\r\n", "\n"), 0 // forms send line breaks as CR LF
+		text = &p.Try.Text
 	}
-	err = w.tryText(r, &p)
+	err = w.tryText(r, &p, text)
 	if err == nil || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != "" {
 		return view.Rules(p), err
 	}
 	return nil, err
 }
 
-// tryText tries the rules that a person has written into the form on page p. It records mistakes by
-// field.
-func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
-	set, notes, err := w.parseTriedRules(r.Context(), p.Try.Text)
+// tryText tries the rules in a text from the form on page p, or those in use if the text is nil. It
+// records mistakes by field.
+func (w *Web) tryText(r *http.Request, p *view.RulesPage, text *string) error {
+	set, notes, err := w.triedRules(r.Context(), text)
 	var mistakes *config.Error
 	if errors.As(err, &mistakes) {
 		p.Try.Mistakes = mistakesIn(p.Try.Text, mistakes)
@@ -50,7 +51,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	if err != nil {
 		return err
 	}
-	f, err := w.whatIf(r.Context(), principal(r), set, cmp.Or(p.Try.Query, whatIfQuery), view.WhatIfLetters)
+	f, err := w.whatIf(r.Context(), principal(r), set, p.Try.Query, view.WhatIfLetters)
 	var wrong *query.Error
 	if errors.As(err, &wrong) {
 		p.Mistakes["try-q"] = sentence(err, statusOf(err))
@@ -58,7 +59,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage) error {
 	if err != nil {
 		return err
 	}
-	p.Try.Notes, p.Try.Tried, p.WhatIf = notes, true, &f
+	p.Try.Notes, p.WhatIf = notes, &f
 	return nil
 }
 

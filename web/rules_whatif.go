@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -16,14 +17,16 @@ const (
 	whatIfTime  = 2 * time.Second // after this time, the result gives the number of letters that were not examined
 )
 
-// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. At
-// most "limit" letters are tried, and whatIfTime is the time limit. For each letter, whatIf
-// compares two outcomes. One is the decision that the tried rules would have made when the letter
-// last died. The other is the real outcome. whatIf changes nothing.
+// whatIf tries rules on the newest letters that a query selects. The rules need not be in use. If
+// the query is empty, it is whatIfQuery. At most "limit" letters are tried, and whatIfTime is the
+// time limit. For each letter, whatIf compares two outcomes. One is the decision that the tried
+// rules would have made when the letter last died. The other is the real outcome. whatIf changes
+// nothing.
 func (w *Web) whatIf(
 	ctx context.Context, by deadletter.Principal, set *rules.Set, text string, limit int,
 ) (view.WhatIf, error) {
-	out := view.WhatIf{Query: text, Usual: text == whatIfQuery, Most: limit}
+	text = cmp.Or(text, whatIfQuery)
+	out := view.WhatIf{Usual: text == whatIfQuery, Most: limit}
 	q, err := query.Parse(text, w.queryOptions())
 	if err != nil {
 		return out, err
@@ -123,5 +126,42 @@ func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts,
 		}
 	}
 	f.Age, f.Attempts = died.Sub(l.ReceivedAt), max(0, f.Attempts-open)
+	return f, nil
+}
+
+// facts returns what rules need to know about a stored letter. The facts are not masked. To read
+// the body, facts may have to decode it. It then waits for its turn to decode until ctx ends.
+func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
+	var f rules.Facts
+	if w.RuleFacts != nil {
+		done, err := w.waitForPlace(ctx)
+		if err != nil {
+			return f, err
+		}
+		defer done()
+		f = w.RuleFacts(l)
+	} else {
+		serial, _, _ := l.ID.Split()
+		f = rules.Facts{
+			Broker:   l.Origin.Broker,
+			VHost:    l.Origin.VHost,
+			Queue:    l.Origin.Queue,
+			Exchange: l.Origin.Exchange,
+			Key:      l.Origin.RoutingKey,
+			Reason:   l.Reason,
+			Type:     l.Type,
+			Error:    l.Error,
+			Attempts: l.Attempts,
+			Reset:    l.Reset,
+			Age:      w.Now().Sub(l.ReceivedAt),
+			Serial:   serial,
+		}
+	}
+	if f.Header == nil {
+		f.Header = noHeader
+	}
+	if f.Field == nil {
+		f.Field = noField
+	}
 	return f, nil
 }

@@ -11,20 +11,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-// parseTriedRules parses the text of rules that a person wants to try. It also returns notes about
+// triedRules parses the text of rules that a person wants to try. It also returns notes about
 // settings that the text does not contain. It waits for its turn until ctx ends, because a hostile
-// text can take a second to parse.
-func (w *Web) parseTriedRules(ctx context.Context, text string) (*rules.Set, []string, error) {
+// text can take a second to parse. If the text is nil, it returns the rules in use.
+func (w *Web) triedRules(ctx context.Context, text *string) (*rules.Set, []string, error) {
+	notes := []string{}
+	if text == nil {
+		return w.Rules.Set(), notes, nil
+	}
 	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer done()
-	p, err := config.ReadRules(text, w.Rules.Set())
+	p, err := config.ReadRules(*text, w.Rules.Set())
 	if err != nil {
 		return nil, nil, writtenError{err}
 	}
-	var notes []string
 	for _, part := range p.Kept {
 		notes = append(notes, map[string]string{
 			"rules":   "The text has no rules: those in use are tried.",

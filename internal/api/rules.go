@@ -32,59 +32,19 @@ type Condition struct {
 	Want  string `json:"want"`
 }
 
-// Clause is a condition, and whether a letter meets it. The responses to POST /rules/test and GET
-// /letters/{id} contain it.
+// Clause is a condition, and whether a letter meets it. The response to GET /letters/{id} contains
+// it.
 type Clause struct {
 	Condition
 	Fits bool `json:"fits"`
 }
 
-// RuleStep is a rule that was checked for a letter. The responses to POST /rules/test and GET
-// /letters/{id} contain it.
+// RuleStep is a rule that was checked for a letter. The response to GET /letters/{id} contains it.
 type RuleStep struct {
 	Rule    string   `json:"rule"`
 	Matched bool     `json:"matched"`
 	Applies bool     `json:"applies"`
 	Clauses []Clause `json:"clauses"`
-}
-
-// RuleDecision is what a rule decides about a letter. The response to POST /rules/test contains it.
-type RuleDecision struct {
-	Action   deadletter.RuleOutcome `json:"action"`
-	Retry    int                    `json:"retry,omitempty"` // number of the retry, counted from 1
-	Delay    string                 `json:"delay,omitempty"` // the delay of this letter; missing for facts
-	Earliest string                 `json:"earliest,omitempty"`
-	Latest   string                 `json:"latest,omitempty"`
-	Severity deadletter.Severity    `json:"severity"`
-	Why      string                 `json:"why"`
-}
-
-// Facts describe a letter that need not exist. The body of POST /rules/test can contain them. A
-// fact that is missing is empty.
-type Facts struct {
-	Broker   string              `json:"broker,omitempty"`
-	VHost    string              `json:"vhost,omitempty"`
-	Queue    string              `json:"queue,omitempty"`
-	Exchange string              `json:"exchange,omitempty"`
-	Key      string              `json:"key,omitempty"`
-	Reason   string              `json:"reason,omitempty"`
-	Type     string              `json:"type,omitempty"`
-	Error    string              `json:"error,omitempty"`
-	Headers  map[string]string   `json:"headers,omitempty"`
-	Fields   map[string][]string `json:"fields,omitempty"`   // values of the fields of the body, by path
-	Attempts int                 `json:"attempts,omitempty"` // number of attempts used so far
-	Age      string              `json:"age,omitempty"`      // for example 2h
-}
-
-// RuleCount says to how many letters one rule would apply, and how many of them the rule would
-// retry, leave dead or discard. The response to POST /rules/test contains it.
-type RuleCount struct {
-	Rule    string `json:"rule"`
-	Delays  string `json:"delays"` // the retries and the final result of the rule, in one line
-	Letters int    `json:"letters"`
-	Retry   int    `json:"retry"`
-	Dead    int    `json:"dead"`
-	Discard int    `json:"discard"`
 }
 
 // Rules is the response to GET /rules.
@@ -96,49 +56,22 @@ type Rules struct {
 	YAML     string `json:"yaml"` // all rules as YAML that can be pasted into the configuration
 }
 
-// RuleTestRequest is the body of POST /rules/test. It contains a letter, facts or a query. It may
-// also contain rules that are tested instead of the current ones. In that case, the query may be
-// missing.
+// RuleTestRequest is the body of POST /rules/test.
 type RuleTestRequest struct {
-	Rules  *string `json:"rules,omitempty"` // as YAML
-	Letter *string `json:"letter,omitempty"`
-	Facts  *Facts  `json:"facts,omitempty"`
-	Query  *string `json:"q,omitempty"`
-	Limit  *int    `json:"limit,omitempty"` // maximum number of letters of the query that are tested
+	Rules *string `json:"rules,omitempty"` // as YAML; missing = the rules in use
+	Query string  `json:"q,omitempty"`     // "" = state:dead,held,scheduled
+	Limit *int    `json:"limit,omitempty"` // maximum number of letters of the query that are tested
 }
 
-// RuleTest is the response to POST /rules/test for a letter or facts.
-type RuleTest struct {
-	Rule     string        `json:"rule"`
-	Was      string        `json:"was,omitempty"`    // the rule that made the last decision
-	Letter   deadletter.ID `json:"letter,omitempty"` // missing for facts
-	Decision RuleDecision  `json:"decision"`
-	Steps    []RuleStep    `json:"steps"`
-}
-
-// WhatIf is the response to POST /rules/test for a query. All of its numbers count letters.
+// WhatIf is the response to POST /rules/test. All of its numbers count letters.
 type WhatIf struct {
-	Matching int         `json:"matching"`
-	Exact    bool        `json:"exact"`
-	Looked   int         `json:"looked"`   // how many of the newest letters were tested
-	Late     int         `json:"late"`     // not tested because the time was over
-	LeftOut  int         `json:"left_out"` // deleted in the meantime, not visible to the caller, or test letters of dlo
-	Notes    []string    `json:"notes"`    // parts of the rules that were not tested
-	Rules    []RuleCount `json:"rules"`
-	Totals   []RuleTotal `json:"totals"`
-	Fates    []Fate      `json:"fates"` // changed results first, then sorted by the number of letters
-}
-
-// RuleTotal counts all letters that are now in one state, for example all dead letters. It says how
-// many of them the rules would retry, leave dead, or discard. The response to POST /rules/test
-// contains it.
-type RuleTotal struct {
-	State   deadletter.State `json:"state"`
-	Letters int              `json:"letters"`
-	Retry   int              `json:"retry"`
-	Dead    int              `json:"dead"`
-	Discard int              `json:"discard"`
-	Text    string           `json:"text"` // a summary in one sentence
+	Matching int      `json:"matching"`
+	Exact    bool     `json:"exact"`
+	Looked   int      `json:"looked"`   // how many of the newest letters were tested
+	Late     int      `json:"late"`     // not tested because the time was over
+	LeftOut  int      `json:"left_out"` // deleted in the meantime, not visible to the caller, or test letters of dlo
+	Notes    []string `json:"notes"`    // parts of the rules that were not tested
+	Fates    []Fate   `json:"fates"`    // changed results first, then sorted by the number of letters
 }
 
 // Fate compares what really became of letters with what rules would have decided. The response to

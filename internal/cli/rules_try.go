@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,32 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
+
+type rulesTestCmd struct {
+	answerFlags
+	Config string `name:"config" placeholder:"FILE" help:"Test the rules of this file instead of those in use. The file is a list of rules, or a configuration file of which only the rules are read; - reads the standard input."`
+	Query  string `name:"query" short:"q" help:"Test the newest letters of this query, for example queue:sms; state:dead,held,scheduled if omitted."`
+	Limit  int    `name:"limit" short:"n" default:"500" help:"How many letters to look at, at most 500."`
+}
+
+func (c rulesTestCmd) Run(p *Program) error {
+	body := api.RuleTestRequest{Query: c.Query, Limit: &c.Limit}
+	if c.Config != "" {
+		text, err := writtenRules(p, c.Config)
+		if err != nil {
+			return err
+		}
+		body.Rules = &text
+	}
+	var raw json.RawMessage
+	if err := c.call(p, http.MethodPost, "/rules/test", body, &raw); err != nil {
+		return inFile(err, c.Config)
+	}
+	if c.Output != "table" {
+		return printJSON(p.Stdout, raw, c.Output == "json")
+	}
+	return printTried(p, raw)
+}
 
 // writtenRules reads the text of a file with rules to try. It stops after four times the size that
 // the server accepts. A larger file need not be read further, because the server rejects it anyway.
@@ -38,8 +65,8 @@ func inFile(err error, name string) error {
 	return wrong
 }
 
-// printTried prints sentences and then a table. Both compare what happened to letters with what
-// would have happened to them under the rules that were tried.
+// printTried prints a table that compares what happened to letters with what would have happened to
+// them under the rules that were tried.
 func printTried(p *Program, raw json.RawMessage) error {
 	var a api.WhatIf
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -48,9 +75,6 @@ func printTried(p *Program, raw json.RawMessage) error {
 	printLooked(p, a)
 	for _, note := range a.Notes {
 		fmt.Fprintln(p.Stderr, deadletter.Visible(note))
-	}
-	for _, t := range a.Totals {
-		fmt.Fprintln(p.Stdout, deadletter.Visible(t.Text))
 	}
 	var rows [][]string
 	for _, f := range a.Fates {
@@ -83,4 +107,23 @@ func fateWords(rule, outcome string, severity deadletter.Severity) string {
 		return outcome
 	}
 	return rule + ": " + outcome
+}
+
+// printLooked prints how many letters the server examined, and how many it left out.
+func printLooked(p *Program, a api.WhatIf) {
+	matching := strconv.Itoa(a.Matching)
+	if !a.Exact {
+		matching += "+"
+	}
+	fmt.Fprintf(p.Stderr, "looked at %d of %s letters, newest first\n", a.Looked, matching)
+	if a.Late > 0 {
+		fmt.Fprintf(p.Stderr, "%d more were not looked at: time ran out\n", a.Late)
+	}
+	if a.LeftOut > 0 {
+		fmt.Fprintf(
+			p.Stderr,
+			"%d letters were left out: they are gone, are in queues that you may not see, or are test letters of dlo\n",
+			a.LeftOut,
+		)
+	}
 }

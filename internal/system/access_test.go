@@ -120,7 +120,6 @@ var trials = []trial{
 	{"rules apply", "--yes", ""},
 	{"rules overrides add", "own own", ""},
 	{"rules overrides remove", "1", ""},
-	{"rules test", "$LETTER", ""},
 	{"token add", "another --role viewer", ""},
 	{"token revoke", "none", ""},
 	// without a broker, there is no plan, so a viewer may run this command

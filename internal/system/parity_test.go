@@ -185,11 +185,7 @@ var capabilities = []capability{
 	},
 	{"read the rules", splitList("GET /rules"), splitList("GET /rules"), splitList("rules list"), ""},
 	{
-		"ask which rule applies, and what the rules would do", splitList("GET /rules"), splitList("POST /rules/test"),
-		splitList("rules test"), "",
-	},
-	{
-		"try rules that are not in use", splitList("POST /rules/try"), splitList("POST /rules/test"),
+		"test rules, those in use or others", splitList("POST /rules/try"), splitList("POST /rules/test"),
 		splitList("rules test"), "",
 	},
 	{

@@ -343,19 +343,12 @@ func hostilePages(n int) map[string]templ.Component {
 		By:     bad,
 		Since:  now,
 	}, 60)
-	became := map[deadletter.RuleOutcome]int{deadletter.RuleRetry: 1, deadletter.RuleDead: 1, deadletter.RuleDiscard: 1}
 	decided := Decided{
 		State: deadletter.State(bad), Outcome: deadletter.RuleOutcome(bad), Rule: bad,
 		Severity: deadletter.Severity(bad), Delays: bad,
 	}
 	many.WhatIf = &WhatIf{
-		Query:    bad,
-		Matching: 1 << 40,
-		Looked:   1,
-		Late:     1,
-		Left:     1,
-		Rules:    slicesRepeat(RuleCount{bad, bad, 1 << 40, became}, 60),
-		Totals:   []RuleTotal{{deadletter.State(bad), 1 << 40, became}, {deadletter.StateHeld, 1, became}},
+		Matching: 1 << 40, Looked: 1, Late: 1, Left: 1,
 		Fates: slicesRepeat(Fate{
 			Was:      decided,
 			Would:    decided,
@@ -370,35 +363,14 @@ func hostilePages(n int) map[string]templ.Component {
 	written.Try = TryForm{
 		Text:  deadletter.VisibleLines(bad[:min(n, 4096)]),
 		Query: bad[:min(n, 4096)],
-		Tried: true,
 		Notes: []string{bad},
 	}
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
-	misread.WhatIf, misread.Try.Tried, misread.Try.Mistakes = nil, false, slicesRepeat(
-		RuleMistake{1, 1 << 40, bad, bad}, 50,
-	)
-	tested := many
-	tested.Rules, tested.WhatIf = many.Rules[:3], nil
-	tested.Tester = Tester{
-		Letter:   bad[:min(n, 64)],
-		Facts:    FactsForm{Queue: bad[:min(n, 255)], Error: bad[:min(n, 255)], Headers: line(bad, 1000)},
-		Mistakes: map[string]string{"letter": bad, "attempts": bad, "headers": bad},
-		Answer: &RuleAnswer{
-			Letter:   id,
-			State:    deadletter.State(bad),
-			Was:      bad,
-			Rule:     bad,
-			Outcome:  deadletter.RuleDead,
-			Severity: deadletter.Severity(bad),
-			Why:      bad,
-			Notes:    []string{bad},
-			Known:    Known([][2]string{{"queue", bad}, {"error", bad}}, 1),
-			Steps: append(slicesRepeat(RuleStep{
-				Rule: bad, Clauses: slicesRepeat(clause, 3),
-			}, 60), RuleStep{Rule: bad, Applies: true}),
-		},
-	}
+	misread.WhatIf, misread.Try.Mistakes = nil, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
+	letter.Explained, letter.Steps = true, append(slicesRepeat(RuleStep{
+		Rule: bad, Clauses: slicesRepeat(clause, 3),
+	}, 60), RuleStep{Rule: bad, Applies: true})
 	for range 100 {
 		confirm.Queues = append(confirm.Queues, ConfirmQueue{
 			Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100),
@@ -471,10 +443,9 @@ func hostilePages(n int) map[string]templ.Component {
 			},
 		}),
 		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many),
-		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-tested": Rules(tested),
-		"queues": Queues(queues), "queue": Queue(queue), "letters-group": Letters(ofGroup),
-		"confirm-all": Confirm(confirmAll),
-		"confirm":     Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation),
+		"rules-written": Rules(written), "rules-misread": Rules(misread), "queues": Queues(queues),
+		"queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
+		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation),
 		"operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error":      Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}

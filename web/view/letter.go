@@ -11,7 +11,7 @@ import (
 )
 
 // LetterPage contains everything that is known about one letter. Fields that only one tab shows,
-// such as Decoded, JSON, Raw and the details of Attempts, need to be set only for that tab.
+// such as Decoded, JSON, Raw, Steps and the details of Attempts, need to be set only for that tab.
 type LetterPage struct {
 	Shell
 	Letter       deadletter.Letter
@@ -30,6 +30,8 @@ type LetterPage struct {
 	Attempts     []deadletter.Attempt // the oldest comes first
 	History      []deadletter.Event   // the oldest comes first
 	EditDiff     []DiffLine           // what the edits changed in the payload
+	Explained    bool                 // the reader may see which of the rules in use apply to the letter
+	Steps        []RuleStep           // the rules in use in their order, with the default last
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []Candidate
 	Tied         int // how many types fit equally well and best; the first candidate is one of them

@@ -266,7 +266,7 @@ func TestAttemptsTellTheirWait(t *testing.T) {
 	page := render(t, Letter(p))
 	for _, want := range []string{
 		"The next attempt is due", "in 1 min", "dlo.wait.1000", "Why this rule?",
-		`href="/rules?letter=` + string(p.Letter.ID),
+		`href="/letters/` + string(p.Letter.ID) + `?q=state%3Adead&amp;tab=history#why"`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)

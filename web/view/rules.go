@@ -1,8 +1,6 @@
 package view
 
 import (
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +11,7 @@ import (
 )
 
 // RulesPage shows the current rules for letters, and the redirects that people added. It can also
-// say, for a given letter, which rule applies.
+// show what rules would have decided about stored letters.
 type RulesPage struct {
 	Shell
 	File      string    // the file from which the rules were read, or ""
@@ -21,8 +19,7 @@ type RulesPage struct {
 	Rules     []Rule    // the rules in their order with the default last; empty if this process has none
 	Chosen    int       // the index of the rule that is shown in detail
 	Try       TryForm
-	WhatIf    *WhatIf // nil if it was not requested
-	Tester    Tester
+	WhatIf    *WhatIf            // nil if it was not requested
 	Guards    []deadletter.Guard // the guards that stop retries now
 	Overrides []deadletter.Override
 	Places    []RulesPlace // the brokers, with their vhosts, to which a redirect can apply
@@ -62,43 +59,6 @@ type RetryPlan struct {
 	Jitter     float64 // from 0 to 1
 }
 
-// Tester contains what a person typed to find out which rule applies: the id of a letter, or facts.
-// It also contains the answer.
-type Tester struct {
-	Letter   string // the id as the person typed it
-	Facts    FactsForm
-	Mistakes map[string]string // the mistakes by field: "letter", "attempts" or "headers"
-	Answer   *RuleAnswer
-}
-
-// FactsForm contains the facts about a letter as a person typed them.
-type FactsForm struct{ Queue, Reason, Type, Error, Exchange, Key, Attempts, Headers string }
-
-// RuleAnswer says which rule applies to a letter, what the rule does next, and why the other rules
-// do not apply.
-type RuleAnswer struct {
-	Letter    deadletter.ID    // "" if the facts were typed
-	State     deadletter.State // the state of the letter
-	Was       string           // the rule that made the last decision on the letter, or ""
-	Known     []Span           // one line with the facts that were considered, without values of headers
-	Rule      string
-	Outcome   deadletter.RuleOutcome
-	Number    int           // the number of the retry, from 1
-	Delay     time.Duration // the delay of the retry; 0 if it has not been chosen yet
-	Low, High time.Duration // the shortest and the longest delay of the retry
-	Severity  deadletter.Severity
-	Why       string
-	Notes     []string // other facts that affect the decision
-	Steps     []RuleStep
-}
-
-// RuleStep says whether one rule matches a letter. If it does not match, RuleStep says why.
-type RuleStep struct {
-	Rule             string
-	Matched, Applies bool
-	Clauses          []Clause
-}
-
 // RulesPlace is a broker and one of its vhosts.
 type RulesPlace struct{ Broker, VHost string }
 
@@ -110,9 +70,6 @@ type OverrideForm struct{ Place, Queue, To, Reason string }
 
 // RuleURL returns the URL of the page of rules with one rule in detail. The first rule has i = 0.
 func RuleURL(i int) string { return "/rules?rule=" + strconv.Itoa(i+1) + "#rule" }
-
-// WhyURL returns the URL of the page that explains which rule applies to a letter.
-func WhyURL(id deadletter.ID) string { return "/rules?" + url.Values{"letter": {string(id)}}.Encode() }
 
 // source says from which file the rules come and when they were loaded.
 func (p RulesPage) source() []Span {
@@ -239,63 +196,6 @@ func (p RulesPage) severity(r Rule) string {
 	return strings.ToLower(word)
 }
 
-// wasAsked reports whether a person has asked the page which rule applies to a letter or to typed
-// facts.
-func (t Tester) wasAsked() bool { return t.Answer != nil || len(t.Mistakes) > 0 }
-
-// askedAboutFacts reports whether a person asked about typed facts instead of a letter.
-func (t Tester) askedAboutFacts() bool { return t.wasAsked() && t.Letter == "" }
-
-// nextStep describes what the rule does next with the letter.
-func (a RuleAnswer) nextStep() string {
-	switch a.Outcome {
-	case deadletter.RuleDiscard:
-		return "discarded at once: known noise"
-	case deadletter.RuleRetry:
-		return "retry " + Count(a.Number) + a.dueWords()
-	}
-	severity, _ := severityMark(a.Severity)
-	return "dead, severity " + strings.ToLower(unknownIf(severity)) + ": " + line(a.Why, 200)
-}
-
-// dueWords says when the next retry of the letter can happen.
-func (a RuleAnswer) dueWords() string {
-	switch {
-	case a.Low == a.High:
-		return ", in " + Duration(a.Low)
-	case a.Delay > 0:
-		return ", in " + Duration(a.Delay) + " (between " + Duration(a.Low) + " and " + Duration(a.High) + ")"
-	}
-	return ", between " + Duration(a.Low) + " and " + Duration(a.High)
-}
-
-// ruleChanged reports whether another rule made the last decision on the letter.
-func (a RuleAnswer) ruleChanged() bool { return a.Was != "" && a.Was != a.Rule }
-
-// reason explains why a rule does not apply to the letter.
-func (s RuleStep) reason() []Span {
-	if s.Matched {
-		return []Span{{Text: "would match, but comes later"}}
-	}
-	missed := slices.DeleteFunc(slices.Clone(s.Clauses), func(c Clause) bool { return c.Fits })
-	if len(missed) == 0 {
-		return []Span{{Text: "does not match"}}
-	}
-	return clauses(missed, "not ", clausesInRow)
-}
-
-// ruleNumber returns the number of the rule with index i. The default rule has no number.
-func (a RuleAnswer) ruleNumber(i int) string {
-	if i == len(a.Steps)-1 {
-		return ""
-	}
-	return strconv.Itoa(i+1) + " "
-}
-
-// stepsShown is the maximum number of rules that the page lists when it explains which rule
-// applies. The API returns all of them.
-const stepsShown = 50
-
 var guardStates = map[deadletter.GuardState]mark{
 	deadletter.GuardPaused:  {"Paused", "pause", "warn"},
 	deadletter.GuardTripped: {"Stopped automatically", "stop", "bad"},
@@ -331,16 +231,4 @@ func yamlShown(text string, n int) string {
 		shown += "\n# " + Size(len(text)-n) + " more: see the file"
 	}
 	return shown
-}
-
-// Known returns one line with what is known about a letter. Each pair contains a name and a value.
-// Pairs with an empty value are omitted. The line also contains the number of attempts used.
-func Known(pairs [][2]string, attempts int) []Span {
-	var out []Span
-	for _, p := range pairs {
-		if p[1] != "" {
-			out = append(out, Span{Text: p[0] + " "}, Span{Text: line(p[1], wantShown), Code: true}, Span{Text: ", "})
-		}
-	}
-	return append(out, Span{Text: Number(attempts, "attempt", "attempts") + " used."})
 }

@@ -7,21 +7,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestEveryOutcomeOfARuleHasItsWords checks that the text about the next action of a rule is
-// different for each outcome. If an outcome were forgotten, it would have the text of another
-// outcome.
-func TestEveryOutcomeOfARuleHasItsWords(t *testing.T) {
-	t.Parallel()
-	next := map[string]deadletter.RuleOutcome{}
-	for _, o := range deadletter.RuleOutcomes {
-		text := RuleAnswer{Rule: "a", Outcome: o}.nextStep()
-		if other, ok := next[text]; ok {
-			t.Errorf("%s and %s are both %q", o, other, text)
-		}
-		next[text] = o
-	}
-}
-
 // TestARuleOfEveryOutcomeHasItsWords checks that the texts in the list, the details and the
 // severity are different for each outcome. If an outcome were forgotten, it would have the texts of
 // another outcome, or of an empty rule.

@@ -9,13 +9,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TryForm is the form for trying rules on stored letters.
+// TryForm is the form for testing rules on stored letters.
 type TryForm struct {
 	Text     string // the text as typed; at first the current rules
 	Unshown  int    // the size of the current rules in bytes if they are too long to show, or 0
 	Query    string // the query for the letters as typed; "" selects the usual letters
 	Mistakes []RuleMistake
-	Tried    bool     // the result is for Text and not for the current rules
 	Notes    []string // the parts of Text that were not tried, one sentence each
 }
 
@@ -29,33 +28,14 @@ type RuleMistake struct {
 // WhatIf shows what would have become of stored letters under other rules. For the last death of
 // each letter, it compares the decision of these rules with what really happened.
 type WhatIf struct {
-	Query    string // the query for the letters
-	Usual    bool   // the default letters, because the query is empty
-	Matching int    // the number of stored letters that Query selects
-	Exact    bool   // whether Matching is exact; if false, the count stopped early
-	Most     int    // the maximum number of letters that are examined
+	Usual    bool // the default letters, because the query is empty
+	Matching int  // the number of stored letters that the query selects
+	Exact    bool // whether Matching is exact; if false, the count stopped early
+	Most     int  // the maximum number of letters that are examined
 	Looked   int
-	Late     int         // the number of letters that were not examined because time ran out
-	Left     int         // letters that are gone, that the reader may not see, or that come from trials
-	Rules    []RuleCount // one for each rule; the default rule comes last
-	Totals   []RuleTotal // one for each state of the letters
-	Fates    []Fate      // changed outcomes first, and then those with the most letters
-}
-
-// RuleCount contains the number of letters to which one rule would apply, by outcome.
-type RuleCount struct {
-	Rule    string
-	Delays  string // the retries and the final outcome of the rule in one line
-	Letters int
-	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
-}
-
-// RuleTotal counts the letters that are now in one state. For each outcome, it contains the number
-// of those letters that would have this outcome under the rules.
-type RuleTotal struct {
-	State   deadletter.State
-	Letters int
-	Become  map[deadletter.RuleOutcome]int // the number of letters for each outcome
+	Late     int    // the number of letters that were not examined because time ran out
+	Left     int    // letters that are gone, that the reader may not see, or that come from trials
+	Fates    []Fate // changed outcomes first, and then those with the most letters
 }
 
 // Fate is a group of letters that had the same real outcome, and that would all have had the same
@@ -85,12 +65,11 @@ const (
 	fatesShown  = 25  // the maximum number of rows of results; the API returns all
 	lineShown   = 120 // the maximum size of a line with a mistake in bytes
 	delaysShown = 200 // the maximum size of the delays in bytes
-	triedShown  = 25  // the maximum number of rows of tried rules
 )
 
-// wasTried reports whether a person tried rules. In that case, the page begins with the result.
+// wasTried reports whether a person tested rules. In that case, the page begins with the result.
 func (p RulesPage) wasTried() bool {
-	return p.Try.Tried || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
+	return p.WhatIf != nil || len(p.Try.Mistakes) > 0 || p.Mistakes["try-q"] != ""
 }
 
 // rows returns the number of lines that the field for rules has in a browser without scripts.
@@ -130,43 +109,6 @@ func (p RulesPage) howToUse() []Span {
 	}
 }
 
-// outcomeCounts returns words with the number of letters for each outcome, for example "3 retried,
-// 2 dead".
-func outcomeCounts(become map[deadletter.RuleOutcome]int) string {
-	var parts []string
-	for _, o := range deadletter.RuleOutcomes {
-		if n := become[o]; n > 0 {
-			parts = append(parts, Count(n)+" "+o.Past())
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// Words describes the total in a sentence, for example "Of 312 dead letters, 288 would still be
-// dead and 24 would be retried."
-func (t RuleTotal) Words() string {
-	state := strings.ToLower(StateWord(t.State))
-	letters := Number(t.Letters, state+" letter", state+" letters")
-	var would []string
-	for _, o := range deadletter.RuleOutcomes {
-		n, text := t.Become[o], " would be "+o.Past()
-		if o == t.State.Ruled() {
-			text = " would still be " + o.Past()
-		}
-		if n > 0 {
-			would = append(would, Count(n)+text)
-		}
-	}
-	if t.State == deadletter.StateHeld {
-		return letters + " would stay held. Once released, " + enumerated(would) + "."
-	}
-	return "Of " + letters + ", " + enumerated(would) + "."
-}
-
-// dryRun reports whether the result on the page shows what the rules in use would decide. If a
-// person has typed other rules, the result shows what those would decide, and dryRun returns false.
-func (p RulesPage) dryRun() bool { return p.WhatIf != nil && !p.Try.Tried }
-
 // words describes which letters were examined.
 func (f WhatIf) words() string {
 	text := "Looked at " + Count(f.Looked) + " of " + AtLeast(f.Matching, f.Exact) + " letters"
@@ -186,25 +128,6 @@ func (f WhatIf) words() string {
 			" left out: letters that are gone, that are in a queue that you may not see, or that are test letters of dlo."
 	}
 	return text + " Nothing was changed."
-}
-
-// count returns the number of letters to which the rule with index i would apply, by outcome.
-func (f WhatIf) count(i int) RuleCount {
-	if i < len(f.Rules) {
-		return f.Rules[i]
-	}
-	return RuleCount{}
-}
-
-// matched returns a sentence with the number of tried rules that apply to at least one letter.
-func (f WhatIf) matched() string {
-	n := 0
-	for _, r := range f.Rules {
-		if r.Letters > 0 {
-			n++
-		}
-	}
-	return "Each rule that was tried: " + Count(n) + " of " + Count(len(f.Rules)) + " apply to one of these letters"
 }
 
 // words describes the real outcome of a group of letters. If the letters are held, it names no

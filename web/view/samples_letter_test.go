@@ -287,6 +287,15 @@ func sampleLetter(tab Tab) LetterPage {
 				Actor: "local", Detail: "fixed in 2026.11.20-2",
 			},
 		},
+		Explained: true,
+		Steps: []RuleStep{
+			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
+			{Rule: "webhooks 410", Clauses: []Clause{{"queue", "email-*", true}, {"error", "*410 Gone*", false}}},
+			{Rule: "email", Matched: true, Applies: true, Clauses: []Clause{{"queue", "email-queue", true}}},
+			{Rule: "noise", Matched: true, Clauses: []Clause{{"header x-source", "*", true}}},
+			{Rule: "poison"},
+			{Rule: "default", Matched: true},
+		},
 		Candidates: []Candidate{
 			{"acme.notify.v1.EmailRequested", 0.97, "Bound to email-queue. 8 of 9 fields known, round-trips.", true},
 			{"acme.notify.v1.PushRequested", 0.61, "Field 6 is out of enum range, 4 unknown fields.", false},

@@ -393,81 +393,11 @@ func setupPages() map[string]templ.Component {
 	}, map[string]string{"to": "amq.gen-x belongs to the broker"}
 	several := sampleRules()
 	several.Places = wrong.Places
-	tested := sampleRules()
-	tested.Chosen, tested.Tester = 3, Tester{Letter: string(sampleID(0)), Answer: &RuleAnswer{
-		Letter:   sampleID(0),
-		State:    deadletter.StateDead,
-		Was:      "email",
-		Known:    Known([][2]string{{"queue", "webhook-queue"}, {"reason", "rejected"}, {"type", ""}}, 2),
-		Rule:     "webhooks",
-		Outcome:  deadletter.RuleRetry,
-		Number:   3,
-		Delay:    4 * time.Minute,
-		Low:      192 * time.Second,
-		High:     288 * time.Second,
-		Severity: deadletter.SeverityDigest,
-		Why:      "retry 3 of 1000 in 4m0s",
-		Notes:    []string{"It is held: guards and people override the rules."},
-		Steps: []RuleStep{
-			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
-			{Rule: "email", Clauses: []Clause{{"queue", "email-queue", false}, {"reason", "rejected", true}}},
-			{Rule: "webhooks 410", Clauses: []Clause{{"error", "*410 Gone*", false}}},
-			{Rule: "webhooks", Matched: true, Applies: true, Clauses: []Clause{{"queue", "webhook-queue", true}}},
-			{Rule: "noise", Matched: true, Clauses: []Clause{{"header x-source", "*", true}}},
-			{Rule: "poison"},
-			{Rule: "default", Matched: true},
-		},
-	}}
-	facts := sampleRules()
-	facts.Chosen, facts.Tester = 4, Tester{
-		Facts: FactsForm{
-			Queue: "cdn-purge", Reason: "expired", Type: "T", Error: "410", Exchange: "e", Key: "k", Attempts: "3",
-			Headers: "x-source: a",
-		},
-		Answer: &RuleAnswer{
-			Known:   Known([][2]string{{"queue", "cdn-purge"}}, 3),
-			Rule:    "noise",
-			Outcome: deadletter.RuleDiscard,
-			Steps:   []RuleStep{{Rule: "noise", Matched: true, Applies: true}, {Rule: "default", Matched: true}},
-		},
-	}
-	mistaken := sampleRules()
-	mistaken.Chosen, mistaken.Tester = 6, Tester{
-		Letter: "nonsense", Facts: FactsForm{Attempts: "many", Headers: "x"},
-		Mistakes: map[string]string{
-			"letter": "There is no letter with this id.", "attempts": "Attempts must be a number, 0 or more.",
-			"headers": "A header is written as name: value.",
-		},
-	}
-	type ruled = map[deadletter.RuleOutcome]int
 	whatIf := sampleRules()
 	whatIf.Chosen, whatIf.File, whatIf.Guards = 5, "", nil
 	const plain = "10 s, 1 min 40 s, 16 min 40 s, then dead: digest"
 	whatIf.WhatIf = &WhatIf{
-		Usual: true, Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3, Rules: []RuleCount{
-			{
-				"billing",
-				"30 s, 5 min, 1 h, 4 h, then dead: page",
-				29,
-				ruled{deadletter.RuleRetry: 20, deadletter.RuleDead: 9},
-			},
-			{
-				"email",
-				"9 s to 11 s, 90 s to 110 s, 900 s to 1100 s, then dead: page",
-				358,
-				ruled{deadletter.RuleRetry: 8, deadletter.RuleDead: 350},
-			},
-			{Rule: "webhooks 410", Delays: "no retry, dead: digest"},
-			{"webhooks", "1 min, then dead: digest", 31, ruled{deadletter.RuleRetry: 31}},
-			{"noise", "discarded at once", 52, ruled{deadletter.RuleDiscard: 52}},
-			{Rule: "poison", Delays: "10 s, then dead: notify"},
-			{Rule: "default", Delays: plain},
-		},
-		Totals: []RuleTotal{
-			{deadletter.StateScheduled, 52, ruled{deadletter.RuleDiscard: 52}},
-			{deadletter.StateDead, 415, ruled{deadletter.RuleRetry: 56, deadletter.RuleDead: 359}},
-			{deadletter.StateHeld, 3, ruled{deadletter.RuleRetry: 3}},
-		},
+		Usual: true, Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3,
 		Fates: []Fate{
 			{
 				Was:      Decided{State: deadletter.StateScheduled, Rule: "default", Delays: plain},
@@ -502,14 +432,13 @@ func setupPages() map[string]templ.Component {
 			},
 		},
 	}
-	written := whatIf
-	written.File, written.WhatIf = "/etc/dlo/dlo.yaml", new(WhatIf)
-	*written.WhatIf = *whatIf.WhatIf
-	written.WhatIf.Query, written.WhatIf.Usual = "group:G-418", false
-	written.Try = TryForm{
+	tested := whatIf
+	tested.File, tested.WhatIf = "/etc/dlo/dlo.yaml", new(WhatIf)
+	*tested.WhatIf = *whatIf.WhatIf
+	tested.WhatIf.Usual = false
+	tested.Try = TryForm{
 		Text:  "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n",
 		Query: "group:G-418",
-		Tried: true,
 		Notes: []string{"The text has no default; the one in use applies."},
 	}
 	misread := sampleRules()
@@ -553,9 +482,7 @@ func setupPages() map[string]templ.Component {
 		"overview-no-trial": tried("", func(f *FirstRun) {
 			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, and the test letter needs one"
 		}),
-		"rules-tested": Rules(tested), "rules-facts": Rules(facts), "rules-mistaken": Rules(mistaken),
-		"rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
-		"rules-written": Rules(written), "rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked),
-		"rules-no-overrides": Rules(none),
+		"rules-tested": Rules(tested), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
+		"rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
 	}
 }

@@ -1,0 +1,36 @@
+package web
+
+import (
+	"context"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// explained reports whether dlo says which of the rules in use apply to a letter. It does not if
+// the rules are unknown or do not apply to the letter. Rules name queues, so the principal must be
+// allowed to see all queues.
+func (w *Web) explained(ctx context.Context, l *deadletter.Letter) bool {
+	return w.Rules != nil && !l.Tried() && deadletter.ScopeOf(ctx).Everywhere()
+}
+
+// letterSteps tests the rules in use on a letter. It returns every rule in order. The steps never
+// contain values of the letter. The caller must pass the letter before its values are masked. The
+// result is empty if the letter is not explained.
+func letterSteps[Step any](
+	ctx context.Context, w *Web, l *deadletter.Letter, convert func(rules.Step) Step,
+) ([]Step, error) {
+	if !w.explained(ctx, l) {
+		return nil, nil
+	}
+	f, err := w.facts(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return each(w.Rules.Set().Explain(f), convert), nil
+}
+
+func stepOf(s rules.Step) view.RuleStep {
+	return view.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: clausesOf(s)}
+}
