@@ -54,7 +54,7 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed = append(slices.Clone(e.Changed), changed...)
+	changed = append(slices.Clone(e.Changed), w.maskedNames(changed)...)
 	check := func(c payload.Check) api.EditCheck {
 		return api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
 	}
@@ -107,10 +107,9 @@ func (w *Web) apiEdit(
 	}
 	d := w.Decoder()
 	properties, _ := basis.Current()
-	// the response names the properties that an edit changes
 	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties})
 	if waited := w.runHeavy(r.Context(), func() {
-		h := d.HintsOf(basis)
+		h := payload.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
 		case in.JSON != nil:
@@ -127,8 +126,10 @@ func (w *Web) apiEdit(
 	}); waited != nil {
 		return nil, waited
 	}
-	if refused := mayReveal(r, l, masked); refused != nil {
-		return nil, refused
+	if masked {
+		if refused := w.record(r, l, "an edit"); refused != nil {
+			return nil, refused
+		}
 	}
 	return e, err
 }

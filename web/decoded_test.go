@@ -120,9 +120,7 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 		}
 	}
 	d.Masked = true
-	if v := raw(
-		d, l, "", "0", window{},
-	); len(v.Layers) != 1 || !v.Layers[0].On || v.Hex.Rows[0].ASCII != `{"card": "4111"}` {
+	if v := raw(d, l, "", "0", window{}); len(v.Layers) != 1 || !v.Layers[0].On || len(v.Hex.Rows) > 0 {
 		t.Errorf("%+v", v)
 	}
 	edited := *l

@@ -103,16 +103,6 @@ var errEdited = fmt.Errorf(
 	"%w: someone else has edited the letter meanwhile; look at the newest revision first", deadletter.ErrConflict,
 )
 
-// mayReveal returns an error if the parameter "masked" is true and the principal has no right to
-// reveal. Without this check, a person could edit values without seeing them, and so find out what
-// they are.
-func mayReveal(r *http.Request, l *deadletter.Letter, masked bool) error {
-	if !masked {
-		return nil
-	}
-	return deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
-}
-
 // runHeavy runs work that handles bodies. At most maxHeavy such calls run at the same time. Others
 // wait for their turn, or until ctx ends.
 func (w *Web) runHeavy(ctx context.Context, work func()) error {
@@ -139,7 +129,8 @@ func (w *Web) edit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// editPage returns the page on which a person begins an edit.
+// editPage returns the page on which a person begins an edit. It shows masked values, and records
+// that in the audit.
 func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditPage, error) {
 	ctx := r.Context()
 	p := view.EditPage{
@@ -165,13 +156,15 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	var e payload.Editable
 	var refused error
 	if err := w.runHeavy(
-		ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) },
+		ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), nil) },
 	); err != nil {
 		return p, err
 	}
-	masked := w.editFields(&p, properties)
-	if err := mayReveal(r, l, e.Masked || masked); err != nil {
-		return p, err
+	p.Masked = w.editFields(&p, properties) || e.Masked
+	if p.Masked {
+		if err := w.record(r, l, "the editor"); err != nil {
+			return p, err
+		}
 	}
 	attempts, err := w.Store.Attempts(ctx, l.ID)
 	if err != nil {
@@ -179,7 +172,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	}
 	p.Restored = l.Doubt == deadletter.DoubtRestored
 	p.Doubt = len(attempts) > 0 && attempts[len(attempts)-1].Outcome == deadletter.OutcomeInDoubt
-	p.Type, p.Syntax, p.Text, p.Wrapped, p.Masked = e.Type, syntax(e.Syntax), e.Text, e.Wrapping, e.Masked
+	p.Type, p.Syntax, p.Text, p.Wrapped = e.Type, syntax(e.Syntax), e.Text, e.Wrapping
 	if refused != nil {
 		p.Bytes = refused.Error()
 	}
@@ -248,7 +241,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 			return
 		}
 		d := w.Decoder()
-		h := d.HintsOf(&basis)
+		h := payload.HintsOf(&basis)
 		e, mistake = d.Edit(body, h, p.Text, nil)
 		if mistake == nil && r.PostFormValue("do") == "group" {
 			patch, mistake = d.Difference(body, h, p.Text, nil)
@@ -271,7 +264,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 		p.Mistake = mistakeOf(mistake)
 	} else {
 		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff, diffOfOne), len(e.Changed)
-		changed = append(slices.Clone(e.Changed), changed...)
+		changed = append(slices.Clone(e.Changed), w.maskedNames(changed)...)
 	}
 	wrong := p.Mistake != nil || err != nil || !kept
 	switch r.PostFormValue("do") {
@@ -290,6 +283,14 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 		return w.storeEdit(r, &l, p, e, edited, changed, wrong)
 	}
 	return view.Edit(p), nil
+}
+
+// maskedNames returns the names of changed properties and headers as everybody may see them.
+func (w *Web) maskedNames(changed []string) []string {
+	return each(changed, func(name string) string {
+		name, _ = w.Header("", name)
+		return name
+	})
 }
 
 // storeEdit handles an edit that has no mistakes. It stores the edit, requeues the letter, and

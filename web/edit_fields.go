@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -25,20 +24,24 @@ var editedProperties = []struct{ name, label string }{
 
 const newHeaders = 2 // number of empty rows for new headers in the form
 
-// editFields adds the properties that a person can edit to the page. It masks their values, and
-// reports whether it has masked any.
+// editFields adds the properties that a person can edit to the page. It reports whether other
+// people see any of them masked.
 func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
 	clean := deadletter.Sanitise
 	if p.Revision > 0 {
 		clean = deadletter.Resent
 	}
 	sent, _ := clean(properties)
-	shown := sent
-	masked := w.hideProperties(&shown)
+	hidden := sent
+	masked := w.hideProperties(&hidden)
 	values := map[string]string{
-		"content_type": shown.ContentType, "type": shown.Type, "message_id": shown.MessageID,
-		"correlation_id": shown.CorrelationID, "reply_to": shown.ReplyTo, "app_id": shown.AppID,
-		"expiration": shown.Expiration,
+		"content_type":   sent.ContentType,
+		"type":           sent.Type,
+		"message_id":     sent.MessageID,
+		"correlation_id": sent.CorrelationID,
+		"reply_to":       sent.ReplyTo,
+		"app_id":         sent.AppID,
+		"expiration":     sent.Expiration,
 	}
 	if sent.Priority > 0 {
 		values["priority"] = strconv.Itoa(int(sent.Priority))
@@ -52,16 +55,11 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 		})
 	}
 	for _, name := range sent.EditableHeaders() {
-		if _, hidden := w.Header("", name); hidden {
-			p.Fixed = append(p.Fixed, payload.Masked)
-			continue
-		}
 		text, ok := oneLine(name, sent.Headers[name])
 		if !ok {
 			p.Whole = append(p.Whole, wholeHeader(name, sent.Headers[name]))
 			continue
 		}
-		text, _ = w.Header(name, text)
 		p.Headers = append(p.Headers, view.EditField{
 			Name:  name,
 			Value: text,
@@ -98,7 +96,7 @@ func (w *Web) typedFields(
 	for i := range p.Properties {
 		f := &p.Properties[i]
 		value, ok := typed[f.Name]
-		if ok && value != f.Was { // if the person did not change a masked value, it stays
+		if ok && value != f.Was {
 			f.Value, e.Properties[f.Name] = value, value
 		}
 	}

@@ -69,12 +69,12 @@ func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selecti
 		s := view.ConfirmSample{Letter: id}
 		var e *payload.Edited
 		if waited := w.runHeavy(
-			ctx, func() { e, err = w.Decoder().Patch(body, w.Decoder().HintsOf(&l), patch, nil) },
+			ctx, func() { e, err = w.Decoder().Patch(body, payload.HintsOf(&l), patch, nil) },
 		); waited != nil {
 			return waited
 		}
-		if err == nil {
-			err = mayReveal(r, &l, e.Masked)
+		if err == nil && e.Masked {
+			err = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
 		}
 		switch {
 		case err != nil:
@@ -82,7 +82,7 @@ func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selecti
 		case len(e.Changed) == 0:
 			s.Problem = "nothing would change"
 		default:
-			s.Diff = diffLines(e.Diff, diffOfMany)
+			s.Diff = diffLines(e.MaskedDiff, diffOfMany)
 		}
 		p.Samples = append(p.Samples, s)
 	}

@@ -170,6 +170,12 @@ func (w *Web) letterView(
 		p.JSON = jsonOf(doc)
 	case view.TabRaw:
 		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")))
+		if shown.bytes {
+			if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
+				return p, err
+			}
+			p.Raw.Hex = *hexAt(doc, window{})
+		}
 	}
 	return p, nil
 }

@@ -27,6 +27,7 @@ type asked struct {
 	Field  string
 	Node   string
 	Header string
+	Bytes  bool // the bytes of the body
 }
 
 // revealed is one masked value of a letter that dlo shows unmasked, on the page of the letter or in
@@ -35,6 +36,7 @@ type revealed struct {
 	node   *payload.Node // the field of the body, or nil for a header
 	at     payload.Position
 	header string // the name of the header as the letter has it
+	bytes  bool   // all bytes of the body
 	value  string
 }
 
@@ -62,6 +64,8 @@ func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, 
 		return revealed{}, fmt.Errorf("%w: the letter is purged; nothing of it is left", deadletter.ErrConflict)
 	}
 	switch fields := a.Field != "" || a.Node != ""; {
+	case a.Bytes:
+		return revealed{bytes: true}, w.record(r, l, "the whole body")
 	case fields == (a.Header != ""):
 		return revealed{}, invalid("say what to reveal: give either field or header")
 	case fields:
@@ -198,8 +202,8 @@ func (w *Web) apiReveal(r *http.Request, in api.RevealRequest) (any, error) {
 	return api.Revealed{Value: v.value}, nil
 }
 
-// revealPage handles POST /letters/{id}/reveal. It returns the letter's page with one masked value
-// shown.
+// revealPage handles POST /letters/{id}/reveal. It returns the letter's page with one masked value,
+// or the bytes of a body with masked values, shown.
 func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
@@ -208,7 +212,11 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.reveal(r, &l, asked{Node: r.PostForm.Get("node"), Header: r.PostForm.Get("header")})
+	v, err := w.reveal(r, &l, asked{
+		Node:   r.PostForm.Get("node"),
+		Header: r.PostForm.Get("header"),
+		Bytes:  r.PostForm.Get("bytes") == "1",
+	})
 	if err != nil {
 		return nil, err
 	}

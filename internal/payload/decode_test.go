@@ -273,13 +273,14 @@ func TestAnyThatCannotBeOpened(t *testing.T) {
 	any = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), email)
 	any = protowire.AppendBytes(protowire.AppendTag(any, 2, protowire.BytesType), []byte{0x0a, 9})
 	doc = decode(protowire.AppendBytes(protowire.AppendTag(nil, 14, protowire.BytesType), any), Hints{Type: "Kinds"})
-	if n := nodeAt(t, doc, "detail"); n.Note != "does not parse as "+email || !strings.Contains(doc.JSON, wireKey) ||
-		len(doc.Notes) != 1 {
+	if n := nodeAt(
+		t, doc, "detail",
+	); n.Note != "does not parse as "+email || !strings.Contains(doc.JSON, "null") || len(doc.Notes) != 1 {
 		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
 	}
 	// at { seconds: 1<<60 }
 	doc = decode([]byte("\xaa\x01\x0a\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10"), Hints{Type: "Kinds"})
-	if n := nodeAt(t, doc, "at"); n.Note != "out of range" || !strings.Contains(doc.JSON, wireKey) ||
+	if n := nodeAt(t, doc, "at"); n.Note != "out of range" || !strings.Contains(doc.JSON, "null") ||
 		len(doc.Notes) != 1 {
 		t.Errorf("node %+v, JSON %q, notes %q", n, doc.JSON, doc.Notes)
 	}
@@ -452,8 +453,8 @@ func TestPanicsAreContained(t *testing.T) {
 		if doc.Kind != Binary || doc.Problem != "a decoder failed on this body (internal error)" || !doc.Masked {
 			t.Errorf("got %s, %q", doc.Kind, doc.Problem)
 		}
-		if row := doc.Hexdump(4).Rows[0]; row.ASCII != "••••" {
-			t.Errorf("row %+v", row)
+		if rows := doc.Hexdump(4).Rows; len(rows) > 0 {
+			t.Errorf("rows %+v", rows)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 
 // Difference turns a person's edit of the JSON of a body into an RFC 6902 patch, which Patch can
 // apply to similar bodies. Before a value is replaced or removed, the patch tests the old value.
-// The patch therefore fails if a body has another value. Masked values are neither tested nor
-// disclosed. Errors are *EditError.
+// The patch therefore fails if a body has another value. More people see the patch than the edit,
+// so it does not test masked values, and Difference refuses an edit that would put one into the
+// patch. Errors are *EditError.
 func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget) (patch []byte, err error) {
 	defer panicToError(&err)
 	s, err := d.editing(body, h, b)
@@ -20,15 +21,21 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 	if s.doc.Kind == Text {
 		return nil, &EditError{Message: "a change of text is not a change of JSON: edit these letters one by one"}
 	}
-	u, err := s.parseEdit(text)
+	_, now, err := s.edit(text)
 	if err != nil {
 		return nil, err
 	}
+	shown := s.tree
+	if s.doc.Masked {
+		if shown, err = (&jsonParser{src: s.doc.JSON, budget: s.trees, allowDuplicates: true}).parse(); err != nil {
+			return nil, err
+		}
+	}
 	w := &patchWriter{}
-	w.compare(s.tree, u.tree, "")
-	if w.masked {
+	w.compare(s.tree, now, shown, "")
+	if w.tells {
 		return nil, &EditError{
-			Message: "what was changed stands under a masked name, which a patch would tell: edit these letters one by one",
+			Message: "what was changed contains something masked, which a patch would tell: edit these letters one by one",
 		}
 	}
 	if w.b.Len() > maxJSON {
@@ -42,8 +49,8 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 
 // patchWriter writes the operations of a patch, one per line.
 type patchWriter struct {
-	b      strings.Builder
-	masked bool // a change is below a name that is masked
+	b     strings.Builder
+	tells bool // the patch would contain something masked
 }
 
 func (w *patchWriter) op(name, path string, value *jsonNode) {
@@ -58,40 +65,39 @@ func (w *patchWriter) op(name, path string, value *jsonNode) {
 	w.b.WriteByte('}')
 }
 
-// replaceOrRemove writes two operations for an existing value: a test, and then the change.
-func (w *patchWriter) replaceOrRemove(name, path string, was, value *jsonNode) {
-	if !was.hides {
+// replaceOrRemove writes two operations for an existing value: a test, and then the change. The
+// parameter "shown" is the value as people see it.
+func (w *patchWriter) replaceOrRemove(name, path string, was, value, shown *jsonNode) {
+	visible := sameJSON(was, shown)
+	if visible {
 		w.op("test", path, was)
 	}
+	w.tells = w.tells || !visible && value != nil && isContainer(was.kind)
 	w.op(name, path, value)
 }
 
-func (w *patchWriter) compare(a, b *jsonNode, path string) {
+func (w *patchWriter) compare(a, b, shown *jsonNode, path string) {
 	switch {
-	case a.kind != b.kind || !isContainer(a.kind) || a.masked:
-		if !sameJSON(a, b) {
-			w.replaceOrRemove("replace", path, a, b)
-		}
+	case sameJSON(a, b):
+	case a.kind != b.kind || !isContainer(a.kind) || shown.kind != a.kind ||
+		a.kind == '[' && len(a.items) != len(b.items):
+		w.replaceOrRemove("replace", path, a, b, shown)
 	case a.kind == '[':
-		if len(a.items) != len(b.items) {
-			w.replaceOrRemove("replace", path, a, b)
-			return
-		}
 		for i := range a.items {
-			w.compare(a.items[i], b.items[i], path+"/"+strconv.Itoa(i))
+			w.compare(a.items[i], b.items[i], shown.items[i], path+"/"+strconv.Itoa(i))
 		}
 	default:
 		for i := range a.names {
 			inner := path + "/" + escapePointer(a.names[i].text)
 			j := b.find(a.names[i].text)
-			if a.names[i].masked {
-				w.masked = w.masked || j < 0 || !sameJSON(a.items[i], b.items[j])
-				continue
-			}
-			if j >= 0 {
-				w.compare(a.items[i], b.items[j], inner)
-			} else {
-				w.replaceOrRemove("remove", inner, a.items[i], nil)
+			switch {
+			case j >= 0 && sameJSON(a.items[i], b.items[j]):
+			case shown.names[i].text != a.names[i].text:
+				w.tells = true
+			case j >= 0:
+				w.compare(a.items[i], b.items[j], shown.items[i], inner)
+			default:
+				w.replaceOrRemove("remove", inner, a.items[i], nil, shown.items[i])
 			}
 		}
 		for j := range b.names {

@@ -85,9 +85,7 @@ type Document struct {
 
 	by      deadletter.Reading // how Type was found
 	guarded bool               // the body is hidden if it cannot be decoded
-	// fields that other types that may fit the body would hide, as paths of field numbers
-	plausible []deadletter.FieldPath
-	hideAll   bool // the hex view must show no bytes
+	hideAll bool               // nothing of the body may be shown
 	// calls the function hide for each masked byte range of Body that begins below limit
 	hidden func(limit int, hide func(from, to int))
 }

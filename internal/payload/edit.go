@@ -17,14 +17,19 @@ import (
 type Edited struct {
 	Body []byte // the body to send, in the envelopes and encodings of the old one; NOT masked
 
-	Masked bool // a part of the old body is masked, so that editing it requires the right to reveal
+	// Masked means that a part of the old body is masked, so that editing it requires the right to
+	// reveal. JSON, Text and Diff show it: whoever passes them on records that they were seen.
+	Masked bool
 
-	JSON string // the JSON of the new body as Decode shows it, masked; "" for text and bytes
-	Text string // the text of a text body, masked, at most 64 KiB
+	JSON string     // the JSON of the new body; "" for text and bytes; NOT masked
+	Text string     // the text of a text body, at most 64 KiB; NOT masked
+	Diff []DiffLine // the difference between the old and the new body; of limited size; NOT masked
 
-	Diff []DiffLine // the difference between the old and the new body as they are shown, masked; of limited size
-	// paths of what differs, with the names in the JSON: "to.address", "items.[0].sku"; at most 50,
-	// then a line with the number of the rest; "body" for text and bytes
+	MaskedDiff []DiffLine // of JSON: the same as everybody may see it
+
+	// Changed lists the paths of what differs, with the names in the JSON: "to.address",
+	// "items.[0].sku". It has at most 50, then a line with the number of the rest; for text and
+	// bytes it is "body". It is masked: a path ends before the first name that people do not see.
 	Changed []string
 	Checks  []Check
 }
@@ -65,10 +70,10 @@ func (e *EditError) Error() string {
 
 // Editable is a body in the form in which people edit it.
 type Editable struct {
-	Text     string // the text that Edit expects back, with a person's changes
+	Text     string // the text that Edit expects back, with a person's changes; NOT masked
 	Syntax   Kind   // JSON or Text
 	Type     string // full name of the protobuf type; "" = none
-	Masked   bool   // a part of Text is masked
+	Masked   bool   // a part of the body is masked: Text is for people who may reveal, and that is recorded
 	Wrapping string // for example "base64 of gzip, as received"; "" = none
 }
 
@@ -82,20 +87,18 @@ func (d *Decoder) Editable(body []byte, h Hints, b *budget.Budget) (e Editable, 
 	if err != nil {
 		return Editable{}, err
 	}
-	e = Editable{Text: s.text, Syntax: JSON, Type: s.doc.Type, Wrapping: layersText(s.doc.Layers)}
+	e = Editable{Text: s.text, Syntax: JSON, Type: s.doc.Type, Masked: s.doc.Masked, Wrapping: layersText(s.doc.Layers)}
 	if s.doc.Kind == Text {
-		e.Syntax, e.Masked = Text, s.doc.Masked
-	} else {
-		e.Masked = s.tree.hides
+		e.Syntax = Text
 	}
 	return e, nil
 }
 
 // Edit applies a person's edit to a body. The parameter "body" is the body as received. The
-// parameter "text" is its Editable text after the edit, with any line ends. Everything that the
-// edit does not change keeps its bytes: unknown fields, masked values, the order of fields. For
-// JSON and text bodies, the new body is the text as the person typed it. The new body is wrapped
-// like the old one.
+// parameter "text" is its Editable text after the edit, with any line ends. For JSON and text
+// bodies, the new body is the text as the person typed it. For a message, the new body is the
+// message with what the edit changed, encoded again: see messageEdit. The new body is wrapped like
+// the old one. An edit that changes nothing returns the body as received.
 //
 // Errors are *EditError. An edit is never applied partially: if anything cannot be encoded, Edit
 // returns an error. If the removal of one thing also removes other data, a check reports it.
@@ -105,17 +108,25 @@ func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *
 	if err != nil {
 		return nil, err
 	}
-	if s.doc.Kind != Text {
-		u, err := s.parseEdit(text)
-		if err != nil {
-			return nil, err
-		}
-		return s.encode(u)
+	if s.doc.Kind == Text {
+		return s.editText(text)
 	}
-	if text, err = uniformLineEnds(text); err != nil {
-		return nil, err
+	e, _, err = s.edit(text)
+	return e, err
+}
+
+// edit applies a person's edit of JSON. It also returns the tree of the new body's JSON.
+func (s *editing) edit(text string) (*Edited, *jsonNode, error) {
+	text, err := uniformLineEnds(text)
+	if err != nil {
+		return nil, nil, err
 	}
-	return s.editText(text)
+	text = strings.TrimPrefix(text, "\ufeff")
+	tree, err := parseJSON(text, s.trees)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.encode(text, tree)
 }
 
 // uniformLineEnds returns the text that a person typed. It replaces the line ends "\r\n", which
@@ -128,24 +139,6 @@ func uniformLineEnds(text string) (string, error) {
 		return "", tooLong(len(text))
 	}
 	return text, nil
-}
-
-// parseEdit parses the JSON after a person's edit, and puts the stored values back in place of
-// masks.
-func (s *editing) parseEdit(text string) (*unmasked, error) {
-	text, err := uniformLineEnds(text)
-	if err != nil {
-		return nil, err
-	}
-	text = strings.TrimPrefix(text, "\ufeff")
-	tree, err := parseJSON(text, s.trees)
-	if err != nil {
-		return nil, err
-	}
-	if s.doc.Kind == Protobuf { // in a JSON body, another name is a change
-		s.site().useNamesOf(s.tree, tree)
-	}
-	return unmask(text, tree, s.tree)
 }
 
 // site returns the site of the whole body. A JSON body has a schema if the letter names its type.
@@ -177,12 +170,11 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 	if err := checkSize(raw, limits.Bytes); err != nil {
 		return nil, err
 	}
-	was := d.Decode(body, h, limits.Left())
-	h.hidden = was.plausible
-	now := d.Decode(raw, h, limits.Left())
+	plain := d.Revealed()
+	was, now := plain.Decode(body, h, limits.Left()), plain.Decode(raw, h, limits.Left())
 	e = &Edited{
 		Body:   raw,
-		Masked: was.Masked,
+		Masked: d.Decode(body, h, limits.Left()).Masked,
 		JSON:   now.JSON,
 		Text:   now.Text,
 		Diff:   diff(was.JSON+was.Text, now.JSON+now.Text),
@@ -200,7 +192,7 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 				"); this one is sent unchanged",
 		)
 	}
-	if e.Changed = []string{"body"}; bytes.Equal(body, raw) && !was.Masked {
+	if e.Changed = []string{"body"}; bytes.Equal(body, raw) {
 		e.Changed = nil
 		e.addWarning(nothingChanged)
 	}
@@ -229,12 +221,10 @@ type editing struct {
 	limits  *budget.Budget
 	trees   *budget.Budget // the budget that all JSON trees share
 
-	doc  *Document // the document as people see it
+	doc  *Document // the document as people see it, masked
 	def  *descriptor.Type
-	text string // the text for the editor
-
-	plain *Document // the document without a mask
-	tree  *jsonNode // for JSON: the stored values, and how people see them
+	text string    // the text for the editor; NOT masked
+	tree *jsonNode // for JSON: the tree of the text
 }
 
 func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, error) {
@@ -285,50 +275,18 @@ func (s *editing) openJSON() error {
 	if s.doc.Kind == JSON && deadletter.NotText(s.doc.Body) != "" {
 		return notEditable("it has bytes that are not UTF-8")
 	}
-	s.text = s.doc.JSON
-	if s.plain = s.read(s.doc.Body, false); s.plain.JSON == "" {
+	if s.text = s.read(s.doc.Body, false).JSON; s.text == "" {
 		return notEditable("it has no JSON")
 	}
 	var err error
-	s.tree, err = s.markedTree(s.doc, s.plain)
-	return err
-}
-
-// markedTree returns the JSON of a document as a tree, in which the values that a mask hides are
-// marked.
-func (s *editing) markedTree(shown, plain *Document) (*jsonNode, error) {
-	tree, err := parseJSON(plain.JSON, s.trees)
-	if err != nil {
+	if s.tree, err = parseJSON(s.text, s.trees); err != nil {
 		why := err.Error()
 		if e := (*EditError)(nil); errors.As(err, &e) {
 			why, _, _ = strings.Cut(e.Message, ": ") // the path may contain a masked name
 		}
-		return nil, notEditable("of its JSON: " + why)
+		return notEditable("of its JSON: " + why)
 	}
-	if shown.JSON == plain.JSON { // in this case, the second tree is not needed
-		return tree, overlay(tree, tree)
-	}
-	masked, err := (&jsonParser{src: shown.JSON, budget: s.trees, allowDuplicates: true}).parse()
-	if err == nil {
-		err = overlay(tree, masked)
-	}
-	if err == nil && tree.masked && isContainer(tree.kind) {
-		err = errors.New("all of it is masked")
-	}
-	if err != nil {
-		return nil, notEditable(err.Error())
-	}
-	if plain.Kind != JSON {
-		tree.keepSource(tree, plain.JSON)
-		return tree, nil
-	}
-	source := string(withoutBOM(plain.Body)) // the source with its original white space
-	as, err := parseJSON(source, s.trees)
-	if err != nil {
-		return nil, notEditable("its JSON cannot be read")
-	}
-	tree.keepSource(as, source)
-	return tree, nil
+	return nil
 }
 
 // read decodes an unwrapped body in the same way as the original one. The parameter "masked" says
@@ -339,12 +297,17 @@ func (s *editing) read(body []byte, masked bool) *Document {
 		d = d.Revealed()
 	}
 	doc := &Document{Body: body, Size: len(body)}
-	r := d.reading(doc, Hints{hidden: s.doc.plausible}, s.limits.Left())
+	h := s.hints
+	h.Type = cmp.Or(s.doc.Named, h.Type) // the type that an envelope names
+	r := d.reading(doc, h, s.limits.Left())
 	switch s.doc.Kind {
 	case Protobuf:
-		known := func(p piece) bool { return p.fd != nil }
-		// only an edit can leave a message without any known field
-		if !hasSpecialForm(s.def.Desc) && !slices.ContainsFunc(piecesOf(s.def.Types, body, s.def.Desc), known) {
+		known := len(body) > 0
+		if known {
+			scan, err := r.scan(body, s.def)
+			known = err != nil || scan.Known > 0
+		}
+		if !known && !hasSpecialForm(s.def.Desc) { // only an edit can leave a message without any known field
 			doc.Kind, doc.JSON = Protobuf, "{}"
 			break
 		}
@@ -357,43 +320,60 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	return doc
 }
 
-// encode turns an edit of JSON into the new body.
-func (s *editing) encode(u *unmasked) (*Edited, error) {
-	e := &Edited{Masked: s.tree.hides}
+// encode turns an edit of JSON into the new body. It also returns the tree of the new body's JSON.
+func (s *editing) encode(text string, tree *jsonNode) (*Edited, *jsonNode, error) {
+	if err := s.checkMasks(text, tree); err != nil {
+		return nil, nil, err
+	}
+	e := &Edited{Masked: s.doc.Masked}
 	inner := s.doc.Body
 	if s.doc.Kind == Protobuf {
-		out, checks, err := encodeAs(s.def, inner, s.plain.JSON, u, s.limits.Left())
+		out, checks, err := encodeAs(s.def, inner, s.tree, tree, text, s.limits.Left())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		inner, e.Checks = out, checks
 	} else {
-		if !sameJSON(s.tree, u.tree) || len(u.given) > 0 {
-			inner = slices.Concat(inner[:len(inner)-len(withoutBOM(inner))], []byte(u.text))
+		if !sameJSON(s.tree, tree) {
+			inner = slices.Concat(inner[:len(inner)-len(withoutBOM(inner))], []byte(text))
 		}
 		e.addPassed("Valid JSON, " + deadletter.Bytes(len(inner)))
 	}
-	after := s.read(inner, true)
-	e.JSON = after.JSON
-	if after.Kind != s.doc.Kind || after.JSON == "" {
-		return nil, &EditError{
+	after := s.read(inner, false)
+	if e.JSON = after.JSON; after.Kind != s.doc.Kind || after.JSON == "" {
+		return nil, nil, &EditError{
 			Message: fmt.Sprintf(
 				"the new body has %s and would be too large to show as JSON: replace the body as a whole",
 				deadletter.Bytes(len(inner)),
 			),
 		}
 	}
-	tree, err := s.markedTree(after, s.read(inner, false))
+	now, err := parseJSON(after.JSON, s.trees)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e.Changed = changes(s.tree, tree, u.given)
-	e.Diff = diff(s.doc.JSON, after.JSON)
+	c := &changed{}
+	masked := s.read(inner, true)
+	if s.doc.Masked || masked.Masked {
+		c.masked = true
+		for _, text := range []string{s.doc.JSON, masked.JSON} {
+			if n, err := (&jsonParser{src: text, budget: s.trees, allowDuplicates: true}).parse(); err == nil {
+				c.shown = append(c.shown, n)
+			}
+		}
+	}
+	if e.Changed = c.list(s.tree, now); len(e.Changed) == 0 { // only the spelling differs
+		inner = s.doc.Body
+	}
+	e.Diff = diff(s.text, after.JSON)
+	if e.MaskedDiff = e.Diff; c.masked {
+		e.MaskedDiff = diff(s.doc.JSON, masked.JSON)
+	}
 	if err := s.finish(e, inner); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(e.Changed) > 0 {
-		for _, name := range sameIdentity(s.tree, tree) {
+		for _, name := range sameIdentity(s.tree, now) {
 			if s.def != nil {
 				if fd := s.def.Desc.Fields().ByJSONName(name); fd != nil {
 					name = string(fd.Name())
@@ -402,7 +382,39 @@ func (s *editing) encode(u *unmasked) (*Edited, error) {
 			e.addWarning("Same `" + name + "`: a consumer that saw it may skip it")
 		}
 	}
-	return e, nil
+	return e, now, nil
+}
+
+const writesMask = Masked + " stands for a value that is masked, and is none: write the value, which people who may reveal see in the editor and with reveal"
+
+// checkMasks returns an error if the JSON after an edit has a mask as a value or a name. Somebody
+// then began with JSON that was shown masked, and the edit would send the mask in place of the
+// value.
+func (s *editing) checkMasks(text string, tree *jsonNode) error {
+	stored := make(map[string]bool) // a body may contain such a text
+	each := func(n *jsonNode, found func(text string, at int, path string) bool) {
+		n.walk("", func(n *jsonNode, path string) bool {
+			for _, name := range n.names {
+				if strings.Contains(name.text, Masked) && !found(name.text, name.from, dotted(path, name.text)) {
+					return false
+				}
+			}
+			return !strings.Contains(n.text, Masked) || found(n.text, n.from, path)
+		})
+	}
+	each(s.tree, func(text string, _ int, _ string) bool {
+		stored[text] = true
+		return true
+	})
+	var mistake error
+	each(tree, func(mask string, at int, path string) bool {
+		if !stored[mask] {
+			line, column := position(text, at)
+			mistake = &EditError{Line: line, Column: column, Path: path, Message: writesMask}
+		}
+		return mistake == nil
+	})
+	return mistake
 }
 
 // finish wraps the new body in the layers of the old one, and checks the result.

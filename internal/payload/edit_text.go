@@ -10,36 +10,25 @@ import (
 )
 
 // openText prepares a text body for editing. After the edit, editText compares the text line by
-// line, so that it finds the lines which were shown masked or escaped.
+// line, so that it finds the lines which were shown with escapes.
 func (s *editing) openText() error {
-	var ok bool
-	if s.text, ok = wholeText(s.doc); !ok {
-		return notEditable("it is masked in part and has more than " + deadletter.Bytes(maxText))
-	}
-	if len(s.text) > maxJSON {
+	if s.text = wholeText(s.doc.Body); len(s.text) > maxJSON {
 		return notEditable("it has " + deadletter.Bytes(len(s.doc.Body)) + ", above " + deadletter.Bytes(maxJSON))
 	}
 	return nil
 }
 
-// wholeText returns the complete text of a document. It returns false if the text is masked and the
-// document shows only a part of it, because only Decode knows what is masked in the rest.
-func wholeText(doc *Document) (string, bool) {
-	if !doc.Masked {
-		return visible(unixLines(string(doc.Body)), "\n\t"), true
-	}
-	for _, note := range doc.Notes {
-		if strings.Contains(note, " of the text are shown, ") {
-			return "", false
-		}
-	}
-	return doc.Text, true
-}
+// wholeText returns a text body as it is edited.
+func wholeText(body []byte) string { return visible(unixLines(string(body)), "\n\t") }
 
 func unixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // editText turns an edit of a text into the new body.
 func (s *editing) editText(text string) (*Edited, error) {
+	text, err := uniformLineEnds(text)
+	if err != nil {
+		return nil, err
+	}
 	e := &Edited{Masked: s.doc.Masked}
 	inner := s.doc.Body
 	if text != s.text {
@@ -65,18 +54,7 @@ func (s *editing) editText(text string) (*Edited, error) {
 		e.Changed = []string{"body"}
 	}
 	e.addPassed("Text, UTF-8, " + deadletter.Bytes(len(inner)))
-	after := s.read(inner, true)
-	now, ok := wholeText(after)
-	if len(inner) == 0 {
-		now, ok = "", true
-	}
-	if !ok {
-		return nil, &EditError{
-			Message: "masked in part and above " + deadletter.Bytes(maxText) +
-				", the new text could not be shown: replace the body as a whole",
-		}
-	}
-	e.Text, e.Diff = after.Text, diff(s.text, now)
+	e.Text, e.Diff = s.read(inner, false).Text, diff(s.text, wholeText(inner))
 	return e, s.finish(e, inner)
 }
 
@@ -88,9 +66,6 @@ var escapePattern = regexp.MustCompile(`\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]
 // changed.
 func restoreLines(stored, shown, text string) (string, error) {
 	olds, seen, lines := strings.Split(stored, "\n"), strings.Split(shown, "\n"), strings.Split(text, "\n")
-	if len(olds) != len(seen) { // a masked value contains line ends
-		olds, seen = nil, nil
-	}
 	behind := make(map[string][]string) // the stored lines, by the form in which they are shown
 	for i, line := range seen {
 		if line != olds[i] {
@@ -130,8 +105,8 @@ func restoreLines(stored, shown, text string) (string, error) {
 			lines[i] = list[k]
 			continue
 		}
-		if strings.Contains(line, Masked) {
-			return "", fail(keepsMasked)
+		if strings.Contains(line, Masked) && !slices.Contains(seen, line) {
+			return "", fail(writesMask)
 		}
 		for _, escape := range escapePattern.FindAllString(line, -1) {
 			if gone[escape] {

@@ -18,26 +18,21 @@ const (
 // text of numbers.
 type jsonNode struct {
 	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
-	raw      string // the text as written; only for a leaf, and for a masked list or object
+	raw      string // the text as written; only for a leaf
 	text     string // for a string, the text without escapes; a lone surrogate is kept as three bytes
 	from, to int    // range of bytes in the text
 	names    []jsonName
 	items    []*jsonNode // the elements, or the values of the members
 	index    map[string]int
-
-	// The following fields are set only for stored JSON (see overlay).
-	shown  string // the text as people see it
-	masked bool   // shown differs from what is stored
-	hides  bool   // the value, or a name or value inside it, is masked
 }
 
 // jsonName is the name of a member.
 type jsonName struct {
 	text, raw string
 	from      int
-	shown     string
-	masked    bool
 }
+
+func isContainer(kind byte) bool { return kind == '{' || kind == '[' }
 
 // fewMembers is the largest number of members for which a linear search is faster than a map.
 const fewMembers = 8
@@ -101,6 +96,24 @@ func (n *jsonNode) equal(other *jsonNode, normalForm func(number string) string)
 	return isContainer(n.kind) || n.raw == other.raw
 }
 
+// walk calls f for a value and all values inside it, until f returns false. It reports whether f
+// always returned true.
+func (n *jsonNode) walk(path string, f func(n *jsonNode, path string) bool) bool {
+	if !f(n, path) {
+		return false
+	}
+	for i, item := range n.items {
+		name := element(i)
+		if n.kind == '{' {
+			name = n.names[i].text
+		}
+		if !item.walk(dotted(path, name), f) {
+			return false
+		}
+	}
+	return true
+}
+
 // write appends the value as JSON. If the parameter "indent" is true, it indents the lines by two
 // spaces. Otherwise it writes no white space at all. It stops soon after the text has more than
 // maxJSON bytes, because a patch can put one text into many places.
@@ -113,7 +126,7 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 			}
 		}
 	}
-	if !isContainer(n.kind) || n.masked {
+	if !isContainer(n.kind) {
 		w.WriteString(n.raw)
 		return
 	}

@@ -67,7 +67,7 @@ func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 		}
 	}
 	walk(d.Fields)
-	if rows := d.Hexdump(256).Rows; len(rows) == 0 && len(d.Body) > 0 {
+	if rows := d.Hexdump(256).Rows; (len(rows) == 0) != (len(d.Body) == 0 || d.Masked) {
 		t.Error("no hex")
 	}
 }

@@ -16,31 +16,24 @@ type Hex struct {
 // HexRow shows 16 bytes, or fewer in the last row.
 type HexRow struct {
 	Offset string // for example "0010"; more digits in bodies above 64 KiB
-	Hex    string // for example "0a 0e 72 ...", with a wider gap after 8 bytes; "••" = a masked byte
-	ASCII  string // one character per byte; "·" = not printable, "•" = masked
+	Hex    string // for example "0a 0e 72 ...", with a wider gap after 8 bytes
+	ASCII  string // one character per byte; "·" = not printable
 	From   int
 }
 
 // Hexdump returns the first bytes of the body after its layers are removed. It returns at most
-// "limit" bytes, and omits the bytes of masked values.
+// "limit" bytes, and none if anything in the body is masked: nobody can see in bytes where a value
+// ends.
 func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
 
 // HexdumpAt does the same as Hexdump, but begins with the row that contains the byte at the index
 // "start".
 func (d *Document) HexdumpAt(start, limit int) Hex {
+	if d.Masked || d.hideAll {
+		return Hex{}
+	}
 	start = min(max(start, 0), max(len(d.Body)-1, 0)) / 16 * 16
 	b := d.Body[:min(len(d.Body), start+max(limit, 0))]
-	hidden := make([]bool, len(b)-start)
-	hide := func(from, to int) {
-		for i := max(from-start, 0); i < min(to-start, len(hidden)); i++ {
-			hidden[i] = true
-		}
-	}
-	if d.hideAll {
-		hide(start, len(b))
-	} else if d.hidden != nil {
-		d.hidden(len(b), hide)
-	}
 	var h Hex
 	switch {
 	case start > 0:
@@ -63,17 +56,11 @@ func (d *Document) HexdumpAt(start, limit int) Hex {
 			if i == from+8 {
 				hex.WriteByte(' ')
 			}
-			switch c := b[i]; {
-			case hidden[i-start]:
-				hex.WriteString("••")
-				ascii.WriteString("•")
-			default:
-				fmt.Fprintf(&hex, "%02x", c)
-				if c < ' ' || c >= 0x7f {
-					ascii.WriteString("·")
-				} else {
-					ascii.WriteByte(c)
-				}
+			fmt.Fprintf(&hex, "%02x", b[i])
+			if b[i] < ' ' || b[i] >= 0x7f {
+				ascii.WriteString("·")
+			} else {
+				ascii.WriteByte(b[i])
 			}
 		}
 		h.Rows = append(h.Rows, HexRow{

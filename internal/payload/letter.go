@@ -20,9 +20,9 @@ func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(
 func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
-		return d.Bytes(body, hintsOf(l), l.Why)
+		return d.Bytes(body, HintsOf(l), l.Why)
 	}
-	h := hintsOf(l)
+	h := HintsOf(l)
 	if h.Prior == nil {
 		h.Prior = maps.Clone(shares)
 		for name, share := range h.Prior {
@@ -32,11 +32,9 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *
 	if l.Revised == nil {
 		return d.Decode(body, h, nil)
 	}
-	was := d.decodeReceived(l)
-	h.hidden = was.plausible
 	doc := d.Decode(body, h, nil)
 	// the received bytes may contain masked values that the edit has removed
-	doc.Masked = doc.Masked || d.BytesMasked(was)
+	doc.Masked = doc.Masked || d.BytesMasked(d.decodeReceived(l))
 	return doc
 }
 
@@ -69,16 +67,8 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 }
 
 // HintsOf returns everything that is known about the body of a stored letter, apart from the body
-// itself. Values that were hidden in the received body stay hidden in an edited one.
-func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
-	h := hintsOf(l)
-	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
-		h.hidden = d.decodeReceived(l).plausible
-	}
-	return h
-}
-
-func hintsOf(l *deadletter.Letter) Hints {
+// itself.
+func HintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
 	h := Hints{
 		ContentType:     p.ContentType,
@@ -105,7 +95,7 @@ func hintsOf(l *deadletter.Letter) Hints {
 // says why there is no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
-	e, err := d.Patch(body, d.HintsOf(l), patch, nil)
+	e, err := d.Patch(body, HintsOf(l), patch, nil)
 	switch {
 	case err != nil:
 	case e.Masked && !reveal:

@@ -145,7 +145,7 @@ func TestALetterThatDLODiedOfIsNotDecodedByAnEdit(t *testing.T) {
 		Properties: deadletter.Properties{ContentType: "application/json"},
 		Crashes:    deadletter.MaxCrashes,
 	}
-	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), hintsOf(&l)
+	patch, h := []byte(`[{"op":"replace","path":"/n","value":2}]`), HintsOf(&l)
 	_, revised := d.Revise(&l, patch, true)
 	_, patched := d.Patch(l.Body, h, patch, nil)
 	_, opened := d.Editable(l.Body, h, nil)

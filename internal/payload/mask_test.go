@@ -36,7 +36,7 @@ func shownTexts(d *Document) string {
 	var raw strings.Builder
 	for _, r := range h.Rows {
 		all = append(all, r.ASCII)
-		raw.WriteString(strings.NewReplacer(" ", "", "••", "2a").Replace(r.Hex))
+		raw.WriteString(strings.ReplaceAll(r.Hex, " ", ""))
 	}
 	b, _ := hex.DecodeString(raw.String())
 	return strings.Join(append(all, string(b)), "\n")
@@ -214,9 +214,8 @@ func TestMaskLeavesTheRest(t *testing.T) {
 	if n := nodeAt(t, doc, "to", "display_name"); n.Value != `"Dana Whitfield"` || n.Masked {
 		t.Errorf("name %+v", n)
 	}
-	rows := doc.Hexdump(4096).Rows
-	if rows[1].Hex != "10 d5 f8 02 1a 22 0a 10  •• •• •• •• •• •• •• ••" || rows[2].ASCII != "••••••••··Dana W" {
-		t.Errorf("rows %+v", rows[1:3])
+	if rows := doc.Hexdump(4096).Rows; len(rows) > 0 {
+		t.Errorf("rows %+v", rows)
 	}
 	if !strings.Contains(doc.JSON, `"address": "••••"`) || !strings.Contains(Summary(doc, ""), "to.address: ••••") {
 		t.Errorf("JSON %s\nsummary %s", doc.JSON, Summary(doc, ""))
@@ -227,13 +226,13 @@ func TestMaskLeavesTheRest(t *testing.T) {
 }
 
 // TestMaskedEnvelopeShowsItsData checks an envelope with a masked value beside the data. The bytes
-// as received must be hidden, but not the data.
+// must be hidden, but not the data.
 func TestMaskedEnvelopeShowsItsData(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Mask: pattern}
 	doc := d.Decode(cloudEvent("", `"data": {"a": 1}, "subject": "4111111111111111"`), Hints{ContentType: ce}, nil)
-	if rows := doc.Hexdump(16).Rows; !doc.Masked || doc.JSON != "{\n  \"a\": 1\n}" || rows[0].ASCII != `{"a": 1}` {
-		t.Errorf("masked %v, JSON %s, rows %+v", doc.Masked, doc.JSON, rows)
+	if !doc.Masked || doc.JSON != "{\n  \"a\": 1\n}" || len(doc.Hexdump(16).Rows) > 0 {
+		t.Errorf("masked %v, JSON %s", doc.Masked, doc.JSON)
 	}
 	if doc := d.Decode(cloudEvent("", `"data": {"a": 1}`), Hints{ContentType: ce}, nil); doc.Masked {
 		t.Error("masked without a reason")

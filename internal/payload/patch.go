@@ -14,9 +14,9 @@ import (
 const maxPatchOps = 1_000
 
 // Patch applies an RFC 6902 JSON patch to the JSON of a body, so that one change can be made to
-// many letters. It uses the stored values and does not disclose masked ones. Masked values can be
-// replaced and removed, but not tested, copied or moved. In all other ways, Patch works like Edit.
-// In errors, Path is the pointer in the patch, and line and column are positions in the patch.
+// many letters. It uses the stored values, also masked ones: who patches a letter that has any
+// needs the right to reveal. In all other ways, Patch works like Edit. In errors, Path is the
+// pointer in the patch, and line and column are positions in the patch.
 func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e *Edited, err error) {
 	defer panicToError(&err)
 	s, err := d.editing(body, h, b)
@@ -44,27 +44,15 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 				", the most that can be edited here: replace the body as a whole",
 		}
 	}
-	u := &unmasked{source: w.String(), text: w.String(), given: p.given}
-	if u.tree, err = parseJSON(u.text, s.trees); err != nil {
+	tree, err := parseJSON(w.String(), s.trees)
+	if err != nil {
 		return nil, &EditError{Message: "the patch does not make JSON that can be edited: replace the body as a whole"}
 	}
-	u.tree.namesAs(p.doc)
-	e, err = s.encode(u)
+	e, _, err = s.encode(w.String(), tree)
 	if mistake, ok := err.(*EditError); ok {
 		mistake.Line, mistake.Column = 0, 0 // they would be positions in a text that nobody has seen
 	}
 	return e, err
-}
-
-// namesAs records in the tree n how people see each name. It copies the shown names from the tree
-// "other", which has the same shape.
-func (n *jsonNode) namesAs(other *jsonNode) {
-	for i := range n.names {
-		n.names[i].shown = other.names[i].shown
-	}
-	for i := range n.items {
-		n.items[i].namesAs(other.items[i])
-	}
 }
 
 // patching is a document to which a patch is being applied.
@@ -73,7 +61,6 @@ type patching struct {
 	budget *budget.Budget
 	doc    *jsonNode
 	root   site
-	given  []string // paths at which new values replace masked values, as in unmasked
 	op     *jsonNode
 }
 
@@ -145,29 +132,8 @@ func (p *patching) value() (*jsonNode, error) {
 	if i < 0 {
 		return nil, p.fail("path", `the operation needs "value"`)
 	}
-	ok := p.op.items[i].walk("", func(n *jsonNode, _ string) bool {
-		named := slices.ContainsFunc(n.names, func(name jsonName) bool { return strings.Contains(name.text, Masked) })
-		return !named && (n.kind != '"' || !strings.Contains(n.text, Masked))
-	})
-	if !ok {
-		return nil, p.fail("value", "masked values stay as stored unless they are replaced whole: write a new value")
-	}
-	return p.visibleCopy(p.op.items[i])
+	return p.clone(p.op.items[i])
 }
-
-// visibleCopy returns a copy of a value that the patch adds. People see the whole copy, because the
-// mask applies only to stored values.
-func (p *patching) visibleCopy(n *jsonNode) (*jsonNode, error) {
-	c, err := p.clone(n)
-	if err == nil {
-		err = overlay(c, c)
-	}
-	return c, err
-}
-
-const testsMasked = "this value is masked, or has something masked in it: it can be replaced or removed, not tested, copied or moved"
-
-const inMasked = "this value is masked, so nothing in it can be changed: replace or remove it as a whole"
 
 // applyOne applies the current operation of the patch.
 func (p *patching) applyOne() error {
@@ -203,9 +169,6 @@ func (p *patching) applyOne() error {
 		v, err := p.get("from", from)
 		if err != nil {
 			return err
-		}
-		if v.hides {
-			return p.fail("from", testsMasked)
 		}
 		if kind == "copy" {
 			if v, err = p.clone(v); err != nil {
@@ -251,7 +214,7 @@ func (p *patching) pointer(member string) ([]string, error) {
 			names[i] = at.nameIn(n, name)
 			k, ok = n.find(names[i]), true
 		}
-		if n.masked || !ok || k < 0 || k >= len(n.items) {
+		if !ok || k < 0 || k >= len(n.items) {
 			break
 		}
 		n, at = at.child(n, k)
@@ -261,20 +224,10 @@ func (p *patching) pointer(member string) ([]string, error) {
 
 // childIndex returns the index of the value with the given name in the object or list n.
 func (p *patching) childIndex(member string, n *jsonNode, name string) (int, error) {
-	if n.masked { // the content of a masked value must not be disclosed
-		return 0, p.fail(member, inMasked)
-	}
 	switch n.kind {
 	case '{':
-		i := n.find(name)
-		switch {
-		case i >= 0 && !n.names[i].masked:
+		if i := n.find(name); i >= 0 {
 			return i, nil
-		case n.masksNames(): // fail for any name; otherwise, the answer would disclose masked names
-			return 0, p.fail(
-				member,
-				"names in this object are masked, so a patch cannot go by others than those that are shown: edit the letter instead",
-			)
 		}
 		return 0, p.fail(member, "there is no such value in this letter")
 	case '[':
@@ -307,31 +260,11 @@ func (p *patching) get(member string, path []string) (*jsonNode, error) {
 	return n, nil
 }
 
-// recordReplaced records that a masked value is replaced or removed.
-func (p *patching) recordReplaced(old *jsonNode, path []string) {
-	if !old.hides {
-		return
-	}
-	text, n := "", p.doc
-	for _, name := range path {
-		if n != nil && n.kind == '[' {
-			if i, ok := indexOf(name); ok && i < len(n.items) {
-				n, name = n.items[i], element(i)
-			}
-		} else if n != nil && n.find(name) >= 0 {
-			n = n.items[n.find(name)]
-		}
-		text = dotted(text, name)
-	}
-	p.given = append(p.given, text)
-}
-
 func (p *patching) replace(path []string, v *jsonNode) error {
 	old, err := p.get("path", path)
 	if err != nil {
 		return err
 	}
-	p.recordReplaced(old, path)
 	*old = *v
 	return nil
 }
@@ -345,20 +278,12 @@ func (p *patching) add(path []string, v *jsonNode) error {
 	if err != nil {
 		return err
 	}
-	if parent.masked {
-		_, err := p.childIndex("path", parent, path[last])
-		return err
-	}
 	switch name := path[last]; parent.kind {
 	case '{':
-		if i := parent.find(name); i >= 0 && !parent.names[i].masked {
+		if parent.find(name) >= 0 {
 			return p.replace(path, v)
 		}
-		if parent.masksNames() {
-			_, err := p.childIndex("path", parent, name)
-			return err
-		}
-		parent.names = append(parent.names, jsonName{text: name, raw: string(quoteJSON(name)), shown: name})
+		parent.names = append(parent.names, jsonName{text: name, raw: string(quoteJSON(name))})
 		parent.items = append(parent.items, v)
 		if parent.index != nil {
 			parent.index[name] = len(parent.names) - 1
@@ -394,7 +319,6 @@ func (p *patching) remove(member string, path []string) (*jsonNode, error) {
 		return nil, err
 	}
 	old := parent.items[i]
-	p.recordReplaced(old, path)
 	parent.items = slices.Delete(parent.items, i, i+1)
 	if parent.kind == '{' {
 		parent.names = slices.Delete(parent.names, i, i+1)
@@ -407,9 +331,6 @@ func (p *patching) test(path []string, v *jsonNode) error {
 	n, err := p.get("path", path)
 	if err != nil {
 		return err
-	}
-	if n.hides {
-		return p.fail("path", testsMasked)
 	}
 	if !n.equal(v, plainNumber) { // numbers are compared by value, as RFC 6902, 4.6 requires
 		return p.fail("path", "the value is another one in this letter, so nothing is changed")

@@ -73,10 +73,6 @@ type Hints struct {
 	// chosen. A lower prior only determines the order of these types. A type that cannot decode the
 	// body is never used, whatever its prior is.
 	Prior map[string]float64
-
-	// paths of field numbers that were hidden in the body from which this one was made; used if
-	// this body is also matched
-	hidden []deadletter.FieldPath
 }
 
 // Decode decodes one body. It always returns a Document and never panics. If nothing can decode the

@@ -15,9 +15,7 @@ type place struct {
 	md     protoreflect.MessageDescriptor // type of the object at this place
 	values protoreflect.FieldDescriptor   // the map field, if the object is a map
 	bytes  bool                           // strings at this place are base64
-	text   bool                           // strings at this place are strings of the message
 	types  *descriptor.Resolver
-	wire   protoreflect.MessageDescriptor // a type that JSON writes as a single value, which may be marked with wireKey
 	any    protoreflect.MessageDescriptor // the type google.protobuf.Any; md follows from the "@type" of the object
 }
 
@@ -82,22 +80,7 @@ func (p *place) enter(name string, r *jsonReader) place {
 // member returns the place of the member with the given name.
 func (p place) member(name string) place {
 	plain := place{spot: p.spot.member(name), types: p.types}
-	if p.dynamic() {
-		plain.wire = p.wire // for a Value inside this one
-	}
 	switch {
-	case name == wireKey && p.any != nil && !p.hidesNothing(): // the content of an Any, as base64
-		plain.hidden = true
-	case name == wireKey && p.wire != nil && !p.dynamic(): // the fields of the marked value are not part of paths
-		in := place{spot: p.spot, types: p.types}
-		in.open, in.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
-		return in
-	case p.dynamic() && escapedWireKey.MatchString(name):
-		plain.hidden = plain.hidden || p.spot.member(name[1:]).hidden
-		plain.open = append(slices.Clip(plain.open), p.spot.member(name[1:]).open...)
-	case name == wireKey && p.text:
-		plain.bytes = true
-		plain.open, plain.hidden = append(slices.Clip(p.open), plain.open...), p.hidden || plain.hidden
 	case p.values != nil:
 		in := place{spot: p.spot.entry(p.values, name), types: p.types}
 		in.value(p.values.MapValue())
@@ -126,12 +109,6 @@ func (p place) member(name string) place {
 	return plain
 }
 
-// dynamic reports whether the value at this place is in a google.protobuf.Struct. The names of its
-// members are then not in any schema.
-func (p place) dynamic() bool {
-	return p.wire != nil && (p.wire.Name() == "Struct" || p.wire.Name() == "Value" || p.wire.Name() == "ListValue")
-}
-
 // value records that the place holds a value of the field fd, which may be in a list.
 func (p *place) value(fd protoreflect.FieldDescriptor) {
 	if fd.IsMap() {
@@ -139,7 +116,6 @@ func (p *place) value(fd protoreflect.FieldDescriptor) {
 		return
 	}
 	p.bytes = fd.Kind() == protoreflect.BytesKind
-	p.text = fd.Kind() == protoreflect.StringKind
 	if md := fd.Message(); md != nil {
 		p.describe(md)
 	}
@@ -153,9 +129,7 @@ func (p *place) describe(md protoreflect.MessageDescriptor) {
 		p.any = md
 	case name == "google.protobuf.BytesValue":
 		p.bytes = true
-	case hasSpecialForm(md):
-		p.wire = md
-	default:
+	case !hasSpecialForm(md):
 		p.md = md
 	}
 }

@@ -204,8 +204,8 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 }
 
 // jsonOf makes the JSON of the message as protojson does: lowerCamelCase names, int64 as strings,
-// unknown fields omitted. It marks values that have no JSON form. It then writes the JSON again
-// with fixed spacing, because the spacing of protojson is deliberately random.
+// unknown fields omitted, and null in place of values that have no JSON form. It then writes the
+// JSON again with fixed spacing, because the spacing of protojson is deliberately random.
 func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descriptor.Scan, at spot) (err error) {
 	defer func() {
 		// A set may define a well-known type in a way that protojson does not expect. In that case
@@ -218,7 +218,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 		return err
 	}
 	types := &tolerant{Resolver: def.Types}
-	b, marked, err := marshal(m, types, r.budget)
+	b, nulls, err := marshal(m, types, r.budget)
 	if err != nil && !at.hidesNothing() { // the error text may quote a value
 		return errors.New("a value has none")
 	}
@@ -237,7 +237,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 		return errors.New("indented it has more than " + deadletter.Bytes(maxJSON))
 	}
 	r.doc.JSON = text
-	r.doc.noteMarked(marked, !at.hidesNothing())
+	r.doc.noteNulls(nulls, !at.hidesNothing())
 	for i, name := range types.missing {
 		if !at.hidesNothing() { // a name in it may be masked
 			r.doc.note("the JSON omits what an Any of a type that is not registered holds")

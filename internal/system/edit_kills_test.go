@@ -47,7 +47,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	a.work()
-	a.publish(letters, func(i int) (string, string) { return order("gold", i), fmt.Sprint(i) })
+	a.publish(letters, func(i int) (string, string) { return order("gold", i+1), fmt.Sprint(i) })
 	eventually(t, "all letters dead", func() bool { return p.letters("dead") == letters })
 
 	p.Kill9()
@@ -80,7 +80,7 @@ func TestAnEditSurvivesKills(t *testing.T) {
 	// same letter
 	duplicates, doubled := 0, 0
 	for i := range letters {
-		tokens := a.accepted[digest([]byte(order("silver", i)))]
+		tokens := a.accepted[digest([]byte(order("silver", i+1)))]
 		if len(tokens) != 1 {
 			t.Errorf("order %d arrived under %d tokens", i, len(tokens))
 		}

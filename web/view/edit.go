@@ -28,7 +28,7 @@ type EditPage struct {
 	Syntax   string // "JSON" or "text"
 	Text     string
 	Wrapped  string // for example "base64 of gzip, as received"; "" if the body is not wrapped
-	Masked   bool   // the text contains masked values
+	Masked   bool   // other people see parts of the letter masked
 	Revision int    // the revision on which the text is based; 0 is the body as received
 	Newest   int    // the number of the newest revision of the letter
 	Restored bool   // the letter may have been sent after the restored copy of the store was made
@@ -44,7 +44,6 @@ type EditPage struct {
 	Properties []EditField
 	Headers    []EditField
 	Whole      []WholeHeader // the headers that have no text field
-	Fixed      []string      // the headers with masked names, which are kept
 	More       int           // the number of headers that are not listed
 	Reason     string
 	Mistakes   map[string]string // the error message of each field by its name
@@ -141,14 +140,12 @@ func (p EditPage) changedWords() string {
 func (p EditPage) hintSentence() string {
 	switch {
 	case p.Masked:
-		return "You may reveal, so you may edit. Masked values (" + mask + ") stay as stored unless you replace them."
+		return "You may reveal, so this shows masked values. That is in the audit log."
 	case p.Syntax == "JSON" && p.Type != "":
-		return "Names and values as in the JSON tab. Untouched fields keep their exact bytes, including unknown fields."
+		return "Names and values as in the JSON tab. The message is encoded again; what you do not touch stays, including unknown fields."
 	}
 	return ""
 }
-
-const mask = "••••"
 
 // errorAttributes returns the HTML attributes that link a field to its error message.
 func (p EditPage) errorAttributes(name string) templ.Attributes {

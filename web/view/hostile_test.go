@@ -475,7 +475,6 @@ func hostilePages(n int) map[string]templ.Component {
 		Checked:    true,
 		Properties: slicesRepeat(field, 8),
 		Headers:    slicesRepeat(field, 30),
-		Fixed:      slicesRepeat(bad, 30),
 		Whole:      slicesRepeat(WholeHeader{Name: bad, Kind: line(bad, 20), Size: 1 << 40, Cuts: true}, 30),
 		More:       1 << 40,
 		Reason:     bad[:min(n, 500)],

@@ -37,4 +37,4 @@ func (s RuleStep) reason() []Span {
 
 // stepsShown is the maximum number of rules that the page lists, besides the one that applies. It
 // keeps the page under 300 KB. The API returns all of them.
-const stepsShown = 15
+const stepsShown = 4

@@ -1,7 +1,6 @@
 package payload
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -30,7 +29,7 @@ func (s site) locate(n *jsonNode, at int) (string, site) {
 		for i, item := range n.items {
 			switch {
 			case n.kind == '{' && n.names[i].from <= at && at < n.names[i].from+len(n.names[i].raw):
-				s.name = cmp.Or(n.names[i].shown, n.names[i].text)
+				s.name = n.names[i].text
 				return dotted(path, s.name), s
 			case item.from <= at && at < item.to:
 				next = i
@@ -41,7 +40,7 @@ func (s site) locate(n *jsonNode, at int) (string, site) {
 		}
 		name := element(next)
 		if n.kind == '{' {
-			name = cmp.Or(n.names[next].shown, n.names[next].text)
+			name = n.names[next].text
 		}
 		path = dotted(path, name)
 		n, s = s.child(n, next)
@@ -96,28 +95,6 @@ func (s site) nameIn(n *jsonNode, name string) string {
 	return name
 }
 
-// useNamesOf gives the fields in the tree of a person's edit the names that they have in the stored
-// JSON, so that both trees can be compared by name. The person's text stays as it is.
-func (s site) useNamesOf(stored, edited *jsonNode) {
-	if stored.kind != edited.kind || stored.masked {
-		return
-	}
-	for i, item := range edited.items {
-		at := i
-		if edited.kind == '{' {
-			if name := s.nameIn(stored, edited.names[i].text); edited.find(name) < 0 {
-				edited.names[i].text = name
-			}
-			at = stored.find(edited.names[i].text)
-		}
-		if at >= 0 && at < len(stored.items) {
-			was, in := s.child(stored, at)
-			in.useNamesOf(was, item)
-		}
-	}
-	edited.reindex()
-}
-
 // instruction returns an instruction for the person whose JSON protojson has rejected. The
 // parameter "mistake" is the error text of protojson.
 func (s site) instruction(mistake string) string {
@@ -131,6 +108,8 @@ func (s site) instruction(mistake string) string {
 		return "there is no such field here: remove it"
 	case has("duplicate field"), has("duplicate map key"), has(`duplicate "`):
 		return "this is there twice, under two spellings of its name: remove one"
+	case has("half of a pair"):
+		return "the text has half of a pair of escapes, which is not a character: write the character itself"
 	case has("oneof"):
 		return "another member of the same oneof is there already: keep one of them"
 	case has("unable to resolve"):
