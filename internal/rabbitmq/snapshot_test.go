@@ -25,12 +25,15 @@ func TestAPassiveSnapshot(t *testing.T) {
 	_, address := node.VHost(t)
 	declare(t, address, map[string]amqp.Table{"orders": nil, "q": {"x-queue-type": "quorum"}, "read": nil})
 	ch := openChannel(t, address, nil)
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	confirmed := ch.NotifyPublish(make(chan amqp.Confirmation, 3))
 	for range 3 {
 		publishTo(t, ch, "orders")
 	}
-	// all have arrived
-	if q, err := ch.QueueDeclarePassive("orders", true, false, false, false, nil); err != nil || q.Messages != 3 {
-		t.Fatal(q, err)
+	for range 3 {
+		<-confirmed // before that, the queue may not count a message yet
 	}
 	if _, err := ch.Consume("read", "", false, false, false, false, nil); err != nil {
 		t.Fatal(err)

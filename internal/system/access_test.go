@@ -107,6 +107,7 @@ var trials = []trial{
 	{"letters show", "$LETTER", ""},
 	{"letters type", "$LETTER a.B", ""},
 	{"man", "", nobodyAsked}, // this command is part of the program and asks no server
+	{"notify test", "team", ""},
 	{"operations cancel", "O-1", ""},
 	{"operations pause", "O-1", ""},
 	{"operations rate", "O-1 5", ""},
