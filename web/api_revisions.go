@@ -109,7 +109,7 @@ func (w *Web) apiEdit(
 	properties, _ := basis.Current()
 	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties})
 	if waited := w.runHeavy(r.Context(), func() {
-		h := payload.HintsOf(basis)
+		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
 		case in.JSON != nil:

@@ -460,6 +460,14 @@ func TestAnEditIsAReveal(t *testing.T) {
 		blind.postJSON("/api/v1/letters/"+id+"/revisions", `{"dry_run":true,`+edit+`}`).want(t, 403).wantNot(t, canary)
 	}
 	blind.post("/letters/"+id+"/reveal", url.Values{"bytes": {"1"}, "tab": {"raw"}}).want(t, 403)
+	for _, patch := range []string{
+		`[{"op":"test","path":"/customer/email","value":"` + canary + `@x"},{"op":"add","path":"/name","value":"x"}]`,
+		`[{"op":"test","path":"/customer/email","value":"wrong"},{"op":"add","path":"/name","value":"x"}]`,
+	} { // no answer tells whether the value is right
+		blind.post("/letters/confirm", url.Values{
+			"action": {"edit"}, "scope": {"some"}, "id": {id}, "patch": {patch}, "reason": {"r"},
+		}).want(t, 200, "may not see masked data").wantNot(t, "another one in this letter")
+	}
 }
 
 // maskedJSON returns the JSON of a letter's body as the API shows it.

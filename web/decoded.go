@@ -35,7 +35,7 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Deco
 	case d.Kind == payload.Binary && len(d.Fields) > 0:
 		v.Title, v.Note = "No registered type fits.", "Shown without names. Field numbers and wire types are certain, the rest is a guess."
 	case d.Kind == payload.Binary:
-		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. Its bytes are below; the Raw tab says what was tried."
+		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. The Raw tab says what was tried."
 	}
 	if d.ShapeOnly {
 		v.Notes = append(
@@ -45,7 +45,7 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Deco
 	}
 	var marked *payload.Node
 	v.Nodes, marked = nodes(d.Fields, l.Error, nil)
-	if len(d.Body) > 0 && (d.Kind == payload.Binary || d.Kind == payload.Protobuf) {
+	if len(d.Body) > 0 && !d.Masked && (d.Kind == payload.Binary || d.Kind == payload.Protobuf) {
 		title := ""
 		if marked != nil && len(marked.Ranges) > 0 && at.empty() {
 			title, at = marked.Name, window(marked.Ranges[0])
@@ -175,10 +175,13 @@ func jsonOf(d *payload.Document) view.JSON {
 
 // raw returns the body as bytes, for the tab that shows them. A body can have several layers, for
 // example base64 around protobuf. The parameter "layer" selects the innermost content or one of the
-// encodings around it. The outermost encoding is the body as received. If a part of the content is
-// masked, raw returns only the content.
-func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) view.Raw {
+// encodings around it. The outermost encoding is the body as received. If the parameter "hidden" is
+// true, raw returns no bytes.
+func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window, hidden bool) view.Raw {
 	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
+	if hidden {
+		return v
+	}
 	type around struct {
 		name, key string
 		body      []byte
@@ -204,9 +207,6 @@ func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window) 
 	link := view.LetterURL(l.ID, q, view.TabRaw)
 	v.Layers = []view.RawLayer{{Name: kindName(d), Size: len(d.Body), Link: link, On: true}}
 	v.Hex = *hexAt(d, at)
-	if d.Masked {
-		return v
-	}
 	for _, a := range list {
 		on := a.key == layer
 		if on {

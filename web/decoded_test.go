@@ -114,13 +114,12 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 		"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`,
 		"received": `{"card": "4111"}`,
 	} {
-		v := raw(d, l, "", layer, window{})
+		v := raw(d, l, "", layer, window{}, false)
 		if len(v.Layers) != 3 || v.Hex.Rows[0].ASCII != want {
 			t.Errorf("layer %q shows %s: %+v", layer, v.Hex.Rows[0].ASCII, v.Layers)
 		}
 	}
-	d.Masked = true
-	if v := raw(d, l, "", "0", window{}); len(v.Layers) != 1 || !v.Layers[0].On || len(v.Hex.Rows) > 0 {
+	if v := raw(d, l, "", "0", window{}, true); len(v.Layers)+len(v.Hex.Rows) > 0 {
 		t.Errorf("%+v", v)
 	}
 	edited := *l
@@ -129,7 +128,7 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	}
 	d = (&payload.Decoder{}).Letter(&edited)
 	if v := raw(
-		d, &edited, "", "received", window{},
+		d, &edited, "", "received", window{}, false,
 	); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" ||
 		v.Layers[1].Name != "As sent, base64" {
 		t.Errorf("%+v", v)

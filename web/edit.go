@@ -156,7 +156,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	var e payload.Editable
 	var refused error
 	if err := w.runHeavy(
-		ctx, func() { e, refused = w.Decoder().Editable(body, payload.HintsOf(basis), nil) },
+		ctx, func() { e, refused = w.Decoder().Editable(body, w.Decoder().HintsOf(basis), nil) },
 	); err != nil {
 		return p, err
 	}
@@ -241,7 +241,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 			return
 		}
 		d := w.Decoder()
-		h := payload.HintsOf(&basis)
+		h := d.HintsOf(&basis)
 		e, mistake = d.Edit(body, h, p.Text, nil)
 		if mistake == nil && r.PostFormValue("do") == "group" {
 			patch, mistake = d.Difference(body, h, p.Text, nil)

@@ -169,7 +169,7 @@ func (w *Web) letterView(
 	case view.TabJSON:
 		p.JSON = jsonOf(doc)
 	case view.TabRaw:
-		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")))
+		p.Raw = raw(doc, &l, p.Query, form.Get("layer"), windowOf(form.Get("at")), p.MaskedBody)
 		if shown.bytes {
 			if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
 				return p, err

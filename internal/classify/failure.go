@@ -5,7 +5,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // failure returns the reason why the consumer gave up a letter, masked with the current masks. The
@@ -25,7 +24,7 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 		arrived.Body = l.ArrivedBody
 	}
 	d := c.o.Decoder()
-	return failure.Join(f, d.Decode(arrived.Body, payload.HintsOf(&arrived), nil).Failure)
+	return failure.Join(f, d.Decode(arrived.Body, d.HintsOf(&arrived), nil).Failure)
 }
 
 // frameworkType returns the message type that a framework names in a letter. This type is used for

@@ -390,7 +390,7 @@ func TestWhatFrameworksSay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d := &payload.Decoder{}
-			doc := d.Decode(c.letter.Body, payload.HintsOf(&c.letter), nil)
+			doc := d.Decode(c.letter.Body, d.HintsOf(&c.letter), nil)
 			got := failure.Join(failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, nil), doc.Failure)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)

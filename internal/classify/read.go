@@ -18,7 +18,7 @@ func (c *Classifier) read(
 	l *deadletter.Letter, f deadletter.Failure, v *deadletter.Classified, k *known,
 	decide func(*payload.Document) rules.Decision,
 ) rules.Decision {
-	h := payload.HintsOf(l)
+	h := c.o.Decoder().HintsOf(l)
 	h.Picked = l.Picked
 	k.addLearned(&h, v.Origin)
 	_, body := l.Current()

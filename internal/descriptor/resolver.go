@@ -126,7 +126,8 @@ func (t *Resolver) FieldNamed(md protoreflect.MessageDescriptor, name string) pr
 		fd = md.Fields().ByTextName(name)
 	}
 	if fd == nil && strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
-		if x, err := t.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1])); err == nil {
+		x, err := t.FindExtensionByName(protoreflect.FullName(name[1 : len(name)-1]))
+		if err == nil && x.TypeDescriptor().ContainingMessage().FullName() == md.FullName() {
 			return x.TypeDescriptor()
 		}
 	}

@@ -21,18 +21,13 @@ func (d *Decoder) Difference(body []byte, h Hints, text string, b *budget.Budget
 	if s.doc.Kind == Text {
 		return nil, &EditError{Message: "a change of text is not a change of JSON: edit these letters one by one"}
 	}
-	_, now, err := s.edit(text)
-	if err != nil {
+	if _, err = s.edit(text); err != nil {
 		return nil, err
 	}
-	shown := s.tree
-	if s.doc.Masked {
-		if shown, err = (&jsonParser{src: s.doc.JSON, budget: s.trees, allowDuplicates: true}).parse(); err != nil {
-			return nil, err
-		}
-	}
 	w := &patchWriter{}
-	w.compare(s.tree, now, shown, "")
+	if w.tells = s.shown == nil || s.shownNow == nil; !w.tells {
+		w.compare(version{s.tree, s.shown}, version{s.now, s.shownNow}, "")
+	}
 	if w.tells {
 		return nil, &EditError{
 			Message: "what was changed contains something masked, which a patch would tell: edit these letters one by one",
@@ -65,44 +60,61 @@ func (w *patchWriter) op(name, path string, value *jsonNode) {
 	w.b.WriteByte('}')
 }
 
-// replaceOrRemove writes two operations for an existing value: a test, and then the change. The
-// parameter "shown" is the value as people see it.
-func (w *patchWriter) replaceOrRemove(name, path string, was, value, shown *jsonNode) {
-	visible := sameJSON(was, shown)
-	if visible {
-		w.op("test", path, was)
-	}
-	w.tells = w.tells || !visible && value != nil && isContainer(was.kind)
-	w.op(name, path, value)
+// version is a value before or after the edit, and what people see of it.
+type version struct{ value, shown *jsonNode }
+
+func (v version) item(i int) version { return version{v.value.items[i], v.shown.items[i]} }
+
+// open reports whether people see what the object or list contains.
+func (v version) open() bool {
+	return isContainer(v.value.kind) && v.shown.kind == v.value.kind && len(v.shown.items) == len(v.value.items)
 }
 
-func (w *patchWriter) compare(a, b, shown *jsonNode, path string) {
+func (v version) visible() bool { return sameJSON(v.value, v.shown) }
+
+// write writes an operation that puts a value into a body.
+func (w *patchWriter) write(name, path string, v version) {
+	w.tells = w.tells || !v.visible()
+	w.op(name, path, v.value)
+}
+
+// test writes a test of the old value, unless people do not see it.
+func (w *patchWriter) test(path string, v version) {
+	if v.visible() {
+		w.op("test", path, v.value)
+	}
+}
+
+func (w *patchWriter) compare(a, b version, path string) {
+	from, to := a.value, b.value
 	switch {
-	case sameJSON(a, b):
-	case a.kind != b.kind || !isContainer(a.kind) || shown.kind != a.kind ||
-		a.kind == '[' && len(a.items) != len(b.items):
-		w.replaceOrRemove("replace", path, a, b, shown)
-	case a.kind == '[':
-		for i := range a.items {
-			w.compare(a.items[i], b.items[i], shown.items[i], path+"/"+strconv.Itoa(i))
+	case sameJSON(from, to):
+	case from.kind != to.kind || !a.open() || !b.open() || from.kind == '[' && len(from.items) != len(to.items):
+		w.test(path, a)
+		w.write("replace", path, b)
+	case from.kind == '[':
+		for i := range from.items {
+			w.compare(a.item(i), b.item(i), path+"/"+strconv.Itoa(i))
 		}
 	default:
-		for i := range a.names {
-			inner := path + "/" + escapePointer(a.names[i].text)
-			j := b.find(a.names[i].text)
+		for i, name := range from.names {
+			inner := path + "/" + escapePointer(name.text)
+			j := to.find(name.text)
 			switch {
-			case j >= 0 && sameJSON(a.items[i], b.items[j]):
-			case shown.names[i].text != a.names[i].text:
+			case j >= 0 && sameJSON(from.items[i], to.items[j]):
+			case a.shown.names[i].text != name.text:
 				w.tells = true
 			case j >= 0:
-				w.compare(a.items[i], b.items[j], shown.items[i], inner)
+				w.compare(a.item(i), b.item(j), inner)
 			default:
-				w.replaceOrRemove("remove", inner, a.items[i], nil, shown.items[i])
+				w.test(inner, a.item(i))
+				w.op("remove", inner, nil)
 			}
 		}
-		for j := range b.names {
-			if a.find(b.names[j].text) < 0 {
-				w.op("add", path+"/"+escapePointer(b.names[j].text), b.items[j])
+		for j, name := range to.names {
+			if from.find(name.text) < 0 {
+				w.tells = w.tells || b.shown.names[j].text != name.text
+				w.write("add", path+"/"+escapePointer(name.text), b.item(j))
 			}
 		}
 	}

@@ -75,6 +75,10 @@ func TestADifferenceTellsNothingMasked(t *testing.T) {
 		{`"list":["` + card + `"]`, `"gone":1`, `{"op": "remove", "path": "/list"}`},
 		{`["` + card + `"]`, `["` + card + `",2]`, ""},
 		{`{"n":1}`, `{"n":5}`, ""},
+		{`"n":1,"m"`, `"n":"` + card + `","m"`, ""},
+		{`"n":1,"m"`, `"n":1,"new":"` + card + `","m"`, ""},
+		{`"n":1,"m"`, `"n":1,"` + card + `":2,"m"`, ""},
+		{`"old":"` + other + `"`, `"old":"a ` + other + `"`, ""},
 		{`"` + card + `":{"n":1},`, ``, ""},
 	} {
 		patch, err := patternMask().Difference([]byte(body), h, strings.Replace(body, tt.old, tt.new, 1), nil)

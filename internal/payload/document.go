@@ -83,9 +83,11 @@ type Document struct {
 	Added  []deadletter.AddedField
 	Masked bool // part of the body is masked
 
-	by      deadletter.Reading // how Type was found
-	guarded bool               // the body is hidden if it cannot be decoded
-	hideAll bool               // nothing of the body may be shown
+	by          deadletter.Reading // how Type was found
+	guarded     bool               // the body is hidden if it cannot be decoded
+	doubtful    bool               // hidden because its type is a guess
+	withoutJSON int                // number of values that have no JSON form, and of Anys whose content is not registered
+	hideAll     bool               // nothing of the body may be shown
 	// calls the function hide for each masked byte range of Body that begins below limit
 	hidden func(limit int, hide func(from, to int))
 }

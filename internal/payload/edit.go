@@ -111,20 +111,19 @@ func (d *Decoder) Edit(body []byte, h Hints, text string, b *budget.Budget) (e *
 	if s.doc.Kind == Text {
 		return s.editText(text)
 	}
-	e, _, err = s.edit(text)
-	return e, err
+	return s.edit(text)
 }
 
-// edit applies a person's edit of JSON. It also returns the tree of the new body's JSON.
-func (s *editing) edit(text string) (*Edited, *jsonNode, error) {
+// edit applies a person's edit of JSON.
+func (s *editing) edit(text string) (*Edited, error) {
 	text, err := uniformLineEnds(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	tree, err := parseJSON(text, s.trees)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	return s.encode(text, tree)
 }
@@ -225,12 +224,18 @@ type editing struct {
 	def  *descriptor.Type
 	text string    // the text for the editor; NOT masked
 	tree *jsonNode // for JSON: the tree of the text
+	lost int       // number of values of the body that an edit of the text can only remove
+
+	// for JSON, after an edit: the tree of the new body, and what people see of the old and the new
+	// one, nil if it is no JSON
+	now, shown, shownNow *jsonNode
 }
 
 func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, error) {
 	b = d.budget(b)
 	s := &editing{decoder: d, hints: h, body: body, limits: b.Left(), trees: b.Left()}
 	s.doc = d.Decode(body, h, b.Left())
+	s.hints.hidden = h.hidden || s.doc.doubtful
 	if h.Crashed {
 		return nil, notEditable(s.doc.Problem)
 	}
@@ -275,7 +280,8 @@ func (s *editing) openJSON() error {
 	if s.doc.Kind == JSON && deadletter.NotText(s.doc.Body) != "" {
 		return notEditable("it has bytes that are not UTF-8")
 	}
-	if s.text = s.read(s.doc.Body, false).JSON; s.text == "" {
+	plain := s.read(s.doc.Body)
+	if s.text, s.lost = plain.JSON, plain.withoutJSON; s.text == "" {
 		return notEditable("it has no JSON")
 	}
 	var err error
@@ -289,17 +295,12 @@ func (s *editing) openJSON() error {
 	return nil
 }
 
-// read decodes an unwrapped body in the same way as the original one. The parameter "masked" says
-// whether it uses the mask.
-func (s *editing) read(body []byte, masked bool) *Document {
-	d := s.decoder
-	if !masked {
-		d = d.Revealed()
-	}
+// read decodes an unwrapped body in the same way as the original one, without a mask.
+func (s *editing) read(body []byte) *Document {
 	doc := &Document{Body: body, Size: len(body)}
 	h := s.hints
 	h.Type = cmp.Or(s.doc.Named, h.Type) // the type that an envelope names
-	r := d.reading(doc, h, s.limits.Left())
+	r := s.decoder.Revealed().reading(doc, h, s.limits.Left())
 	switch s.doc.Kind {
 	case Protobuf:
 		known := len(body) > 0
@@ -320,17 +321,17 @@ func (s *editing) read(body []byte, masked bool) *Document {
 	return doc
 }
 
-// encode turns an edit of JSON into the new body. It also returns the tree of the new body's JSON.
-func (s *editing) encode(text string, tree *jsonNode) (*Edited, *jsonNode, error) {
+// encode turns an edit of JSON into the new body.
+func (s *editing) encode(text string, tree *jsonNode) (*Edited, error) {
 	if err := s.checkMasks(text, tree); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	e := &Edited{Masked: s.doc.Masked}
 	inner := s.doc.Body
 	if s.doc.Kind == Protobuf {
 		out, checks, err := encodeAs(s.def, inner, s.tree, tree, text, s.limits.Left())
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		inner, e.Checks = out, checks
 	} else {
@@ -339,41 +340,49 @@ func (s *editing) encode(text string, tree *jsonNode) (*Edited, *jsonNode, error
 		}
 		e.addPassed("Valid JSON, " + deadletter.Bytes(len(inner)))
 	}
-	after := s.read(inner, false)
+	after := s.read(inner)
 	if e.JSON = after.JSON; after.Kind != s.doc.Kind || after.JSON == "" {
-		return nil, nil, &EditError{
+		return nil, &EditError{
 			Message: fmt.Sprintf(
 				"the new body has %s and would be too large to show as JSON: replace the body as a whole",
 				deadletter.Bytes(len(inner)),
 			),
 		}
 	}
-	now, err := parseJSON(after.JSON, s.trees)
-	if err != nil {
-		return nil, nil, err
+	var err error
+	if s.now, err = parseJSON(after.JSON, s.trees); err != nil {
+		return nil, err
 	}
-	c := &changed{}
-	masked := s.read(inner, true)
-	if s.doc.Masked || masked.Masked {
-		c.masked = true
-		for _, text := range []string{s.doc.JSON, masked.JSON} {
-			if n, err := (&jsonParser{src: text, budget: s.trees, allowDuplicates: true}).parse(); err == nil {
-				c.shown = append(c.shown, n)
-			}
-		}
-	}
-	if e.Changed = c.list(s.tree, now); len(e.Changed) == 0 { // only the spelling differs
+	same := sameJSON(s.tree, s.now)
+	if same { // only the spelling differs
 		inner = s.doc.Body
 	}
+	seen, err := s.finish(e, inner, !same)
+	if err != nil {
+		return nil, err
+	}
+	c := &changed{masked: s.doc.Masked || seen.Masked}
+	if s.shown, s.shownNow = s.tree, s.now; c.masked {
+		s.shown, s.shownNow = s.asShown(s.doc), s.asShown(seen)
+	}
+	for _, n := range []*jsonNode{s.shown, s.shownNow} {
+		if n != nil {
+			c.shown = append(c.shown, n)
+		}
+	}
+	e.Changed = c.list(s.tree, s.now)
 	e.Diff = diff(s.text, after.JSON)
 	if e.MaskedDiff = e.Diff; c.masked {
-		e.MaskedDiff = diff(s.doc.JSON, masked.JSON)
+		e.MaskedDiff = diff(s.doc.JSON, seen.JSON+seen.Text)
 	}
-	if err := s.finish(e, inner); err != nil {
-		return nil, nil, err
+	if lost := s.lost - after.withoutJSON; lost > 0 {
+		e.addWarning(
+			"loss: " + deadletter.Plural(lost, "value", "values") +
+				" without a JSON form dropped, with what was removed or replaced",
+		)
 	}
-	if len(e.Changed) > 0 {
-		for _, name := range sameIdentity(s.tree, now) {
+	if !same {
+		for _, name := range sameIdentity(s.tree, s.now) {
 			if s.def != nil {
 				if fd := s.def.Desc.Fields().ByJSONName(name); fd != nil {
 					name = string(fd.Name())
@@ -382,16 +391,25 @@ func (s *editing) encode(text string, tree *jsonNode) (*Edited, *jsonNode, error
 			e.addWarning("Same `" + name + "`: a consumer that saw it may skip it")
 		}
 	}
-	return e, now, nil
+	return e, nil
+}
+
+// asShown returns the tree of a body as people see it, or nil if they do not see it as JSON.
+func (s *editing) asShown(d *Document) *jsonNode {
+	n, err := (&jsonParser{src: d.JSON, budget: s.trees, allowDuplicates: true}).parse()
+	if err != nil {
+		return nil
+	}
+	return n
 }
 
 const writesMask = Masked + " stands for a value that is masked, and is none: write the value, which people who may reveal see in the editor and with reveal"
 
-// checkMasks returns an error if the JSON after an edit has a mask as a value or a name. Somebody
-// then began with JSON that was shown masked, and the edit would send the mask in place of the
-// value.
+// checkMasks returns an error if the JSON after an edit has more masks in its values and names than
+// the stored one. Somebody then began with JSON that was shown masked, and the edit would send the
+// mask in place of the value.
 func (s *editing) checkMasks(text string, tree *jsonNode) error {
-	stored := make(map[string]bool) // a body may contain such a text
+	stored := make(map[string]int) // a body may contain such a text
 	each := func(n *jsonNode, found func(text string, at int, path string) bool) {
 		n.walk("", func(n *jsonNode, path string) bool {
 			for _, name := range n.names {
@@ -403,12 +421,12 @@ func (s *editing) checkMasks(text string, tree *jsonNode) error {
 		})
 	}
 	each(s.tree, func(text string, _ int, _ string) bool {
-		stored[text] = true
+		stored[text]++
 		return true
 	})
 	var mistake error
 	each(tree, func(mask string, at int, path string) bool {
-		if !stored[mask] {
+		if stored[mask]--; stored[mask] < 0 {
 			line, column := position(text, at)
 			mistake = &EditError{Line: line, Column: column, Path: path, Message: writesMask}
 		}
@@ -417,27 +435,28 @@ func (s *editing) checkMasks(text string, tree *jsonNode) error {
 	return mistake
 }
 
-// finish wraps the new body in the layers of the old one, and checks the result.
-func (s *editing) finish(e *Edited, inner []byte) error {
+// finish wraps the new body in the layers of the old one, and checks the result. It returns the new
+// body as people see it.
+func (s *editing) finish(e *Edited, inner []byte, changed bool) (*Document, error) {
 	e.Body = s.body
 	if !bytes.Equal(inner, s.doc.Body) {
 		var doubts []Check
 		var err error
 		if e.Body, doubts, err = wrap(s.doc.Layers, inner, s.limits.Left()); err != nil {
-			return err
+			return nil, err
 		}
 		e.Checks = append(e.Checks, doubts...)
 	}
 	if err := checkSize(e.Body, s.limits.Bytes); err != nil {
-		return err
+		return nil, err
 	}
 	if text := layersText(s.doc.Layers); text != "" {
 		e.addPassed(text)
 	}
 	e.addPassed(fmt.Sprintf("%s to send (limit %s)", deadletter.Bytes(len(e.Body)), deadletter.Bytes(int(s.limits.Bytes))))
-	if len(e.Changed) == 0 {
+	if !changed {
 		e.addWarning(nothingChanged)
-		return nil
+		return s.doc, nil
 	}
 	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
 	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) ||
@@ -448,7 +467,7 @@ func (s *editing) finish(e *Edited, inner []byte) error {
 		}
 		e.addWarning("On its own, the new body would be read as something else: " + what)
 	}
-	return nil
+	return again, nil
 }
 
 // sameLayers reports whether two bodies have the same kinds of layers.

@@ -47,12 +47,14 @@ func encodeAs(
 	}
 	complete := proto.CheckInitialized(m) == nil
 	e := &messageEdit{types: def.Types, root: site{md: def.Desc, types: def.Types}, source: text, tree: now, budget: b}
-	if hasSpecialForm(def.Desc) {
-		m, err = e.whole(def.Desc)
-	} else if now.kind != '{' {
+	done := false
+	if was.kind == now.kind && isContainer(now.kind) {
+		done, err = e.inside(m, was, now)
+	}
+	if err == nil && !done && hasSpecialForm(def.Desc) {
+		m, err = e.whole(m)
+	} else if err == nil && !done {
 		err = e.fail(now.from, "")
-	} else {
-		err = e.message(m, was, now, false)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -156,14 +158,16 @@ func (e *messageEdit) message(m protoreflect.Message, was, now *jsonNode, inAny 
 			return e.fail(name.from, "duplicate field")
 		}
 		present[fd.Number()] = true
-		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && (item.kind != 'n' || takesNull(fd)) {
+		old := before[fd.Number()]
+		sets := item.kind != 'n' || takesNull(fd) || old != nil && old.was.kind == 'n' // a value without JSON
+		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && sets {
 			if oneofs[o.FullName()] {
 				return e.fail(name.from, "oneof")
 			}
 			oneofs[o.FullName()] = true
 		}
 		c := &member{fd: fd, now: item}
-		if old := before[fd.Number()]; old != nil {
+		if old != nil {
 			c.was = old.was
 		}
 		if c.was == nil || !sameJSON(c.was, item) {
@@ -355,10 +359,13 @@ func only(m protoreflect.Message) (value protoreflect.Value) {
 	return value
 }
 
-// whole makes a message of a type that JSON writes as a single value.
-func (e *messageEdit) whole(md protoreflect.MessageDescriptor) (*dynamicpb.Message, error) {
-	m := dynamicpb.NewMessage(md)
-	return m, e.unmarshal(m, e.tree, "", "", e.tree.from)
+// whole makes a message of a type that JSON writes as a single value. The fields that the old one
+// has and the schema does not know stay.
+func (e *messageEdit) whole(old protoreflect.Message) (*dynamicpb.Message, error) {
+	m := dynamicpb.NewMessage(old.Descriptor())
+	err := e.unmarshal(m, e.tree, "", "", e.tree.from)
+	m.SetUnknown(old.GetUnknown())
+	return m, err
 }
 
 // parse makes one field of a message from a value in the person's JSON. The texts before and after

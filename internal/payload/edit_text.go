@@ -54,8 +54,9 @@ func (s *editing) editText(text string) (*Edited, error) {
 		e.Changed = []string{"body"}
 	}
 	e.addPassed("Text, UTF-8, " + deadletter.Bytes(len(inner)))
-	e.Text, e.Diff = s.read(inner, false).Text, diff(s.text, wholeText(inner))
-	return e, s.finish(e, inner)
+	e.Text, e.Diff = s.read(inner).Text, diff(s.text, wholeText(inner))
+	_, err = s.finish(e, inner, text != s.text)
+	return e, err
 }
 
 // escapePattern matches the escape sequences that the function "visible" writes.
@@ -77,9 +78,14 @@ func restoreLines(stored, shown, text string) (string, error) {
 			behind[line] = append(behind[line], olds[i])
 		}
 	}
-	times := make(map[string]int)
+	times, masks := make(map[string]int), make(map[string]int)
 	for _, line := range lines {
 		times[line]++
+	}
+	for _, line := range seen {
+		if strings.Contains(line, Masked) {
+			masks[line]++
+		}
 	}
 	gone := make(map[string]bool) // escapes in changed lines
 	for line := range behind {
@@ -105,8 +111,10 @@ func restoreLines(stored, shown, text string) (string, error) {
 			lines[i] = list[k]
 			continue
 		}
-		if strings.Contains(line, Masked) && !slices.Contains(seen, line) {
-			return "", fail(writesMask)
+		if strings.Contains(line, Masked) {
+			if masks[line]--; masks[line] < 0 {
+				return "", fail(writesMask)
+			}
 		}
 		for _, escape := range escapePattern.FindAllString(line, -1) {
 			if gone[escape] {

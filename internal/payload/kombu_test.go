@@ -55,7 +55,7 @@ func TestKombuCompresses(t *testing.T) {
 			t.Errorf("%s: %s of %+v, %v", c.name, doc.Kind, doc.Layers, doc.Steps)
 			continue
 		}
-		edited, err := (&Decoder{}).Edit(l.Body, HintsOf(&l), strings.Replace(task, "17", "18", 1), nil)
+		edited, err := (&Decoder{}).Edit(l.Body, hintsOf(&l), strings.Replace(task, "17", "18", 1), nil)
 		if c.layers == "bzip2" {
 			if err == nil || !strings.Contains(err.Error(), "bzip2 can be read here and not written") {
 				t.Errorf("%s: %v", c.name, err)

@@ -20,9 +20,9 @@ func (d *Decoder) Letter(l *deadletter.Letter) *Document { return d.LetterAmong(
 func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *Document {
 	_, body := l.Current()
 	if l.Undecodable() {
-		return d.Bytes(body, HintsOf(l), l.Why)
+		return d.Bytes(body, hintsOf(l), l.Why)
 	}
-	h := HintsOf(l)
+	h := hintsOf(l)
 	if h.Prior == nil {
 		h.Prior = maps.Clone(shares)
 		for name, share := range h.Prior {
@@ -32,9 +32,11 @@ func (d *Decoder) LetterAmong(l *deadletter.Letter, shares map[string]float64) *
 	if l.Revised == nil {
 		return d.Decode(body, h, nil)
 	}
+	was := d.decodeReceived(l)
+	h.hidden = was.doubtful
 	doc := d.Decode(body, h, nil)
 	// the received bytes may contain masked values that the edit has removed
-	doc.Masked = doc.Masked || d.BytesMasked(d.decodeReceived(l))
+	doc.Masked = doc.Masked || d.BytesMasked(was)
 	return doc
 }
 
@@ -67,8 +69,16 @@ func (d *Decoder) BytesMasked(doc *Document) bool {
 }
 
 // HintsOf returns everything that is known about the body of a stored letter, apart from the body
-// itself.
-func HintsOf(l *deadletter.Letter) Hints {
+// itself. If the received body was hidden because its type is a guess, an edited one is hidden too.
+func (d *Decoder) HintsOf(l *deadletter.Letter) Hints {
+	h := hintsOf(l)
+	if l.Revised != nil && !l.Undecodable() && d.mayHideFields() {
+		h.hidden = d.decodeReceived(l).doubtful
+	}
+	return h
+}
+
+func hintsOf(l *deadletter.Letter) Hints {
 	p, _ := l.Current()
 	h := Hints{
 		ContentType:     p.ContentType,
@@ -95,11 +105,14 @@ func HintsOf(l *deadletter.Letter) Hints {
 // says why there is no revision.
 func (d *Decoder) Revise(l *deadletter.Letter, patch []byte, reveal bool) (deadletter.Revision, error) {
 	properties, body := l.Current()
-	e, err := d.Patch(body, HintsOf(l), patch, nil)
+	h := d.HintsOf(l)
+	// before the patch, whose mistakes tell what the letter contains
+	if !reveal && d.Decode(body, h, nil).Masked {
+		return deadletter.Revision{}, errors.New("something in it is masked, and editing it needs the right to reveal")
+	}
+	e, err := d.Patch(body, h, patch, nil)
 	switch {
 	case err != nil:
-	case e.Masked && !reveal:
-		err = errors.New("something in it is masked, and editing it needs the right to reveal")
 	case len(e.Changed) == 0:
 		err = errors.New("nothing would change")
 	}

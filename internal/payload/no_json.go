@@ -137,7 +137,7 @@ func (k *withoutJSON) value(
 		k.submessage(v.Message(), at)
 	case fd.Kind() == protoreflect.StringKind && !utf8.ValidString(v.String()):
 		k.found = append(k.found, at)
-		set(protoreflect.ValueOfString(""))
+		set(protoreflect.ValueOfString("x")) // JSON omits a field that is ""
 	}
 }
 

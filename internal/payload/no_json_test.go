@@ -3,6 +3,7 @@ package payload
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,45 @@ func TestValuesWithoutJSON(t *testing.T) {
 				t.Errorf("JSON %s, then %s", e.JSON, again)
 			}
 		})
+	}
+}
+
+// TestLostValuesWithoutJSON checks that an edit says when a value that the JSON does not show is
+// lost, and that null counts as a value where a oneof has one.
+func TestLostValuesWithoutJSON(t *testing.T) {
+	t.Parallel()
+	time := payloadtest.LengthPrefixed(21, varint(1, 1700000000000))
+	strange := payloadtest.LengthPrefixed(14, payloadtest.LengthPrefixed(1, []byte("type.googleapis.com/x.Unknown")))
+	odd := func(ms uint64) []byte {
+		return payloadtest.LengthPrefixed(20, payloadtest.LengthPrefixed(21, varint(1, ms)))
+	}
+	for _, tt := range []struct {
+		name     string
+		body     []byte
+		old, new string
+		lost     int
+	}{
+		{"kept", wire(varint(3, 1), time), `"count":1`, `"count":2`, 0},
+		{"removed", wire(varint(3, 1), time), `,"at":null`, ``, 1},
+		{"with its message", wire(varint(3, 1), odd(1<<60)), `"child":{"at":null}`, `"child":null`, 1},
+		{"an Any without a schema", wire(varint(3, 1), strange), `x.Unknown`, `acme.notify.v1.EmailAddress`, 1},
+	} {
+		text := compact(editText(t, editor(), tt.body, Hints{Type: "Kinds"}))
+		if !strings.Contains(text, tt.old) {
+			t.Errorf("%s: %s", tt.name, text)
+			continue
+		}
+		e, err := editor().Edit(tt.body, Hints{Type: "Kinds"}, strings.Replace(text, tt.old, tt.new, 1), nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		lost := slices.ContainsFunc(e.Checks, func(c Check) bool {
+			return c.Level == LevelWarn && strings.Contains(c.Text, "1 value without a JSON form dropped")
+		})
+		if lost != (tt.lost > 0) {
+			t.Errorf("%s: %+v", tt.name, e.Checks)
+		}
 	}
 }
 

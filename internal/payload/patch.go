@@ -48,9 +48,12 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	if err != nil {
 		return nil, &EditError{Message: "the patch does not make JSON that can be edited: replace the body as a whole"}
 	}
-	e, _, err = s.encode(w.String(), tree)
+	e, err = s.encode(w.String(), tree)
 	if mistake, ok := err.(*EditError); ok {
 		mistake.Line, mistake.Column = 0, 0 // they would be positions in a text that nobody has seen
+		if s.doc.Masked {
+			mistake.Path = ""
+		}
 	}
 	return e, err
 }

@@ -119,9 +119,14 @@ func TestPatch(t *testing.T) {
 			`[{"op":"test","path":"/card","value":"` + card + `"},{"op":"remove","path":"/map"}]`,
 			`{"card":"` + card + `","to":{"card":"` + card + `","name":"Dana"},"list":["` + card + `","b"]}`,
 		},
+		{"masked: dots that are stored", `{"a":"••••","n":1}`, `[{"op":"remove","path":"/n"}]`, `{"a":"••••"}`},
+		{
+			"masked: more dots than stored", `{"a":"••••","n":1}`, `[{"op":"replace","path":"/n","value":"••••"}]`,
+			`!n: •••• stands for`,
+		},
 		{
 			"masked: dots as a value", masked, `[{"op":"add","path":"/x","value":["••••"]}]`,
-			`!x.[0]: •••• stands for a value that is masked`,
+			`!•••• stands for a value that is masked`,
 		},
 	}
 	for _, tt := range tests {

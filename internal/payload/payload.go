@@ -73,6 +73,10 @@ type Hints struct {
 	// chosen. A lower prior only determines the order of these types. A type that cannot decode the
 	// body is never used, whatever its prior is.
 	Prior map[string]float64
+
+	// the body from which this one was made was hidden because its type is a guess, and so is this one
+	// if its type is a guess too
+	hidden bool
 }
 
 // Decode decodes one body. It always returns a Document and never panics. If nothing can decode the

@@ -13,14 +13,20 @@ import (
 // another one. If a type that is equally likely, or that knows all of the body, hides any bytes
 // that this type shows, guess hides the whole body.
 func (r *reading) guess(at spot, def *descriptor.Type) spot {
-	if r.Mask == revealed || at.hidden {
-		return at
+	if r.Mask != revealed && !at.hidden {
+		at.hidden = r.hints.hidden || r.othersHide(at, def)
+		r.doc.doubtful = at.hidden
 	}
+	return at
+}
+
+// othersHide reports whether a type that is equally likely, or that knows all of the body, hides
+// any bytes that the type "def" shows.
+func (r *reading) othersHide(at spot, def *descriptor.Type) (hidden bool) {
 	body := r.doc.Body
 	by := r.ranking(body)
 	if by.Left > 0 && r.mayHideFields() { // it is unknown what these types hide
-		at.hidden = true
-		return at
+		return true
 	}
 	own := make([]bool, len(body))
 	if walk, any := hiddenFields(body, def, at); any {
@@ -36,21 +42,20 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 			continue
 		}
 		if asked--; asked < 0 {
-			at.hidden = true
-			return at
+			return true
 		}
 		rules := &masking{redacts: redacting(other.Types)}
 		if r.Mask != nil && len(r.Mask.Fields) > 0 {
 			rules.Mask = &Mask{Fields: r.Mask.Fields}
 		}
 		if walk, any := hiddenFields(body, other, spot{m: rules, open: r.outer.open}); any {
-			walk(len(body), func(from, to int) { at.hidden = at.hidden || slices.Contains(own[from:to], false) })
+			walk(len(body), func(from, to int) { hidden = hidden || slices.Contains(own[from:to], false) })
 		}
-		if at.hidden {
-			return at
+		if hidden {
+			return true
 		}
 	}
-	return at
+	return false
 }
 
 // mayHideFields reports whether any field of messages may be hidden.

@@ -135,3 +135,50 @@ func TestATypeThatIsNotComparedMayHide(t *testing.T) {
 		}
 	}
 }
+
+// TestEditOfAGuessKeepsWhatIsHidden covers a body that fits two types. dlo shows it as one of them,
+// but a mask hides a value of the other one. The value must stay hidden after an edit, even if only
+// the shown type can decode the new body.
+func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	const secret = "ann@acme.example"
+	before := Hints{Prior: map[string]float64{"acme.Thing": 1}} // earlier letters of the queue had this type
+	body := append(
+		payloadtest.LengthPrefixed(1, []byte(secret)),
+		payloadtest.LengthPrefixed(2, []byte("Your order is on its way"))...,
+	)
+	d := &Decoder{
+		Mask: Masks{Fields: []deadletter.MaskedField{{Type: "acme.Mail", Path: []string{"email"}}}}.Body(),
+		Types: sourceOf(t, `syntax = "proto3"; package acme;
+		message Mail { string email = 1; string subject = 2; string a = 3; string b = 4; int64 c = 5; } message Thing { string a = 1; string b = 2; string c = 5; }`),
+	}
+	doc := d.Decode(body, before, nil)
+	if doc.Type != "acme.Thing" || !doc.Masked {
+		t.Fatalf("read as %q, masked %v", doc.Type, doc.Masked)
+	}
+	e, err := d.Patch(
+		body, before, []byte(`[{"op": "add", "path": "/c", "value": "a text, where Mail has a number"}]`), nil,
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all string
+	for _, line := range e.MaskedDiff {
+		for _, span := range line.Spans {
+			all += span.Text
+		}
+	}
+	if strings.Contains(all, secret) {
+		t.Errorf("the edit shows everybody\n%s", all)
+	}
+	now := &deadletter.Letter{
+		Type: "acme.Thing", Reading: deadletter.ReadByMatch, Body: body, Revision: 1,
+		Revised: &deadletter.Revision{Number: 1, Body: e.Body},
+	}
+	if text := everyText(d.Letter(now)); strings.Contains(text, secret) {
+		t.Errorf("the edited letter shows\n%s", text)
+	}
+	if text := everyText(d.Decode(e.Body, d.HintsOf(now), nil)); strings.Contains(text, secret) {
+		t.Errorf("who reads the edited letter for lists, search and the editor sees\n%s", text)
+	}
+}

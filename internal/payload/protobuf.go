@@ -237,6 +237,7 @@ func (r *reading) jsonOf(m *dynamicpb.Message, def *descriptor.Type, s *descript
 		return errors.New("indented it has more than " + deadletter.Bytes(maxJSON))
 	}
 	r.doc.JSON = text
+	r.doc.withoutJSON = len(nulls) + len(types.missing)
 	r.doc.noteNulls(nulls, !at.hidesNothing())
 	for i, name := range types.missing {
 		if !at.hidesNothing() { // a name in it may be masked
