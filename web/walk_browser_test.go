@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,8 +21,7 @@ import (
 // rows. It also records every request that the page sends to the server. All entries are in the
 // order in which they happen.
 const watchKeys = `
-const walked = JSON.parse(sessionStorage.walk ?? '[]');
-const note = x => { walked.push(x); sessionStorage.walk = JSON.stringify(walked); };
+const note = x => console.debug('dlo test: note ' + JSON.stringify({...x, on: performance.timeOrigin}));
 const names = list => list.map(x => x.value).join(' ');
 addEventListener('keydown', ev => {
 	const menu = document.querySelector('details[data-menu][open]');
@@ -32,7 +32,7 @@ addEventListener('keydown', ev => {
 		ticked: names([...document.querySelectorAll('[data-row]:not(.is-leaving) [data-pick]:checked')]), undo: !!document.querySelector('.toast [data-undo], form.note [name=decision]'),
 	});
 }, true);
-const send = (to, body) => note({to: to.replace(/.*\/triage/, '/triage'), ids: [...new URLSearchParams(body).getAll('id')].join(' '), does: new URLSearchParams(body).get('do') ?? ''});
+const send = (to, body, leaves = false) => note({leaves, to: to.replace(/.*\/triage/, '/triage'), ids: [...new URLSearchParams(body).getAll('id')].join(' '), does: new URLSearchParams(body).get('do') ?? ''});
 const real = window.fetch;
 window.asking = 0;
 window.fetch = async (to, options) => {
@@ -41,7 +41,7 @@ window.fetch = async (to, options) => {
 	send(String(to), options.body);
 	try { return await real(to, options); } finally { setTimeout(() => { window.asking--; }); }
 };
-addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter)); });
+addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter), true); });
 `
 
 // step is one entry that watchKeys has recorded: a key press with the state of the page, or a
@@ -53,6 +53,8 @@ type step struct {
 	Ready                         bool // the scripts of the page have run
 
 	To, IDs, Does string
+	Leaves        bool    // the request opens another page
+	On            float64 // when the page was opened; tells pages apart
 }
 
 // rows returns the rows to which a decision applies if a person makes it by pressing a key. If rows
@@ -126,7 +128,7 @@ func walk(t *testing.T, seed uint64) int {
 	}
 	eventually(t, tab, "document.readyState == 'complete' && !window.asking")
 	var steps []step
-	if err := json.Unmarshal([]byte(js[string](tab, "sessionStorage.walk")), &steps); err != nil {
+	if err := json.Unmarshal([]byte("["+strings.Join(tab.Notes(), ",")+"]"), &steps); err != nil {
 		t.Fatal(err)
 	}
 	decided := checkWalk(t, steps)
@@ -143,6 +145,8 @@ func walk(t *testing.T, seed uint64) int {
 type asked struct {
 	key, to, ids string
 	step         int
+	on           float64 // the page
+	perhaps      bool    // the page is being left, so that the request may be lost
 }
 
 // checkWalk checks that the page sent a request for each key that needs one, in the same order, and
@@ -151,16 +155,24 @@ func checkWalk(t *testing.T, steps []step) int {
 	t.Helper()
 	var wanted []asked
 	aimed, decided := "", 0
+	// pages that are being left, by a form or the link of a row: until the next one is there, a key
+	// may do nothing
+	left := map[float64]bool{}
 	for i, s := range steps {
 		if s.Key != "" {
 			if r, ok := s.wants(aimed); ok {
-				r.step = i
+				r.step, r.on, r.perhaps = i, s.On, left[s.On]
 				wanted = append(wanted, r)
 			}
+			left[s.On] = left[s.On] || s.Key == "Enter" && !s.Field && !s.Dialog
 			if !s.Dialog && !s.Field && (s.Key == "s" || s.Key == "a") {
 				aimed = s.rows()
 			}
 			continue
+		}
+		left[s.On] = left[s.On] || s.Leaves
+		for len(wanted) > 0 && wanted[0].perhaps && (wanted[0].on != s.On || wanted[0].to != s.To) {
+			wanted = wanted[1:]
 		}
 		if len(wanted) == 0 {
 			t.Fatalf("step %d: nobody asked for %s of %q: %s", i, s.To, s.IDs, trail(steps[max(0, i-6):i+1]))
@@ -175,6 +187,7 @@ func checkWalk(t *testing.T, steps []step) int {
 		}
 		decided++
 	}
+	wanted = slices.DeleteFunc(wanted, func(r asked) bool { return r.perhaps })
 	if len(wanted) > 0 {
 		t.Errorf(
 			"never asked for %s: %s", wanted[0].to,

@@ -35,6 +35,7 @@ type Tab struct {
 	fences   int
 	console  []string
 	csp      []string
+	notes    []string
 }
 
 // Browser opens a tab and closes it at the end of the test. The first call in a test binary starts
@@ -223,6 +224,15 @@ func (b *Tab) Console() []string {
 	return b.console
 }
 
+// Notes returns what pages of the tab wrote to the console with console.debug and the prefix
+// "dlo test: note ".
+// Unlike what they write to a storage, this keeps its order and survives a navigation.
+func (b *Tab) Notes() []string {
+	b.t.Helper()
+	b.drain()
+	return b.notes
+}
+
 // CSPReports returns the violations of content security policies on all pages of the tab so far,
 // oldest first. An example is "script-src-elem blocked inline". Chromium also writes these
 // violations to the console. If a page runs no JavaScript, they appear only in the console.
@@ -242,6 +252,7 @@ func (b *Tab) Forget() {
 const (
 	cspMark   = "dlo test: csp "
 	fenceMark = "dlo test: fence "
+	noteMark  = "dlo test: note "
 )
 
 // reportViolations is a script that runs before each page's own scripts. It writes violations of
@@ -266,6 +277,8 @@ func (b *Tab) drain() {
 		switch violation, found := strings.CutPrefix(m.Text, cspMark); {
 		case m.Text == fence:
 			return
+		case strings.HasPrefix(m.Text, noteMark):
+			b.notes = append(b.notes, strings.TrimPrefix(m.Text, noteMark))
 		case found:
 			b.csp = append(b.csp, readViolation(violation))
 		case m.Type == chromedp.ConsoleError, m.Type == chromedp.ConsoleException, m.Type == "assert":
