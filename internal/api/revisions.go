@@ -48,6 +48,6 @@ type Edited struct {
 	Changed   []string        `json:"changed"`
 	Diff      []string        `json:"diff"` // lines that begin with "  ", "- " or "+ "
 	Checks    []EditCheck     `json:"checks"`
-	JSON      json.RawMessage `json:"json,omitempty"` // the JSON of the new body, masked
+	JSON      json.RawMessage `json:"json,omitempty"` // the JSON of the new body, NOT masked
 	Size      int             `json:"size"`           // bytes of the new body
 }

@@ -20,7 +20,7 @@ type lettersEditCmd struct {
 	holdFlag
 	restoredFlag
 	Patch   string            `name:"patch" xor:"what" help:"A JSON patch (RFC 6902) of the decoded body, for each of the letters; @FILE reads it from a file."`
-	JSON    string            `name:"json" xor:"what" help:"A file with the changed decoded body of one letter; - is standard input. 'dlo letters show --reveal' prints the present one."`
+	JSON    string            `name:"json" xor:"what" help:"A file with the changed decoded body of one letter; - is standard input. 'dlo letters show -o json' prints the present one, with --reveal if something in it is masked."`
 	Body    string            `name:"body" xor:"what" help:"The whole body of one letter, byte for byte, from a file."`
 	Header  map[string]string `name:"header" help:"For one letter: set a header to a text, for example --header x-tenant=acme; an empty text removes the header."`
 	Set     map[string]string `name:"property" help:"For one letter: set a property, for example --property type=acme.v1.X; an empty text removes the property."`

@@ -43,7 +43,7 @@ var plainKeys = []string{
 
 // plainOfBroker contains the keys of a broker whose values the audit shows.
 var plainOfBroker = []string{
-	"name", "was", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited",
+	"name", "label", "exchange", "inboxes", "requeue_to", "read_only", "observe", "idle_after", "accept_limited",
 	"rates",
 }
 

@@ -71,7 +71,7 @@ type Document struct {
 	JSON        string // indented by two spaces; "" = there is no JSON
 	Text        string // the text of a text body, at most 64 KiB
 	Notes       []string
-	JSONProblem string // why a decoded body has no JSON, or which of its values are marked; safe to print
+	JSONProblem string // why a decoded body has no JSON, or which of its values it shows as null; safe to print
 
 	// the failure and the message type that an envelope reports; texts are masked, but otherwise
 	// unchanged and NOT safe to print

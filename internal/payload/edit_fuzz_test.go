@@ -159,7 +159,7 @@ func bodiesWithoutJSON(t testing.TB) [][]byte {
 			payloadtest.LengthPrefixed(
 				17, payloadtest.LengthPrefixed(1, wire(payloadtest.LengthPrefixed(1, []byte("k")), nan)),
 			),
-			encode(t, "Kinds", `{"extra": {"@wire": 1}}`),
+			encode(t, "Kinds", `{"extra": {"@x": 1}}`),
 		),
 		payloadtest.LengthPrefixed(
 			14,

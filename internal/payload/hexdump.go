@@ -29,7 +29,7 @@ func (d *Document) Hexdump(limit int) Hex { return d.HexdumpAt(0, limit) }
 // HexdumpAt does the same as Hexdump, but begins with the row that contains the byte at the index
 // "start".
 func (d *Document) HexdumpAt(start, limit int) Hex {
-	if d.Masked || d.hideAll {
+	if d.Masked {
 		return Hex{}
 	}
 	start = min(max(start, 0), max(len(d.Body)-1, 0)) / 16 * 16

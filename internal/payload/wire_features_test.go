@@ -26,7 +26,7 @@ func TestWireFeatures(t *testing.T) {
 			Name: "Struct with the names of marks", Type: "acme.notify.v1.Kinds",
 			Body: encode(
 				t, "acme.notify.v1.Kinds",
-				`{"extra": {"@wire": {"numberValue": "NaN"}, "a": [{"@wire": {}}, {"@@wire": {"@wire": []}, "@wire": null}], "b": {"@type": "x"}}}`,
+				`{"extra": {"@x": {"numberValue": "NaN"}, "a": [{"@x": {}}, {"@@x": {"@x": []}, "@x": null}], "b": {"@type": "x"}}}`,
 			),
 		},
 	)

@@ -84,8 +84,8 @@ const (
 	maxPattern = 8000 // the maximum size of a pattern in bytes
 )
 
-// maxPriority is the highest priority that a planned policy can have. It is limited because
-// Terraform and Kubernetes use 32 bits for a priority.
+// maxPriority is the highest priority that a planned policy can have. Tools that people write
+// policies with use 32 bits for a priority.
 const maxPriority = 1<<31 - 1
 
 // MakePlan plans policies that route the dead letters of queues to an exchange. If a policy for a
@@ -279,8 +279,7 @@ func policyParts(all []*view) [][]*view {
 
 // add adds one policy to the plan. The policy is for queues to which the same policy applies now.
 // Its setting apply-to has the value "queues", although all of these queues have the same type.
-// RabbitMQ 3.10 and the messaging topology operator 1.12 refuse the newer values, such as
-// "quorum_queues".
+// RabbitMQ 3.10 refuses the newer values, such as "quorum_queues".
 func (p *planner) add(queues []*view) {
 	v := queues[0]
 	before := Definition{}

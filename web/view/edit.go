@@ -142,7 +142,7 @@ func (p EditPage) hintSentence() string {
 	case p.Masked:
 		return "You may reveal, so this shows masked values. That is in the audit log."
 	case p.Syntax == "JSON" && p.Type != "":
-		return "Names and values as in the JSON tab. The message is encoded again; what you do not touch stays, including unknown fields."
+		return "Names and values as in the JSON tab. The message is encoded again; what you do not touch stays."
 	}
 	return ""
 }

@@ -2,8 +2,8 @@ package view
 
 import "strings"
 
-// Hex contains the first bytes of a body as rows of 16, with one range marked. Masked bytes are
-// already hidden in the rows.
+// Hex contains the first bytes of a body as rows of 16, with one range marked. It is shown only if
+// nothing of the body is masked, or after a reveal.
 type Hex struct {
 	Title    string // the title of the marked field; "" if no field is marked
 	Rows     []HexRow
@@ -72,7 +72,7 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 }
 
 // nodesOfBytes returns the innermost node of each byte of the rows. It returns "" for a byte
-// without a node, or if its node is hidden.
+// without a node.
 func nodesOfBytes(rows []HexRow, nodes []TreeNode) []string {
 	if len(rows) == 0 || len(nodes) == 0 {
 		return nil
