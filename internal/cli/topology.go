@@ -17,7 +17,7 @@ import (
 
 type topologyCmd struct {
 	Check topologyCheckCmd `cmd:"" help:"Report what will lose dead letters: on the brokers of the running server, on any broker, or in a definitions file."`
-	Plan  topologyPlanCmd  `cmd:"" help:"Show policies that route dead letters to dlo, as commands or files. Nothing is changed."`
+	Plan  topologyPlanCmd  `cmd:"" help:"Show policies that route dead letters to dlo, as commands or as a definitions file. Nothing is changed."`
 	Apply topologyApplyCmd `cmd:"" help:"Plan policies that route dead letters to dlo, set them, and prove each with a message. If that fails, all changes are taken back."`
 	Undo  topologyUndoCmd  `cmd:"" help:"Delete the policies that dlo has set, so that their queues are as before. Without a queue, list them."`
 	Leave topologyLeaveCmd `cmd:"" help:"Take queues out of the policies that dlo has set. The other queues keep their policies."`
