@@ -117,6 +117,9 @@ type Classifier struct {
 	types sync.RWMutex
 }
 
+// Types returns a lock. While it is held, the known types do not change.
+func (c *Classifier) Types() sync.Locker { return c.types.RLocker() }
+
 // New returns a Classifier. Call Run to start it.
 func New(store Store, o Options) *Classifier {
 	if o.Crash == nil {

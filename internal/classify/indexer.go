@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -33,6 +34,7 @@ type IndexerOptions struct {
 	Text    bool                                   // whether to index the words of bodies
 	Fields  []string                               // paths in bodies that queries can search
 	Busy    func() bool                            // reports whether more urgent work waits; nil = never
+	Types   sync.Locker                            // each step holds it, so that types do not change; nil = they never do
 	Log     *slog.Logger
 }
 
@@ -97,6 +99,10 @@ func (x *Indexer) Run(ctx context.Context) error {
 
 // Step indexes one batch and returns how many letters it had.
 func (x *Indexer) Step(ctx context.Context) (int, error) {
+	if x.o.Types != nil { // what was read with older types must not be recorded after a reading with newer ones
+		x.o.Types.Lock()
+		defer x.o.Types.Unlock()
+	}
 	letters, err := x.store.NextUnindexed(ctx, batch)
 	if err != nil || len(letters) == 0 {
 		return 0, err

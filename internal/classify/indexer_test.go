@@ -1,10 +1,12 @@
 package classify
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -76,5 +78,45 @@ func TestNothingMaskedIsIndexed(t *testing.T) {
 	e := x.entry(&l)
 	if text := fmt.Sprint(e); strings.Contains(text, "kanarie") || !strings.Contains(text, "Utrecht") {
 		t.Errorf("the index has %s", text)
+	}
+}
+
+// unindexed is a store with one letter to index. It checks that the types are locked all the time.
+type unindexed struct {
+	IndexStore
+	types *sync.RWMutex
+	open  bool // the types could change
+}
+
+func (u *unindexed) look() {
+	if u.types.TryLock() {
+		u.open = true
+		u.types.Unlock()
+	}
+}
+
+func (u *unindexed) NextUnindexed(context.Context, int) ([]deadletter.Letter, error) {
+	u.look()
+	return []deadletter.Letter{{ID: deadletter.NewID(1, 1)}}, nil
+}
+
+func (u *unindexed) Index(context.Context, []deadletter.Indexed) error {
+	u.look()
+	return nil
+}
+
+// TestTypesStayWhileLettersAreIndexed checks that types do not change between the reading of a
+// letter and the writing of its index entry. The entry could otherwise replace one that was made
+// with the new types, which may hide more.
+func TestTypesStayWhileLettersAreIndexed(t *testing.T) {
+	t.Parallel()
+	c := &Classifier{}
+	u := &unindexed{types: &c.types}
+	x := NewIndexer(u, IndexerOptions{Types: c.Types()})
+	if n, err := x.Step(t.Context()); n != 1 || err != nil || u.open {
+		t.Errorf("%d letters, %v; types could change: %v", n, err, u.open)
+	}
+	if !c.types.TryLock() {
+		t.Error("the types stay locked")
 	}
 }

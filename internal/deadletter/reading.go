@@ -52,6 +52,9 @@ type Reread struct {
 	Queues func(queue string) bool
 	Letter ID
 	Group  GroupID
+	// the letters may have to hide more than before: what the search index and the lists show of them
+	// is removed before they are read; with Types, these are also the letters whose type is a guess
+	Hides bool
 }
 
 // Read is the result of reading a letter again. Only some fields of the verdict are used: Letter,

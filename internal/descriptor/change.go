@@ -78,8 +78,9 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 		r.mu.RUnlock()
 	}
 	next, was := s.types.allTypes(), map[protoreflect.FullName]protoreflect.Descriptor{}
+	extends, extended := s.types.extensions(), map[string]protoreflect.FullName{}
 	if old != nil {
-		was = old.types.allTypes()
+		was, extended = old.types.allTypes(), old.types.extensions()
 	}
 	d := &differ{left: maxCompared}
 	for _, typ := range slices.Sorted(maps.Keys(next)) {
@@ -106,14 +107,27 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 			c.Removed = append(c.Removed, string(typ))
 		}
 	}
-	c.setAffected(next)
+	c.setAffected(next, extends, extended)
 	return c
 }
 
+// extensions maps a description of each extension to the type that it extends.
+func (t *Resolver) extensions() map[string]protoreflect.FullName {
+	list := map[string]protoreflect.FullName{}
+	t.RangeExtensions(func(of protoreflect.FullName, x protoreflect.ExtensionTypeDescriptor) {
+		list[fmt.Sprint(of, x.Number(), x.FullName(), typeWords(x), Redacted(x))] = of
+	})
+	return list
+}
+
+const anyName = protoreflect.FullName("google.protobuf.Any")
+
 // setAffected finds the types that change, and all types that contain one of them. It stores their
 // names in the field Affected. The parameter "next" contains all types as they are after the
-// change.
-func (c *Change) setAffected(next map[protoreflect.FullName]protoreflect.Descriptor) {
+// change; the others contain the extensions after and before it.
+func (c *Change) setAffected(
+	next map[protoreflect.FullName]protoreflect.Descriptor, extends, extended map[string]protoreflect.FullName,
+) {
 	users := map[protoreflect.FullName][]protoreflect.FullName{}
 	for typ, d := range next {
 		md, ok := d.(protoreflect.MessageDescriptor)
@@ -147,6 +161,20 @@ func (c *Change) setAffected(next map[protoreflect.FullName]protoreflect.Descrip
 	}
 	for _, t := range c.Changed {
 		find(protoreflect.FullName(t.Type))
+	}
+	for is, of := range extends {
+		if extended[is] == "" {
+			find(of)
+		}
+	}
+	for was, of := range extended {
+		if extends[was] == "" {
+			find(of)
+		}
+	}
+	if len(found) > 0 {
+		find(anyName) // an Any may contain a message of a changed type
+		delete(found, anyName)
 	}
 	for _, typ := range slices.Sorted(maps.Keys(found)) {
 		c.Affected = append(c.Affected, string(typ))

@@ -86,6 +86,39 @@ func TestTypesThatHoldAChangedTypeAreAffected(t *testing.T) {
 	}
 }
 
+// TestAffectedByContent covers types that have no field of a changed type, but may contain one: an
+// Any contains any type, and an extension is declared outside of the type.
+func TestAffectedByContent(t *testing.T) {
+	t.Parallel()
+	const rest = ` message Holder { google.protobuf.Any any = 1; } message Alone { string a = 1; }`
+	const imports = `import "google/protobuf/any.proto"; `
+	r := NewRegistry()
+	r.Add(deadletter.SchemaVersion{Name: "s"}, compileOne(t, imports+rest))
+	c := r.Compare("s", compileOne(t, imports+`message New { string a = 1; }`+rest))
+	if got := strings.Join(c.Affected, " "); got != "Holder New" {
+		t.Errorf("a type that an Any may contain: affected %s", got)
+	}
+	compile2 := func(source string) *Schema {
+		t.Helper()
+		s, err := ReadUpload(t.Context(), "m.proto", []byte("syntax = \"proto2\";\n"+source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const open = `message Open { extensions 100 to 200; } message User { optional Open open = 1; }
+		extend Open { optional string remark = 100`
+	r.Add(deadletter.SchemaVersion{Name: "x"}, compile2(open+`; }`))
+	for _, next := range []string{open + ` [debug_redact = true]; }`, open + `; optional string more = 101; }`} {
+		if got := strings.Join(r.Compare("x", compile2(next)).Affected, " "); got != "Open User" {
+			t.Errorf("%s: affected %s", next, got)
+		}
+	}
+	if got := r.Compare("x", compile2(open+`; }`)).Affected; got != nil {
+		t.Errorf("nothing has changed: affected %s", got)
+	}
+}
+
 func TestDifferencesAreBounded(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder

@@ -11,6 +11,18 @@ import (
 // type has debug_redact.
 func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redacting) }
 
+// HidesMore reports whether bodies may have to hide more once the given types of a schema have
+// changed.
+func (d *Decoder) HidesMore(s *descriptor.Schema, types []string) bool {
+	if d.Mask != nil && len(d.Mask.Fields) > 0 && len(types) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(types, func(name string) bool {
+		md := s.Resolver().Message(protoreflect.FullName(name))
+		return md != nil && redacts(&descriptor.Type{Desc: md, Types: s.Resolver()})
+	})
+}
+
 type redactingKey struct{}
 
 // redacting reports whether any field or extension of a set's version has the option debug_redact.

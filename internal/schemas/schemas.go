@@ -218,6 +218,7 @@ func (l *Library) adopt(
 			ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{
 				Why:   "set " + deadletter.Visible(name),
 				Types: notNil(c.Affected),
+				Hides: l.Decoder == nil || l.Decoder().HidesMore(s, c.Affected),
 			},
 		)
 		if err == nil {

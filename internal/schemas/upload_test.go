@@ -227,3 +227,58 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
+
+// TestAChangeThatHidesForgetsWhatIsShown checks which changes of types remove the contents of
+// letters from the lists and the search index before the letters are read again: those after which
+// debug_redact or a rule for fields may hide more.
+func TestAChangeThatHidesForgetsWhatIsShown(t *testing.T) {
+	t.Parallel()
+	fields := &payload.Mask{Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"b"}}}}
+	const outer = ` message Outer { M m = 1; }`
+	for _, c := range []struct {
+		mask      *payload.Mask
+		was, is   string
+		forgotten bool
+	}{
+		{nil, `message M { string a = 1; }`, `message M { string a = 1; string b = 2; }`, false},
+		{nil, `message M { string a = 1; }`, `message M { string a = 1 [debug_redact = true]; }`, true},
+		{
+			nil, `message M { string a = 1 [debug_redact = true]; }`,
+			`message M { string a = 1 [debug_redact = true]; } message Other { string a = 1; }`, false,
+		},
+		{
+			nil, `message M { string a = 1 [debug_redact = true]; }`,
+			`message M { string a = 1 [debug_redact = true]; } message Next { Outer a = 1; }`, true,
+		},
+		{fields, `message M { string a = 1; }`, `message M { string a = 1; string b = 2; }`, true},
+	} {
+		var h *house
+		h = open(t, schemas.Options{Decoder: func() *payload.Decoder {
+			return &payload.Decoder{Types: h.Registry(), Mask: c.mask}
+		}})
+		ctx := t.Context()
+		list := func() {
+			for more := true; more; {
+				var err error
+				if more, err = h.store.ListUnread(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		h.upload("a", `package p; `+c.was+outer)
+		list()
+		h.receive(1, `{"a":"canary"}`, "", deadletter.ReadAsJSON)
+		letters, err := h.store.NextUnindexed(ctx, 1)
+		if err != nil || len(letters) != 1 {
+			t.Fatal(letters, err)
+		}
+		if err := h.store.Index(ctx, []deadletter.Indexed{{Letter: letters[0].ID, Text: "canary"}}); err != nil {
+			t.Fatal(err)
+		}
+		h.upload("a", `package p; `+c.is+outer)
+		list()
+		if n, err := h.store.Unindexed(ctx); (n == 1) != c.forgotten || err != nil {
+			t.Errorf("%s after %s: %d letters are indexed again: %v", c.is, c.was, n, err)
+		}
+	}
+}

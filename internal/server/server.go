@@ -322,6 +322,7 @@ func (s *Server) createRooms() {
 		Text:    cfg.Search.Text,
 		Fields:  cfg.Search.Fields,
 		Busy:    s.hasBacklog,
+		Types:   s.classifier.Types(),
 		Log:     s.log,
 	})
 	s.reader = classify.NewReader(s.store, s.classifier, s.reread)

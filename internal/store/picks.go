@@ -56,7 +56,7 @@ func (s *Store) AddPick(
 		p.At = time.UnixMilli(t.now).UTC()
 		serial, random, _ := p.Letter.Split()
 		var what string
-		r := deadletter.Reread{Why: "a pick of " + p.Type, Letter: p.Letter, Group: p.Group}
+		r := deadletter.Reread{Why: "a pick of " + p.Type, Letter: p.Letter, Group: p.Group, Hides: true}
 		var queue, key any
 		switch {
 		case p.Letter != "":
@@ -151,7 +151,7 @@ func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(g
 		if _, err := t.exec(`DELETE FROM picks WHERE id = $1`, id); err != nil {
 			return err
 		}
-		r := deadletter.Reread{Why: "a pick of " + p.Type + " that was removed"}
+		r := deadletter.Reread{Why: "a pick of " + p.Type + " that was removed", Hides: true}
 		what := ""
 		switch {
 		case letter.Valid:

@@ -28,23 +28,30 @@ func (t *tx) reread(r deadletter.Reread) error {
 		origins = jsonList(t.s.names.originsWhere(func(p place) bool { return r.Queues(p.Queue) }))
 	}
 	serial, _, _ := r.Letter.Split()
-	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at)
-		VALUES ($1, $2, $3, $4, $5, $6)`, r.Why, types, origins, positiveOrNull(serial), positiveOrNull(int64(r.Group)), t.now)
+	_, err := t.exec(`INSERT INTO rereads (why, types, origins, letter, grp, at, hides)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		r.Why, types, origins, positiveOrNull(serial), positiveOrNull(int64(r.Group)), t.now, r.Hides)
 	return err
 }
 
-// maxListed is the maximum number of letters that one transaction checks in order to list them. It
-// is limited because ingest waits for the transaction.
-const maxListed = 10_000
+// maxListed is the maximum number of letters that one transaction checks in order to list them.
+// maxForgotten is that number if it also removes their contents from the index, which takes longer.
+// They are limited because ingest waits for the transaction.
+const (
+	maxListed    = 10_000
+	maxForgotten = 1000
+)
 
 // ListUnread lists the next letters that must be read again. The result "more" is false if no
 // letters are left to list.
 func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
-	const open = `SELECT id, types, origins, letter, grp, listed_to FROM rereads WHERE listed = 0 ORDER BY id LIMIT 1`
+	const open = `SELECT id, types, origins, letter, grp, listed_to, hides FROM rereads WHERE listed = 0
+		ORDER BY id LIMIT 1`
 	var id, from int64
+	var hides bool
 	var types, origins sql.NullString
 	var letter, group sql.NullInt64
-	err = s.askRow(ctx, open, nil, &id, &types, &origins, &letter, &group, &from)
+	err = s.askRow(ctx, open, nil, &id, &types, &origins, &letter, &group, &from, &hides)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -53,6 +60,10 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 	}
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		upper, last := from, true
+		limit := maxListed
+		if hides {
+			limit = maxForgotten
+		}
 		where, args := `id = $1`, []any{letter}
 		switch {
 		case letter.Valid:
@@ -62,25 +73,34 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 			where, args = `grp = $1 AND grp > 0`, []any{group}
 		default:
 			if err := t.row(`SELECT coalesce(max(id), 0) FROM (SELECT id FROM letters WHERE id > $1 ORDER BY id
-				LIMIT $2)`, []any{from, maxListed}, &upper); err != nil {
+				LIMIT $2)`, []any{from, limit}, &upper); err != nil {
 				return err
 			}
 			last = upper == 0
 			where, args = `id > $1 AND id <= $2`, []any{from, upper}
 			if types.Valid {
 				args = append(args, types.String)
-				where += ` AND (NOT ` + bySchema + ` OR type IN (SELECT id FROM types WHERE name IN (SELECT value
-					FROM json_each($3))))`
+				guessed := `false`
+				if hides { // a changed type may fit these letters as well
+					guessed = `reading = '` + string(deadletter.ReadByMatch) + `'`
+				}
+				where += ` AND (NOT ` + bySchema + ` OR ` + guessed + ` OR type IN (SELECT id FROM types
+					WHERE name IN (SELECT value FROM json_each($3))))`
 			}
 			if origins.Valid {
 				args = append(args, origins.String)
 				where += fmt.Sprintf(` AND origin IN (SELECT value FROM json_each($%d))`, len(args))
 			}
 		}
-		done, err := t.exec(`INSERT INTO unread (letter) SELECT id FROM letters WHERE `+where+`
-			AND state NOT IN ('received', 'purged') ON CONFLICT DO NOTHING`, args...)
+		listed := `SELECT id FROM letters WHERE ` + where + ` AND state NOT IN ('received', 'purged')`
+		done, err := t.exec(`INSERT INTO unread (letter) `+listed+` ON CONFLICT DO NOTHING`, args...)
 		if err != nil {
 			return err
+		}
+		if hides {
+			if err := t.forgetContents(listed, args); err != nil {
+				return err
+			}
 		}
 		n, _ := done.RowsAffected()
 		if _, err = t.exec(`UPDATE rereads SET listed_to = max(listed_to, $2), listed = $3, total = total + $4
@@ -93,6 +113,22 @@ func (s *Store) ListUnread(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("list letters to be read again: %w", err)
 	}
 	return true, nil
+}
+
+// forgetContents removes what the search index and the lists show of the letters that a query
+// selects.
+func (t *tx) forgetContents(letters string, args []any) error {
+	for _, text := range []string{
+		`DELETE FROM words WHERE rowid IN (` + letters + `)`,
+		`DELETE FROM body_fields WHERE letter IN (` + letters + `)`,
+		`UPDATE letters SET summary = '' WHERE id IN (` + letters + `) AND summary <> ''`,
+		`INSERT INTO unindexed (letter) ` + letters + ` ON CONFLICT DO NOTHING`,
+	} {
+		if _, err := t.exec(text, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // NextUnread returns up to n letters that must be read again, newest first, with their bodies.
@@ -176,15 +212,13 @@ func (t *tx) recordReread(c *deadletter.Read, groups map[[32]byte]*grouped) (boo
 	}
 	same := typ == r.typ
 	if same && origin == r.origin && c.Reading == r.reading && g.id == r.group {
-		done, err := t.exec(`UPDATE letters SET summary = $2, error = $4, crashes = CASE WHEN crashes >= $3 THEN crashes
+		if _, err := t.exec(`UPDATE letters SET summary = $2, error = $4, crashes = CASE WHEN crashes >= $3 THEN crashes
 			ELSE 0 END WHERE id = $1 AND (summary <> $2 OR error <> $4 OR crashes > 0)`,
-			serial, c.Summary, deadletter.MaxCrashes, c.Error)
-		if err != nil {
+			serial, c.Summary, deadletter.MaxCrashes, c.Error); err != nil {
 			return false, err
 		}
-		if n, _ := done.RowsAffected(); n == 0 && typ == 0 {
-			return false, nil
-		}
+		// JSON that names a type has no type here, but the type says what it hides and how its fields
+		// are called
 		return false, t.markUnindexed(serial)
 	}
 	if g.id != r.group { // the old group was paused so that these letters would not be sent

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
@@ -158,6 +159,100 @@ func TestLettersAreReadAgain(t *testing.T) {
 		Broker: "main", VHost: "/", Queue: "email",
 	}); err != nil || priors["acme.Other"] != 1 {
 		t.Errorf("%v %v", priors, err)
+	}
+}
+
+// TestWhatIsReadAgainIsIndexedAgain covers letters of which a new reading changes nothing that the
+// store has. Their bodies may still hide more than before, or have fields with other names: JSON
+// that names a type has itself no type. They must be indexed again. If the change may hide more,
+// nothing must show their contents until they are read, and letters whose type is a guess must be
+// read too.
+func TestWhatIsReadAgainIsIndexedAgain(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for _, tt := range []struct {
+		why         string
+		reread      deadletter.Reread // if it names no types, a binding is added instead
+		read, shown int               // how many of the three letters are read again, and are shown until then
+	}{
+		{"a type becomes known", deadletter.Reread{Types: []string{"acme.New"}}, 1, 3},
+		{"a type that hides becomes known", deadletter.Reread{Types: []string{"acme.New"}, Hides: true}, 2, 1},
+		{why: "a binding", read: 3},
+	} {
+		s, _ := open(t)
+		receive(t, s, window(t, 1, "sms", 3))
+		letters, err := s.NextReceived(ctx, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings := []deadletter.Reading{deadletter.ReadAsJSON, deadletter.ReadByMatch, deadletter.ReadByProperty}
+		typeOf := func(i int) string {
+			if readings[i].Typed() {
+				return "acme.Old"
+			}
+			return ""
+		}
+		var verdicts []deadletter.Classified
+		var entries []deadletter.Indexed
+		for i, l := range letters {
+			verdicts = append(verdicts, deadletter.Classified{
+				Letter: l.ID, To: deadletter.ClassifiedDead, Type: typeOf(i), Reading: readings[i], Summary: "again",
+				Origin:   deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
+				GroupKey: [32]byte{1}, GroupTitle: "g", GroupVersion: 1,
+			})
+			entries = append(entries, deadletter.Indexed{
+				Letter: l.ID, Text: "canary", Fields: []deadletter.IndexedField{{Name: "body.note", Value: "canary"}},
+			})
+		}
+		if err := s.Classify(ctx, verdicts); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Index(ctx, entries); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, s, "canary"); n != 3 {
+			t.Fatalf("%d letters are found by a word", n)
+		}
+		if tt.reread.Why = tt.why; tt.reread.Types != nil {
+			err = s.Reread(ctx, tt.reread)
+		} else {
+			p := deadletter.Pick{Queue: "sms", Type: "acme.New", By: "local"}
+			_, err = s.AddPick(ctx, p, func(string, string) bool { return true })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := nextUnread(t, s, 10)
+		shown := 0
+		for _, l := range letters {
+			if letter(t, s, l.ID).Summary != "" {
+				shown++
+			}
+		}
+		facets, err := s.Facets(ctx, query.Query{}, "note")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := 0
+		for _, v := range facets.Fields[len(facets.Fields)-1].Values {
+			counted += v.Count
+		}
+		found := count(t, s, "canary")
+		if len(again) != tt.read || shown != tt.shown || found != tt.shown || counted != tt.shown {
+			t.Errorf(
+				"%s: %d letters are read again; until then, lists show %d, a search finds %d, facets count %d",
+				tt.why, len(again), shown, found, counted,
+			)
+		}
+		for _, l := range again {
+			recordRead(t, s, l.Type, l.Reading, 1, l)
+			if letter(t, s, l.ID).Summary != "again" {
+				t.Errorf("%s: a letter that was read again has no summary", tt.why)
+			}
+		}
+		if n, err := s.Unindexed(ctx); n != tt.read || err != nil {
+			t.Errorf("%s: %d letters are indexed again: %v", tt.why, n, err)
+		}
 	}
 }
 

@@ -156,3 +156,53 @@ func TestOperationsOfTheVersionBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestContentsOfTheVersionBefore covers a store of a version that left masked values of JSON in the
+// search index, the facets and the summaries. They must be gone, and the letter must be read again.
+func TestContentsOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	path := storetest.FileOf(t, 31)
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := deadletter.Properties{}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`,
+		`INSERT INTO inboxes (id, broker, vhost, queue) VALUES (1, 'main', '/', 'dlo.letters')`,
+		`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size, summary)
+			VALUES (4096, 1, 'dead', 1, 1, 1, 1, 1, 'canary')`,
+		`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ('dead', 1, 0, '', 0, '', 1)`,
+		`INSERT INTO words (rowid, text) VALUES (4096, 'canary')`,
+		`INSERT INTO body_fields (letter, field, value) VALUES (4096, 'note', 'canary')`,
+	} {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatal(err, text)
+		}
+	}
+	if _, err := db.Exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
+		VALUES (4096, '', '', $1, x'41')`, none); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(ctx, path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	again := nextUnread(t, s, 10)
+	n, err := s.Unindexed(ctx)
+	if err != nil || n != 1 || len(again) != 1 || again[0].Summary != "" || count(t, s, "canary") != 0 {
+		t.Errorf("%d letters are indexed again, and these are read again: %+v, %v", n, again, err)
+	}
+}
