@@ -43,7 +43,7 @@ func maskedHouse(
 	t.Helper()
 	types := descriptor.NewRegistry()
 	var files fs.FS = fstest.MapFS{"shop.proto": {Data: []byte(`syntax = "proto3"; package shop;
-		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; } message Plain { string id = 1; bytes customer = 2; string pin = 3; }`)}}
+		message Order { string id = 1; Customer customer = 2; string pin = 3 [debug_redact = true]; } message Customer { string email = 1; string name = 2; } message Plain { string id = 1; bytes client = 2; string pin = 3; }`)}}
 	if _, err := types.AddSource("shop", files); err != nil {
 		t.Fatal(err)
 	}

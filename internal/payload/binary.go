@@ -28,7 +28,7 @@ func (r *reading) readBinary() {
 func (r *reading) mayHideUnread() bool {
 	m, body := r.Mask, r.doc.Body
 	switch {
-	case r.outer.hidden:
+	case r.outer.hidden, r.outer.into:
 		return true
 	case m == revealed:
 		return false

@@ -196,7 +196,7 @@ func (w *hiding) field(
 			p = p[n:]
 		}
 	default:
-		w.hideIfMasked(at, string(p), p)
+		w.hideIfMasked(at.text(len(p)), string(p), p)
 	}
 }
 
@@ -262,7 +262,7 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 			w.countSingular(val, &seen)
 			w.submessage(content, val.Message(), inner, depth)
 		case typ == protowire.BytesType:
-			w.hideIfMasked(inner, string(content), content)
+			w.hideIfMasked(inner.text(len(content)), string(content), content)
 		default:
 			w.hideIfMasked(inner, wireText(val, v), v)
 		}

@@ -253,13 +253,17 @@ func (p *jsonPrinter) leaf(at place) {
 		}
 	}
 	value := string(token)
-	if len(token) > 0 && token[0] == '"' {
+	switch {
+	case len(token) > 0 && token[0] == '"':
 		value = unquoteJSON(token)
+		at.spot = at.text(value)
 		if at.bytes {
 			if raw, ok := unbase64(value); ok {
 				value = raw
 			}
 		}
+	case len(token) > 0 && token[0] < 'a': // a number
+		at.spot = at.text(value)
 	}
 	shown, masked := at.apply(value)
 	if !masked {

@@ -102,6 +102,7 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
 		}
 	case '"':
 		text := unquoteJSON(r.token())
+		at.spot = at.text(text)
 		if raw, ok := unbase64(text); at.bytes && ok {
 			if _, masked := at.apply(raw); masked {
 				t.hide(n)
@@ -117,7 +118,7 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
 		case "null":
 			t.setScalar(n, at.spot, token, Null)
 		default:
-			t.setScalar(n, at.spot, token, Number)
+			t.setScalar(n, at.text(token), token, Number)
 		}
 	}
 }

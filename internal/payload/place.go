@@ -17,6 +17,8 @@ type place struct {
 	bytes  bool                           // strings at this place are base64
 	types  *descriptor.Resolver
 	any    protoreflect.MessageDescriptor // the type google.protobuf.Any; md follows from the "@type" of the object
+	object bool                           // the schema has an object or a list here, and no text
+	top    bool                           // the rules for JSON bodies begin here
 }
 
 // rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may
@@ -40,8 +42,17 @@ func (r *reading) rootOfJSON() place {
 // json adds the rules for JSON bodies to the rules that apply at this place and below it.
 func (p *place) json() {
 	if !p.hidden && p.m.Mask != nil && len(p.m.JSON) > 0 {
-		p.open = append(slices.Clip(p.open), p.m.JSON...)
+		p.open, p.top = append(slices.Clip(p.open), p.m.JSON...), true
 	}
+}
+
+// text returns the spot of a text or number at this place. If the text may be the JSON of a message
+// or of a body that may hide something, nobody can know what in it is hidden, so all of it is.
+func (p place) text(text string) spot {
+	s := p.spot.text(len(text))
+	s.hidden = s.hidden || text != "" && p.object && (s.m.redacts || s.m.Mask != nil && len(s.m.Fields) > 0) ||
+		p.top && beginsAsJSON([]byte(text))
+	return s
 }
 
 // withOwnCache returns p with its own cache.
@@ -98,7 +109,7 @@ func (p place) member(name string) place {
 		if fd := p.types.FieldNamed(p.md, name); fd != nil {
 			in := place{spot: p.spot.field(fd), types: p.types}
 			in.spot.open = append(slices.Clip(in.spot.open), plain.spot.open...)
-			in.spot.hidden = in.spot.hidden || plain.spot.hidden
+			in.spot.hidden, in.spot.into = in.spot.hidden || plain.spot.hidden, in.spot.into || plain.spot.into
 			in.value(fd)
 			return in
 		}
@@ -112,10 +123,11 @@ func (p place) member(name string) place {
 // value records that the place holds a value of the field fd, which may be in a list.
 func (p *place) value(fd protoreflect.FieldDescriptor) {
 	if fd.IsMap() {
-		p.values = fd
+		p.values, p.object = fd, true
 		return
 	}
 	p.bytes = fd.Kind() == protoreflect.BytesKind
+	p.into = p.into && (p.bytes || fd.Kind() == protoreflect.StringKind || fd.Message() != nil)
 	if md := fd.Message(); md != nil {
 		p.describe(md)
 	}
@@ -126,10 +138,14 @@ func (p *place) describe(md protoreflect.MessageDescriptor) {
 	p.spot = p.spot.inside(md)
 	switch name := md.FullName(); {
 	case name == "google.protobuf.Any":
-		p.any = md
+		p.any, p.object = md, true
 	case name == "google.protobuf.BytesValue":
 		p.bytes = true
 	case !hasSpecialForm(md):
-		p.md = md
+		p.md, p.object = md, true
+	case name == "google.protobuf.Struct", name == "google.protobuf.ListValue":
+		p.object = true
+	case !mayHoldText(md):
+		p.into = false
 	}
 }

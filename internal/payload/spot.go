@@ -16,6 +16,7 @@ type spot struct {
 	m      *masking
 	hidden bool                   // this value and everything below it is hidden
 	open   []deadletter.FieldPath // the remaining paths of rules that began further up; shared, so never modified
+	into   bool                   // one of these rules began before this value, and leads into it
 }
 
 // masking holds everything that is hidden in one body.
@@ -30,7 +31,7 @@ type masking struct {
 // rootSpot returns the spot of the whole current body, with the masks that apply to it. The
 // parameter "defs" holds the definitions of the body's type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
-	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open}
+	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open, into: r.outer.into}
 }
 
 func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
@@ -78,6 +79,13 @@ func (s spot) apply(value string) (string, bool) {
 		return value, false
 	}
 	return shown, true
+}
+
+// text returns the spot of a text of n bytes. A text may itself be JSON or a message, so all of it
+// is hidden if a rule leads further into it.
+func (s spot) text(n int) spot {
+	s.hidden = s.hidden || s.into && n > 0
+	return s
 }
 
 // inside returns the spot of the content of a message. The message is at the spot s and has the
@@ -197,7 +205,7 @@ func (s spot) follow(name, json string, number int32) spot {
 		return s
 	}
 	open := s.open
-	s.open = nil
+	s.open, s.into = nil, false
 	for _, path := range open {
 		at := path[0]
 		named := at == name || at == json || number != 0 && at == strconv.Itoa(int(number))
@@ -208,7 +216,7 @@ func (s spot) follow(name, json string, number int32) spot {
 			s.hidden, s.open = true, nil
 			return s
 		}
-		s.open = append(s.open, path[1:])
+		s.open, s.into = append(s.open, path[1:]), true
 	}
 	return s
 }

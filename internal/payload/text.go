@@ -74,7 +74,7 @@ func (r *reading) readText() {
 	// The mask is applied to the whole text. If the text were cut first, the mask might miss a
 	// value of which only a part is left.
 	text := ""
-	at := r.rootSpot()
+	at := r.rootSpot().text(len(doc.Body))
 	at.hidden = at.hidden || r.unreadableText()
 	if !at.hidesNothing() {
 		if err := r.budget.TakeMemory(2 * int64(len(doc.Body))); err != nil {

@@ -243,7 +243,7 @@ func (t *tree) item(it *item, md protoreflect.MessageDescriptor, at spot) Node {
 		t.list(&n, fd, it.value.List(), at, it.there)
 	default:
 		if it.missing { // a missing field is not hidden
-			at.hidden = false
+			at.hidden, at.into = false, false
 		}
 		t.value(&n, fd, it.value, at, contentRanges(it.there))
 		if it.missing {
@@ -346,9 +346,9 @@ func (t *tree) value(n *Node, fd protoreflect.FieldDescriptor, v protoreflect.Va
 	}
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		t.setScalar(n, at, v.String(), String)
+		t.setScalar(n, at.text(len(v.String())), v.String(), String)
 	case protoreflect.BytesKind:
-		t.bytes(n, at, v.Bytes())
+		t.bytes(n, at.text(len(v.Bytes())), v.Bytes())
 	case protoreflect.EnumKind:
 		number := strconv.Itoa(int(v.Enum()))
 		if ev := fd.Enum().Values().ByNumber(v.Enum()); ev != nil {

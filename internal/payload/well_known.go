@@ -48,6 +48,15 @@ func hasSpecialForm(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
+// mayHoldText reports whether a type with a special form has texts of any kind in it.
+func mayHoldText(md protoreflect.MessageDescriptor) bool {
+	switch md.Name() {
+	case "Any", "FieldMask", "Struct", "Value", "ListValue", "StringValue", "BytesValue":
+		return true
+	}
+	return false
+}
+
 // wellKnown shows a message of a well-known type in a short form, for example a Timestamp as a
 // time. It reports whether it did. A message with unknown fields is not shown in this form, because
 // the form would omit them. An Any is an exception, because its unknown fields are shown beside its
@@ -89,7 +98,8 @@ func (t *tree) wellKnown(n *Node, m protoreflect.Message, at spot, parts []Range
 		for i := range min(list.Len(), maxItems) {
 			paths = append(paths, list.Get(i).String())
 		}
-		t.setScalar(n, at, strings.Join(paths, ", "), String)
+		text := strings.Join(paths, ", ")
+		t.setScalar(n, at.text(len(text)), text, String)
 		n.addNote(deadletter.Plural(list.Len(), "path", "paths"))
 		return true
 	case "Struct", "Value", "ListValue":
