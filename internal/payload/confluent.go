@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -103,18 +104,27 @@ func frame(b []byte) string {
 	return ""
 }
 
-// holdsLength reports whether the end of a prefix is the length of what follows it, in one, two or
-// four bytes of either order. The prefix then may be a frame that dlo does not know.
-func holdsLength(prefix []byte, n int) bool {
-	end := func(size int) []byte { return prefix[max(0, len(prefix)-size):] }
-	switch {
-	case len(
-		prefix,
-	) >= 4 && (binary.BigEndian.Uint32(end(4)) == uint32(n) || binary.LittleEndian.Uint32(end(4)) == uint32(n)):
-		return true
-	case len(prefix) >= 2 && (int(binary.BigEndian.Uint16(end(2))) == n ||
-		int(binary.LittleEndian.Uint16(end(2))) == n):
-		return true
+// holdsLength reports whether a prefix may hold the length of what follows it. It then may be the
+// head of a frame that dlo does not know. The length may be in one to four bytes anywhere in the
+// prefix, in either order, or a varint. It may include parts of the head, and leave out white space
+// at the end. The bytes of schema ids are often small numbers, so a single byte has to fit closely.
+func holdsLength(prefix, rest []byte) bool {
+	least, most := len(bytes.TrimRight(rest, asciiSpace)), len(rest)
+	for from := range prefix {
+		big, little := 0, 0
+		for i, c := range prefix[from:min(from+4, len(prefix))] {
+			big, little = big<<8|int(c), little|int(c)<<(8*i)
+			below, above := 8, max(8, len(prefix))
+			if i == 0 {
+				below, above = 0, len(prefix)
+			}
+			varint, _ := protowire.ConsumeVarint(prefix[from : from+i+1])
+			for _, n := range []int{big, little, int(varint)} {
+				if n > 0 && n >= least-below && n <= most+above {
+					return true
+				}
+			}
+		}
 	}
-	return len(prefix) >= 1 && int(prefix[len(prefix)-1]) == n
+	return false
 }

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
@@ -195,6 +197,7 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 		e.Changed = nil
 		e.addWarning(nothingChanged)
 	}
+	e.warnOfHeaders(body, h.Headers)
 	return e, nil
 }
 
@@ -203,6 +206,27 @@ const nothingChanged = "Nothing has changed: the same body is sent again"
 func (e *Edited) addPassed(text string) { e.Checks = append(e.Checks, Check{LevelOK, text}) }
 
 func (e *Edited) addWarning(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
+
+var (
+	ofLength   = regexp.MustCompile(`(?i)(length|size)$`)
+	ofChecksum = regexp.MustCompile(`(?i)(^|[^a-z])(md5|sha-?[0-9]+|crc-?[0-9]+|checksum|digest|signature|hmac)$`)
+)
+
+// warnOfHeaders adds a check that names the headers that hold the length of the stored body, or
+// that look like a checksum of it, if the body has changed.
+func (e *Edited) warnOfHeaders(stored []byte, headers deadletter.Table) {
+	var names []string
+	for name, value := range headers {
+		if ofLength.MatchString(name) && fmt.Sprint(value) == strconv.Itoa(len(stored)) || ofChecksum.MatchString(name) {
+			name, _ = cut(visible(name, ""), 64)
+			names = append(names, "`"+name+"`")
+		}
+	}
+	if len(names) > 0 && !bytes.Equal(stored, e.Body) {
+		slices.Sort(names)
+		e.addWarning("Headers that describe the stored body, and may need a change too: " + strings.Join(names, ", "))
+	}
+}
 
 // panicToError turns a panic into an error. The error does not contain the text of the panic, which
 // may quote the body.
@@ -240,7 +264,7 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 		return nil, notEditable(s.doc.Problem)
 	}
 	for _, l := range s.doc.Layers {
-		if l.Name == "Confluent" && holdsLength(l.Before, l.Bytes) {
+		if l.Name == "Confluent" && holdsLength(l.Before, l.outer[len(l.Before):]) {
 			return nil, notEditable(fmt.Sprintf("the bytes before it may hold its length of %d, which would no longer fit", l.Bytes))
 		}
 	}
@@ -458,6 +482,7 @@ func (s *editing) finish(e *Edited, inner []byte, changed bool) (*Document, erro
 		e.addWarning(nothingChanged)
 		return s.doc, nil
 	}
+	e.warnOfHeaders(s.body, s.hints.Headers)
 	again := s.decoder.Decode(e.Body, s.hints, s.limits.Left())
 	if again.Kind != s.doc.Kind || again.Type != s.doc.Type || !sameLayers(again.Layers, s.doc.Layers) ||
 		!bytes.Equal(again.Body, inner) {

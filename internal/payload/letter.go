@@ -88,6 +88,7 @@ func hintsOf(l *deadletter.Letter) Hints {
 		Key:             l.Origin.RoutingKey,
 		Picked:          l.Picked,
 		Crashed:         l.Undecodable(),
+		Headers:         p.Headers,
 	}
 	h.Compression, _ = p.Headers[kombuHeader].(string)
 	if h.Picked == "" {

@@ -74,6 +74,8 @@ type Hints struct {
 	// body is never used, whatever its prior is.
 	Prior map[string]float64
 
+	Headers deadletter.Table // of the letter; an edit checks whether they describe the body
+
 	// the body from which this one was made was hidden because its type is a guess, and so is this one
 	// if its type is a guess too
 	hidden bool
