@@ -223,11 +223,7 @@ func (p *jsonPrinter) name(at *place) place {
 	if p.budget != nil {
 		p.err = p.budget.TakeMemory(int64(2*len(name)) + costOfEscapes(token))
 	}
-	shown, masked := "", false
-	if at.md == nil { // names from a schema are not values
-		shown, masked = at.apply(name)
-	}
-	if masked {
+	if shown, masked := at.nameSpot(name).apply(name); masked {
 		p.mask(to-len(token), to)
 		token = quoteJSON(shown)
 	}

@@ -46,11 +46,7 @@ func (t *tree) jsonChildren(r *jsonReader, at place, base, depth int) (nodes []N
 			inner := at
 			if open == '{' {
 				key := unquoteJSON(name)
-				names := at.spot
-				if at.md != nil { // names from a schema are not values
-					names = spot{m: &masking{}}
-				}
-				t.key(&n, names, key, false)
+				t.key(&n, at.nameSpot(key), key, false)
 				inner = at.enter(key, r)
 				if at.md != nil {
 					if fd := at.types.FieldNamed(at.md, key); fd != nil {

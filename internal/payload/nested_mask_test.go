@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -144,4 +145,30 @@ func nodesText(nodes []Node) string {
 		text += nodes[i].Name + " " + nodes[i].Value + "\n" + nodesText(nodes[i].Children)
 	}
 	return text
+}
+
+// TestUnknownNamesAreValues covers JSON that names a type. A pattern hides names that the type does
+// not have, because they may be values, but no names of its fields.
+func TestUnknownNamesAreValues(t *testing.T) {
+	t.Parallel()
+	pattern := Masks{Patterns: []*regexp.Regexp{regexp.MustCompile(`[0-9]{16}|headers|number`)}}.Body()
+	d := &Decoder{Types: nested(t, ""), Mask: pattern}
+	h := Hints{ContentType: "application/json", Type: nestedType}
+	const card = "4111111111111111"
+	for _, body := range []string{
+		`{"headers":"a","` + card + `":"x"}`,
+		`{"headers":"a","card":{"` + card + `":1,"number":"b"}}`,
+		`{"headers":"a","[` + card + `]":{"a":1}}`,
+		`{"headers":"a","any":{"@type":"x/acme.nested.Card","number":"b","` + card + `":1}}`,
+	} {
+		doc := d.Decode([]byte(body), h, nil)
+		shown := shownTexts(doc) + Words(doc)
+		if strings.Contains(shown, card) || !doc.Masked || !strings.Contains(doc.JSON, `"headers": "a"`) ||
+			strings.Contains(body, "number") && !strings.Contains(doc.JSON, `"number": "b"`) {
+			t.Errorf("%s: masked %v\n%s", body, doc.Masked, shown)
+		}
+	}
+	if doc := d.Decode([]byte(`{"headers":"a","card":{"number":"b"}}`), h, nil); doc.Masked {
+		t.Errorf("names of the type are masked: %s", doc.JSON)
+	}
 }

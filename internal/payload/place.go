@@ -61,6 +61,14 @@ func (p place) withOwnCache() place {
 	return p
 }
 
+// nameSpot returns the spot of the name of a member. Names that the schema has are not values.
+func (p *place) nameSpot(name string) spot {
+	if p.md != nil && p.types.FieldNamed(p.md, name) != nil {
+		return spot{m: &masking{}}
+	}
+	return p.spot
+}
+
 // enter returns the place of the member with the given name. The reader r must be just before the
 // value of this member.
 func (p *place) enter(name string, r *jsonReader) place {
