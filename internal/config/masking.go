@@ -30,7 +30,7 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 			},
 			"pattern": func(n *yaml.Node) { d.pattern(n, m) },
 			"json": func(n *yaml.Node) {
-				if path := d.path(n); path != nil {
+				if path := d.path(n, true); path != nil {
 					m.JSON = append(m.JSON, path)
 				}
 			},
@@ -43,7 +43,7 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 					)
 				}
 			},
-			"field": func(n *yaml.Node) { field.Path = d.path(n) },
+			"field": func(n *yaml.Node) { field.Path = d.path(n, false) },
 		})
 		if n.Kind != yaml.MappingNode {
 			return
@@ -82,8 +82,9 @@ func (d *decoder) pattern(n *yaml.Node, m *Masking) {
 	m.Patterns = append(m.Patterns, pattern)
 }
 
-// path parses a path to a field of a body. If the path is not valid, it returns nil.
-func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
+// path parses a path to a field of a message or, if the parameter "json" is true, of a JSON body.
+// If the path is not valid, or could never lead to a value, it returns nil.
+func (d *decoder) path(n *yaml.Node, json bool) deadletter.FieldPath {
 	v, ok := d.scalar(n, "a path such as customer.email")
 	if !ok {
 		return nil
@@ -93,7 +94,43 @@ func (d *decoder) path(n *yaml.Node) deadletter.FieldPath {
 		d.mistake(n, "%v", err)
 		return nil
 	}
+	if plain := plainPath(v, json); plain != v || strings.Contains(v, "*") {
+		hint := "name the field"
+		if plain != "" && !strings.Contains(plain, "*") {
+			hint = "write " + deadletter.Visible(plain)
+		}
+		d.mistake(
+			n, "%s would hide nothing: a path has only names, separated by dots, and leads through all items of lists; %s",
+			deadletter.Visible(v), hint,
+		)
+		return nil
+	}
 	return path
+}
+
+var (
+	quotedName = regexp.MustCompile(`\[['"]([^'"\]]*)['"]\]`)
+	noName     = regexp.MustCompile(`\[([^\pL_\]][^\]]*)?(\]|$)`) // a name of an extension begins with a letter
+	index      = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// plainPath returns a path without what it has of other languages: JSONPath ($.a[*]), JSON Pointer
+// (/a/0), jq (a[]) and dlo's own queries (body.a). Fields of messages may be numbers, or called
+// body.
+func plainPath(path string, json bool) string {
+	if pointer := strings.TrimPrefix(path, "#"); strings.HasPrefix(pointer, "/") {
+		path = strings.ReplaceAll(pointer[1:], "/", ".")
+	}
+	path = noName.ReplaceAllString(quotedName.ReplaceAllString(path, ".$1"), "")
+	var names []string
+	all := strings.Split(path, ".")
+	for i, name := range all {
+		first := i == 0 && (name == "$" || name == "" || json && name == "body" && len(all) > 1)
+		if !first && name != "*" && (!json || !index.MatchString(name)) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ".")
 }
 
 // checkSearch reports search fields that are masked.

@@ -22,6 +22,33 @@ func TestMistakesOfMasking(t *testing.T) {
 			`masking: [{json: "items.[0].card"}]`,
 			[]place{{1, 18, "[0] is an index: a path goes through lists without indices"}},
 		},
+		{
+			"paths of other languages",
+			`masking: [{json: $.pa}, {json: /pb/c}, {json: "items[].pc"}, {json: "items[0].pd"}, {json: items.0.pe}]`,
+			[]place{
+				{1, 18, "$.pa would hide nothing: a path has only names, separated by dots, and leads through all items of lists; write pa"},
+				{1, 32, "write pb.c"},
+				{1, 47, "write items.pc"},
+				{1, 69, "write items.pd"},
+				{1, 92, "write items.pe"},
+			},
+		},
+		{
+			"more paths of other languages",
+			`masking: [{json: items.*.pf}, {json: body.pg}, {json: "items[*].ph"}, {json: "$['pi'].a"}, {json: "#/pj"}]`,
+			[]place{
+				{1, 18, "write items.pf"}, {1, 38, "write pg"}, {1, 55, "write items.ph"}, {1, 78, "write pi.a"},
+				{1, 99, "write pj"},
+			},
+		},
+		{
+			"paths that lead nowhere",
+			`masking: [{json: $}, {json: "card_*"}, {json: "0"}, {field: $.a}, {field: "items[?(@.a)]"}, {field: /a}]`,
+			[]place{
+				{1, 18, "name the field"}, {1, 29, "name the field"}, {1, 47, "name the field"}, {1, 61, "write a"},
+				{1, 75, "write items"}, {1, 101, "write a"},
+			},
+		},
 		{"a bracket", `masking: [{field: "[acme.x"}]`, []place{{1, 19, "is not closed"}}},
 		{"a list", `masking: [{field: [a]}]`, []place{{1, 19, "a path such as customer.email is wanted here"}}},
 		{
@@ -50,5 +77,17 @@ func TestMistakesOfMasking(t *testing.T) {
 			_, err := load(t, c.text)
 			mistakes(t, err, c.want)
 		})
+	}
+}
+
+// TestNamesThatLookLikeOtherLanguages covers paths with unusual names, which must stay valid.
+func TestNamesThatLookLikeOtherLanguages(t *testing.T) {
+	t.Parallel()
+	c, err := load(
+		t, `masking: [{json: $type.a}, {json: "user[email]"}, {json: a.body.b}, {json: body}, {json: a/b}, `+
+			`{field: body.a}, {field: a.0.7}, {field: "[acme.v1.x].a"}]`,
+	)
+	if err != nil || len(c.Masking.JSON) != 5 || len(c.Masking.Fields) != 3 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
