@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
@@ -22,9 +23,11 @@ const (
 // fieldNames caches the names of headers and body fields that letters have. It also caches some of
 // their values, masked.
 type fieldNames struct {
-	mu    sync.Mutex
-	at    time.Time
-	known map[string][]string // distinct values by header.NAME or body.PATH
+	mu      sync.Mutex
+	at      time.Time
+	decoder *payload.Decoder // with this decoder, and after this many changes of the types, the letters were read
+	changes int64
+	known   map[string][]string // distinct values by header.NAME or body.PATH
 }
 
 // fieldNamesNow returns the names of the headers and body fields of letters, with some of their
@@ -34,7 +37,10 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 	w.names.mu.Lock()
 	defer w.names.mu.Unlock()
 	whole := deadletter.ScopeOf(ctx).Everywhere()
-	if whole && w.names.known != nil && time.Since(w.names.at) < namesHold {
+	d := w.Decoder()
+	changes := d.Types.Changes()
+	if whole && w.names.known != nil && time.Since(w.names.at) < namesHold &&
+		w.names.decoder == d && w.names.changes == changes { // other types may hide other values
 		return w.names.known, nil
 	}
 	done, err := w.waitForPlace(ctx)
@@ -65,7 +71,7 @@ func (w *Web) fieldNamesNow(ctx context.Context, counted deadletter.Facets) (map
 		}
 	}
 	if whole {
-		w.names.known, w.names.at = known, time.Now()
+		w.names.known, w.names.at, w.names.decoder, w.names.changes = known, time.Now(), d, changes
 	}
 	return known, nil
 }
