@@ -51,10 +51,12 @@ const maxUserName = 64
 var misleadingNames = []string{"everyone", ".", ".."}
 
 // nobodyNames are the texts that proxies, templates and programs send for a variable without a
-// value.
-var nobodyNames = []string{"-", "(null)", "null", "undefined", "<no value>", "<nil>"}
+// value, in lower case.
+var nobodyNames = []string{"-", "null", "none", "undefined", "anonymous", "remote_user"}
 
 var (
+	// placeholder matches a text in brackets: (null), <no value>, <nil>, <user>, [user].
+	placeholder = regexp.MustCompile(`^(\(.*\)|<.*>|\[.*\])$`)
 	// variable matches a variable that a proxy did not fill in: {x}, ${x}, %{X}e, $x, $1, $(x), %u,
 	// %X%, %[x]. A letter or digit before $ or % makes it a part of a name.
 	variable = regexp.MustCompile(`[{}]|(^|[^\pL\pN])[$%][\pL\pN_(\[]`)
@@ -67,8 +69,8 @@ var (
 // UnfilledName reports whether the name of a person or of a group looks like a variable that a
 // proxy did not fill in.
 func UnfilledName(name string) bool {
-	return slices.Contains(nobodyNames, strings.ToLower(name)) ||
-		variable.MatchString(noVariable.ReplaceAllString(name, "x"))
+	return slices.Contains(nobodyNames, strings.ToLower(name)) || name == "nil" || // Nil is a name
+		placeholder.MatchString(name) || variable.MatchString(noVariable.ReplaceAllString(name, "x"))
 }
 
 // NewUser returns a local user with the given name and grant. If the name is not permitted, NewUser

@@ -18,6 +18,7 @@ func TestUnfilledVariablesAreNoNames(t *testing.T) {
 		"Apache, Envoy":  {"%u", "%{REMOTE_USER}e", "%REQ(X-USER)%", "%[req.hdr(x)]", "(null)", "-"},
 		"Caddy, Windows": {"{user}", "{http.auth.user.id}", "%USERNAME%", "$(USER)"},
 		"templates":      {"{{x}}", "{{ .User }}", "<no value>", "<nil>", "null", "NULL", "undefined"},
+		"Python, Ruby":   {"None", "nil", "anonymous", "Anonymous", "<user>", "[user]", "REMOTE_USER"},
 	} {
 		for _, name := range names {
 			if !deadletter.UnfilledName(name) {
@@ -32,6 +33,7 @@ func TestUnfilledVariablesAreNoNames(t *testing.T) {
 		"accounts of Windows": {
 			`DOMAIN\user`, "CORP/user", "CN=Ana Lis", "OU=Groups", "S-1-5-21-1-2-3-513",
 		},
+		"parts of names":                  {"none.the.wiser", "anonymous-coward", "[eu] ops", "ana (ops)", "remote_user_7"},
 		"accounts of machines":            {"HOST$", `DOMAIN\HOST$`},
 		"a group that Exchange has named": {"$331000-N5J0I1Q9A6KC"},
 		"a GUID in braces":                {"{6B29FC40-CA47-1067-B31D-00DD010662DA}"},
