@@ -129,3 +129,67 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 		})
 	}
 }
+
+// TestDelayedRetryThatTheBrokerDoesNotTell kills dlo on an inbox whose policy holds back what a lost
+// connection gives back. No management API says so. dlo must notice it, and then take in nothing,
+// until a management API is there. Then each letter must have one row and one token.
+func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	node := testenv.Broker(t)
+	if !node.AtLeast("4.3") {
+		t.Skip("quorum queues of 3.x and 4.0 have no delayed retry")
+	}
+	for _, identical := range []bool{false, true} {
+		t.Run(fmt.Sprintf("identical %t", identical), func(t *testing.T) {
+			t.Parallel()
+			vhost, address := node.VHost(t)
+			a := newAudit(t, address, "work", nil)
+			delayRetries(t, node, vhost, "policies", `^dlo\.letters$`, "all", 3000)
+			p := newChild(t, node.AMQPURL(vhost), fast)
+			p.Start("")
+			p.Draining()
+			a.work()
+			const each = 100
+			published, noticed := 0, 0
+			for _, point := range points[:5] {
+				p.Kill9()
+				a.publish(each, func(i int) (string, string) {
+					if published++; identical {
+						return fmt.Sprintf("one of three bodies: %d", published%3), ""
+					}
+					return fmt.Sprintf("letter %d", published), fmt.Sprint(published)
+				})
+				p.env = nil
+				p.Start(point + "=1")
+				p.Crashed("the crash")
+				p.Start("")
+				eventually(t, "all is taken in, or the delay is noticed", func() bool {
+					_, body := p.get("/readyz")
+					held := strings.Contains(body, "holds letters back")
+					if held {
+						noticed++
+					}
+					return held || p.letters() >= published
+				})
+				p.Kill9()
+				p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
+				p.Start("")
+				p.Draining()
+				eventually(t, "all is taken in", func() bool { return p.letters() >= published })
+			}
+			eventually(t, "all letters at their end", func() bool {
+				return p.letters("settled")+p.letters("held") == p.letters()
+			})
+			surplus, _ := a.checkStore(p)
+			held := p.letters("held")
+			if surplus != 0 && (!identical || surplus > held) || held != 0 && !identical || noticed == 0 {
+				t.Errorf("%d letters, %d rows more, %d held, noticed %d times", published, surplus, held, noticed)
+			}
+			if !identical {
+				a.checkAll(p)
+			}
+			t.Logf("%d letters, %d rows more, %d held, noticed %d times", published, surplus, held, noticed)
+		})
+	}
+}
