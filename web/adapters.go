@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -133,16 +133,14 @@ func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
 			rw.WriteHeader(http.StatusNoContent)
 			return
 		}
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
+		text, err := api.Marshal(v)
+		if err != nil {
 			w.fail(rw, r, err)
 			return
 		}
 		rw.Header().Set("Content-Type", "application/json")
 		rw.WriteHeader(code)
-		rw.Write(b.Bytes())
+		rw.Write(append(text, '\n'))
 	}
 }
 

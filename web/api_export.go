@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -79,12 +78,12 @@ func encodingUnlessLossless(
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(api.ExportedLetter{Properties: properties, Headers: headers})
+	text, err := api.Marshal(api.ExportedLetter{Properties: properties, Headers: headers})
 	if err != nil {
 		return want, nil
 	}
 	var again api.ExportedLetter
-	if err := json.Unmarshal(text, &again); err != nil {
+	if err := api.Unmarshal(text, &again); err != nil {
 		return want, nil
 	}
 	back, err := exportedProperties(&again)
@@ -213,8 +212,6 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 // exportLetters writes letters as lines of JSON. It reads each letter just before it writes it, so
 // that only one body at a time is in memory.
 func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
 	for _, row := range rows {
 		l, err := w.Store.Letter(r.Context(), row.ID)
 		if err != nil {
@@ -224,7 +221,11 @@ func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Ro
 		if err != nil {
 			return err
 		}
-		if err := e.Encode(line); err != nil {
+		text, err := api.Marshal(line)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(append(text, '\n')); err != nil {
 			return err
 		}
 	}

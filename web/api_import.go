@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -223,14 +221,8 @@ func tooLong(name string) bool { return len(name) > maxName }
 // reason.
 func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	var in api.ExportedLetter
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields() // a field of a later version must not be lost silently
-	if err := d.Decode(&in); err != nil {
-		return l, "it cannot be read: " +
-			deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return l, "there is something after the letter"
+	if err := api.UnmarshalStrict(text, &in); err != nil { // a field of a later version must not be lost silently
+		return l, sentence(err, statusOf(err))
 	}
 	id, err := deadletter.ParseID(string(in.ID))
 	if err != nil {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -275,23 +274,14 @@ func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error
 	return id, do(w.Desk, r.Context(), principal(r), id)
 }
 
-// readJSON decodes one JSON value. Unknown keys are errors, because this version must not silently
-// ignore a key that it does not support.
+// readJSON decodes the JSON body of a request.
 func readJSON(r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return statusError(http.StatusUnsupportedMediaType)
 	}
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return invalidUnlessTooLarge(
-			err,
-			"the JSON cannot be read: "+
-				deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200)),
-		)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return invalidUnlessTooLarge(err, "the request broke off")
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return invalid("there is something after the JSON value")
-	}
-	return nil
+	return api.UnmarshalStrict(body, into)
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -189,7 +188,8 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)
-	json.NewEncoder(rw).Encode(p) // the status was already sent, and a client that has disconnected needs no report
+	text, _ := api.Marshal(p)    // these texts and numbers can always be encoded
+	rw.Write(append(text, '\n')) // a client that has disconnected needs no report
 }
 
 // noSuch returns the error for a URL with an id that belongs to no object.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -63,7 +63,7 @@ func ifMatch(r *http.Request) (tags []string, err error) {
 
 // tagOf returns the entity tag of a value. Equal values have the same tag.
 func tagOf(v any) string {
-	text, _ := json.Marshal(v) // encoding cannot fail for a value of the API
+	text, _ := api.Marshal(v) // encoding cannot fail for a value of the API
 	sum := sha256.Sum256(text)
 	return fmt.Sprintf("\"%x\"", sum[:12])
 }

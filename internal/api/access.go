@@ -34,11 +34,11 @@ func NewGrant(g deadletter.Grant) Grant {
 // GrantRequest is the part of a request that gives the rights of a new user or token.
 type GrantRequest struct {
 	Role    string   `json:"role"`
-	Reveal  bool     `json:"reveal,omitempty"`
-	Purge   bool     `json:"purge,omitempty"`
-	Queues  []string `json:"queues,omitempty"` // globs; empty = all queues
-	VHosts  []string `json:"vhosts,omitempty"`
-	Brokers []string `json:"brokers,omitempty"`
+	Reveal  bool     `json:"reveal,omitzero"`
+	Purge   bool     `json:"purge,omitzero"`
+	Queues  []string `json:"queues,omitzero"` // globs; empty = all queues
+	VHosts  []string `json:"vhosts,omitzero"`
+	Brokers []string `json:"brokers,omitzero"`
 }
 
 // Grant converts the request to a deadletter.Grant. The error wraps deadletter.ErrInvalid.
@@ -67,7 +67,7 @@ type Token struct {
 	CreatedBy string `json:"created_by"`
 	ExpiresAt Time   `json:"expires_at,omitzero"` // absent = never
 	UsedAt    Time   `json:"used_at,omitzero"`    // absent = never
-	UsedFrom  string `json:"used_from,omitempty"` // the address from which the token was used last; absent = unknown
+	UsedFrom  string `json:"used_from,omitzero"`  // the address from which the token was used last; absent = unknown
 }
 
 // NewToken converts a token to the JSON form of the API.

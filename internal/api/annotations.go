@@ -14,20 +14,20 @@ type Failure struct {
 // Annotation is a consumer's report on a message that it rejects. It is the body of POST
 // /annotations, which also accepts a list of them. deadletter.ReadAnnotation parses it.
 type Annotation struct {
-	MessageID  string `json:"message_id,omitempty"`
-	Token      string `json:"dlo_token,omitempty"`
-	BodySHA256 string `json:"body_sha256,omitempty"` // SHA-256 of the body, in hex
-	Queue      string `json:"queue,omitempty"`
-	Exchange   string `json:"exchange,omitempty"`
-	RoutingKey string `json:"routing_key,omitempty"`
-	ErrorType  string `json:"error_type,omitempty"`
-	Message    string `json:"message,omitempty"`
-	Stack      string `json:"stack,omitempty"`
-	Service    string `json:"service,omitempty"`
-	Version    string `json:"version,omitempty"`
-	At         string `json:"at,omitempty"` // a time, checked by ReadAnnotation
-	Broker     string `json:"broker,omitempty"`
-	VHost      string `json:"vhost,omitempty"`
+	MessageID  string `json:"message_id,omitzero"`
+	Token      string `json:"dlo_token,omitzero"`
+	BodySHA256 string `json:"body_sha256,omitzero"` // SHA-256 of the body, in hex
+	Queue      string `json:"queue,omitzero"`
+	Exchange   string `json:"exchange,omitzero"`
+	RoutingKey string `json:"routing_key,omitzero"`
+	ErrorType  string `json:"error_type,omitzero"`
+	Message    string `json:"message,omitzero"`
+	Stack      string `json:"stack,omitzero"`
+	Service    string `json:"service,omitzero"`
+	Version    string `json:"version,omitzero"`
+	At         string `json:"at,omitzero"` // a time, checked by ReadAnnotation
+	Broker     string `json:"broker,omitzero"`
+	VHost      string `json:"vhost,omitzero"`
 }
 
 // Annotated is the response to POST /annotations. It contains three numbers: how many annotations

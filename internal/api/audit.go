@@ -60,7 +60,7 @@ func recorded(n int) *int {
 type Target struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name"`
-	Title string `json:"title,omitempty"` // title of the group, if the object is a group
+	Title string `json:"title,omitzero"` // title of the group, if the object is a group
 }
 
 // String returns the target as text for tables, such as "group G-418".

@@ -5,10 +5,10 @@ package api
 type Pick struct {
 	ID     int64  `json:"id"`
 	For    string `json:"for"` // "letter", "group" or "binding"
-	Letter string `json:"letter,omitempty"`
-	Group  string `json:"group,omitempty"`
-	Queue  string `json:"queue,omitempty"`
-	Key    string `json:"key,omitempty"`
+	Letter string `json:"letter,omitzero"`
+	Group  string `json:"group,omitzero"`
+	Queue  string `json:"queue,omitzero"`
+	Key    string `json:"key,omitzero"`
 	Type   string `json:"type"`
 	By     string `json:"by"`
 	Reason string `json:"reason"`
@@ -18,7 +18,7 @@ type Pick struct {
 // Binding is a binding from the configuration. The response to GET /bindings contains it.
 type Binding struct {
 	Queue string `json:"queue"`
-	Key   string `json:"key,omitempty"`
+	Key   string `json:"key,omitzero"`
 	Type  string `json:"type"`
 }
 
@@ -31,14 +31,14 @@ type Bindings struct {
 // BindingRequest is the body of POST /bindings.
 type BindingRequest struct {
 	Queue  string `json:"queue"`
-	Key    string `json:"key,omitempty"`
+	Key    string `json:"key,omitzero"`
 	Type   string `json:"type"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitzero"`
 }
 
 // PickRequest is the body of POST /letters/{id}/type.
 type PickRequest struct {
 	Type   string `json:"type"`
-	For    string `json:"for,omitempty"` // letter, group or binding; default: letter
-	Reason string `json:"reason,omitempty"`
+	For    string `json:"for,omitzero"` // letter, group or binding; default: letter
+	Reason string `json:"reason,omitzero"`
 }

@@ -6,25 +6,25 @@ import (
 
 // Change is the body of PATCH /groups/{id}. If a field is missing, the group keeps its value.
 type Change struct {
-	Owner    *string              `json:"owner,omitempty"`
-	Severity *deadletter.Severity `json:"severity,omitempty"`
-	Ticket   *string              `json:"ticket,omitempty"`
-	Note     string               `json:"note,omitempty"`
-	Snooze   *SnoozeChange        `json:"snooze,omitempty"`
-	Resolve  *ResolveChange       `json:"resolve,omitempty"`
-	Reopen   bool                 `json:"reopen,omitempty"`
+	Owner    *string              `json:"owner,omitzero"`
+	Severity *deadletter.Severity `json:"severity,omitzero"`
+	Ticket   *string              `json:"ticket,omitzero"`
+	Note     string               `json:"note,omitzero"`
+	Snooze   *SnoozeChange        `json:"snooze,omitzero"`
+	Resolve  *ResolveChange       `json:"resolve,omitzero"`
+	Reopen   bool                 `json:"reopen,omitzero"`
 }
 
 // Decision is a recorded decision about groups. Every call that makes a decision returns it.
 type Decision struct {
 	ID      int64       `json:"id"`
 	Kind    string      `json:"kind"`
-	Detail  string      `json:"detail,omitempty"`
+	Detail  string      `json:"detail,omitzero"`
 	By      string      `json:"by"`
 	At      Time        `json:"at"`
 	Groups  []string    `json:"groups"`
-	Skipped []LeftAlone `json:"skipped,omitempty"`
-	Undone  *Time       `json:"undone_at,omitempty"`
+	Skipped []LeftAlone `json:"skipped,omitzero"`
+	Undone  *Time       `json:"undone_at,omitzero"`
 }
 
 // LeftAlone is a group to which a decision does not apply, and the reason. The response to POST
@@ -37,15 +37,15 @@ type LeftAlone struct {
 // SnoozeChange is the part of the body of PATCH /groups/{id} that snoozes a group.
 type SnoozeChange struct {
 	Until Time   `json:"until,omitzero"`
-	For   string `json:"for,omitempty"`   // a duration such as "2h", instead of until
-	After int    `json:"after,omitempty"` // number of further letters that end the snooze
-	Queue bool   `json:"queue,omitempty"` // the snooze ends when another queue has the same error
+	For   string `json:"for,omitzero"`   // a duration such as "2h", instead of until
+	After int    `json:"after,omitzero"` // number of further letters that end the snooze
+	Queue bool   `json:"queue,omitzero"` // the snooze ends when another queue has the same error
 }
 
 // ResolveChange is the part of the body of PATCH /groups/{id} that resolves a group.
 type ResolveChange struct {
 	// version of the consumer that has the fix; older versions may continue to fail
-	Version string `json:"version,omitempty"`
+	Version string `json:"version,omitzero"`
 }
 
 // GroupsChange is the body of POST /groups/decisions.

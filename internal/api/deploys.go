@@ -7,7 +7,7 @@ type Deploy struct {
 	At      Time   `json:"at"`
 	Service string `json:"service"`
 	Version string `json:"version"`
-	Link    string `json:"link,omitempty"`
+	Link    string `json:"link,omitzero"`
 	By      string `json:"by"`
 }
 
@@ -19,7 +19,7 @@ type Deploys struct {
 // DeployRequest is the body of POST /deploys.
 type DeployRequest struct {
 	Service string `json:"service"`
-	Version string `json:"version,omitempty"`
-	Link    string `json:"link,omitempty"`
+	Version string `json:"version,omitzero"`
+	Link    string `json:"link,omitzero"`
 	At      Time   `json:"at,omitzero"` // absent = now
 }

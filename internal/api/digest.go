@@ -22,7 +22,7 @@ type Pause struct {
 	Broker  string `json:"broker"`
 	VHost   string `json:"vhost"`
 	Queue   string `json:"queue"`
-	Group   string `json:"group,omitempty"` // "" = the retries of the whole queue are paused
+	Group   string `json:"group,omitzero"` // "" = the retries of the whole queue are paused
 	Reason  string `json:"reason"`
 	By      string `json:"by"`
 	Since   Time   `json:"since"`
@@ -40,7 +40,7 @@ type DigestBefore struct {
 // DigestLine is a group that needs attention. The response to GET /digest contains it.
 type DigestLine struct {
 	Letters    int    `json:"letters"` // number of letters that died in the period
-	Suggestion string `json:"suggestion,omitempty"`
+	Suggestion string `json:"suggestion,omitzero"`
 	Group      Group  `json:"group"`
 }
 

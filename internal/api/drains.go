@@ -28,9 +28,9 @@ type Drains struct {
 
 // DrainRequest is the body of POST /queues/drain.
 type DrainRequest struct {
-	Broker string `json:"broker,omitempty"`
-	VHost  string `json:"vhost,omitempty"`
+	Broker string `json:"broker,omitzero"`
+	VHost  string `json:"vhost,omitzero"`
 	Queue  string `json:"queue"`
-	Origin string `json:"origin,omitempty"` // the origin queue of letters whose headers name none
-	Count  int    `json:"count,omitempty"`  // number of letters to take; 0 = all, until the queue is empty
+	Origin string `json:"origin,omitzero"` // the origin queue of letters whose headers name none
+	Count  int    `json:"count,omitzero"`  // number of letters to take; 0 = all, until the queue is empty
 }

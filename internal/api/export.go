@@ -15,9 +15,9 @@ type ExportedLetter struct {
 	State deadletter.State `json:"state"`
 	// Masked reports whether a part of the letter is masked. The body of such a letter is omitted, and
 	// its headers are masked.
-	Masked bool `json:"masked,omitempty"`
+	Masked bool `json:"masked,omitzero"`
 	// Damaged names the contents that changed in the file of the store after dlo stored them.
-	Damaged    string                      `json:"damaged,omitempty"`
+	Damaged    string                      `json:"damaged,omitzero"`
 	Origin     ExportedOrigin              `json:"origin"`
 	Inbox      Text                        `json:"inbox"`
 	Exchange   Text                        `json:"exchange"` // exchange from which the letter was delivered to dlo
@@ -33,7 +33,7 @@ type ExportedLetter struct {
 	Headers    map[string]deadletter.Typed `json:"headers"`
 	// Encoded holds the properties and headers in their AMQP encoding. It is set only if JSON cannot
 	// represent them exactly.
-	Encoded []byte  `json:"encoded,omitempty"`
+	Encoded []byte  `json:"encoded,omitzero"`
 	Body    *[]byte `json:"body"` // null = the body is masked or purged
 }
 

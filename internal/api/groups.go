@@ -17,8 +17,8 @@ type Group struct {
 	Ticket   string      `json:"ticket"`
 	Note     string      `json:"note"`
 	NoteBy   *string     `json:"note_by"` // who wrote the note; "" = no note; null = unknown
-	Snooze   *Snooze     `json:"snooze,omitempty"`
-	Resolved *Resolution `json:"resolved,omitempty"`
+	Snooze   *Snooze     `json:"snooze,omitzero"`
+	Resolved *Resolution `json:"resolved,omitzero"`
 	Count    int         `json:"count"`   // number of letters that are dead or held now
 	Waiting  int         `json:"waiting"` // number of letters that wait for a retry
 	Overdue  int         `json:"overdue"` // number of waiting letters whose retries should be over by now
@@ -32,8 +32,8 @@ type Group struct {
 // Snooze says how long a group is snoozed. The response to GET /groups contains it.
 type Snooze struct {
 	Until Time   `json:"until"`
-	After int    `json:"after,omitempty"` // number of further letters that end the snooze
-	Queue bool   `json:"queue,omitempty"`
+	After int    `json:"after,omitzero"` // number of further letters that end the snooze
+	Queue bool   `json:"queue,omitzero"`
 	By    string `json:"by"`
 }
 
@@ -41,14 +41,14 @@ type Snooze struct {
 type Resolution struct {
 	At      Time   `json:"at"`
 	By      string `json:"by"`
-	Version string `json:"version,omitempty"`
+	Version string `json:"version,omitzero"`
 }
 
 // GroupDetail is the response to GET /groups/{id}. It contains everything that is known about a
 // group.
 type GroupDetail struct {
 	Group
-	MergedInto string         `json:"merged_into,omitempty"`
+	MergedInto string         `json:"merged_into,omitzero"`
 	Merged     []Group        `json:"merged"`
 	Letters    map[string]int `json:"letters"` // number of letters in each state
 	Rules      []string       `json:"rules"`
@@ -56,7 +56,7 @@ type GroupDetail struct {
 	History    []GroupEvent   `json:"history"`
 	Operations []Operation    `json:"operations"`
 	Deploys    []Deploy       `json:"deploys"`
-	Suspect    *Deploy        `json:"suspect,omitempty"`
+	Suspect    *Deploy        `json:"suspect,omitzero"`
 	Shared     []Shared       `json:"shared"`
 	Sampled    int            `json:"sampled"` // number of letters that were sampled for shared
 	// differences from the quiet letters of the queue, the greatest first

@@ -11,7 +11,7 @@ type Import struct {
 
 // SkippedLine is a line that an import skipped. The response to POST /letters/import contains it.
 type SkippedLine struct {
-	Line   int    `json:"line"`             // counted from 1
-	Letter string `json:"letter,omitempty"` // id of the letter, if dlo could read it
+	Line   int    `json:"line"`            // counted from 1
+	Letter string `json:"letter,omitzero"` // id of the letter, if dlo could read it
 	Reason string `json:"reason"`
 }

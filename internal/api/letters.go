@@ -53,18 +53,18 @@ type Bar struct {
 // Properties are the properties of a message without its headers. The responses to GET
 // /letters/{id} and GET /letters/export contain them.
 type Properties struct {
-	ContentType     string `json:"content_type,omitempty"`
-	ContentEncoding string `json:"content_encoding,omitempty"`
-	DeliveryMode    uint8  `json:"delivery_mode,omitempty"`
-	Priority        uint8  `json:"priority,omitempty"`
-	CorrelationID   string `json:"correlation_id,omitempty"`
-	ReplyTo         string `json:"reply_to,omitempty"`
-	Expiration      string `json:"expiration,omitempty"` // in milliseconds
-	MessageID       string `json:"message_id,omitempty"`
+	ContentType     string `json:"content_type,omitzero"`
+	ContentEncoding string `json:"content_encoding,omitzero"`
+	DeliveryMode    uint8  `json:"delivery_mode,omitzero"`
+	Priority        uint8  `json:"priority,omitzero"`
+	CorrelationID   string `json:"correlation_id,omitzero"`
+	ReplyTo         string `json:"reply_to,omitzero"`
+	Expiration      string `json:"expiration,omitzero"` // in milliseconds
+	MessageID       string `json:"message_id,omitzero"`
 	Timestamp       Time   `json:"timestamp,omitzero"`
-	Type            string `json:"type,omitempty"`
-	UserID          string `json:"user_id,omitempty"`
-	AppID           string `json:"app_id,omitempty"`
+	Type            string `json:"type,omitzero"`
+	UserID          string `json:"user_id,omitzero"`
+	AppID           string `json:"app_id,omitzero"`
 }
 
 // Death is one death that the headers of a letter record. The response to GET /letters/{id}
@@ -87,12 +87,12 @@ type Attempt struct {
 	Outcome   deadletter.OutcomeKind `json:"outcome"`
 	Detail    string                 `json:"detail"`
 	// number of the revision that was sent; missing = the letter as received
-	Revision  int     `json:"revision,omitempty"`
+	Revision  int     `json:"revision,omitzero"`
 	At        Time    `json:"at"`
 	ClosedAt  Time    `json:"closed_at,omitzero"`
-	WaitsIn   string  `json:"waits_in,omitempty"`
+	WaitsIn   string  `json:"waits_in,omitzero"`
 	WaitUntil Time    `json:"wait_until,omitzero"`
-	Back      *Return `json:"came_back,omitempty"`
+	Back      *Return `json:"came_back,omitzero"`
 }
 
 // Return says how the letter came back after an attempt. The response to GET /letters/{id} contains
@@ -118,9 +118,9 @@ type Event struct {
 type Decoded struct {
 	Kind  string  `json:"kind"`
 	Type  string  `json:"type"`
-	Score float64 `json:"score,omitempty"` // score of the match, from 0 to 1
+	Score float64 `json:"score,omitzero"` // score of the match, from 0 to 1
 	// only the shape of the body was matched: neither the letter nor its queue names the type
-	ShapeOnly     bool            `json:"shape_only,omitempty"`
+	ShapeOnly     bool            `json:"shape_only,omitzero"`
 	Chosen        string          `json:"chosen"`
 	Set           string          `json:"set"`
 	JSON          json.RawMessage `json:"json"` // null = there is no JSON
@@ -131,7 +131,7 @@ type Decoded struct {
 // Letter is the response to GET /letters/{id}. It contains everything that is known about a letter.
 type Letter struct {
 	Row
-	Failure *Failure `json:"failure,omitempty"` // what the consumer reported about the latest death
+	Failure *Failure `json:"failure,omitzero"` // what the consumer reported about the latest death
 	// replaces the field of the same name in Row, which is a number
 	Attempts     []Attempt           `json:"attempts"`
 	AttemptsUsed int                 `json:"attempts_used"`
@@ -146,9 +146,9 @@ type Letter struct {
 	Siblings   []deadletter.ID `json:"siblings"`
 	Unverified bool            `json:"unverified"`
 	// Damaged names the contents that changed in the file of the store after dlo stored them.
-	Damaged string `json:"damaged,omitempty"`
+	Damaged string `json:"damaged,omitzero"`
 	// Unchecked reports whether the store has no checksum of the contents yet.
-	Unchecked bool   `json:"unchecked,omitempty"`
+	Unchecked bool   `json:"unchecked,omitzero"`
 	Operation string `json:"operation"`
 	ChangedAt Time   `json:"changed_at,omitzero"`
 	// Properties and Headers belong to the message that dlo received when the letter arrived for
@@ -187,7 +187,7 @@ type Letters struct {
 	Letters []Row  `json:"letters"`
 	Next    string `json:"next"` // cursor of the next page; "" = this is the last page
 
-	Looked *Looked `json:"looked,omitempty"` // set only for a query for a body path that is not indexed
+	Looked *Looked `json:"looked,omitzero"` // set only for a query for a body path that is not indexed
 }
 
 // Looked says how far a query has searched the letters. The response to GET /letters contains it.

@@ -21,8 +21,8 @@ type Operation struct {
 	Changed     int                       `json:"changed"` // number of letters that match the query but had changed
 	To          string                    `json:"to"`
 	DueAt       Time                      `json:"due_at,omitzero"`
-	Reset       bool                      `json:"reset_attempts,omitempty"`
-	Restored    bool                      `json:"include_restored,omitempty"`
+	Reset       bool                      `json:"reset_attempts,omitzero"`
+	Restored    bool                      `json:"include_restored,omitzero"`
 	CreatedAt   Time                      `json:"created_at"`
 	SentAt      Time                      `json:"sent_at,omitzero"`
 	FinishedAt  Time                      `json:"finished_at,omitzero"`
@@ -33,7 +33,7 @@ type Operation struct {
 	Pace        Pace                      `json:"pace"`
 	Counts      map[string]int            `json:"counts"` // number of letters with each result; the sum is total
 	Verdict     Verdict                   `json:"verdict"`
-	NewFailures *NewFailures              `json:"new_failures,omitempty"` // not in lists
+	NewFailures *NewFailures              `json:"new_failures,omitzero"` // not in lists
 	Queues      []OperationQueue          `json:"queues"`
 }
 
@@ -88,9 +88,9 @@ type OperationLetter struct {
 	Reason string        `json:"reason"`
 	Twice  bool          `json:"twice"` // the letter may have been sent twice
 
-	State deadletter.State `json:"state"`            // current state
-	DueAt *Time            `json:"due_at,omitempty"` // if the letter is scheduled, when it is sent
-	Group string           `json:"group,omitempty"`  // the current group; missing = none
+	State deadletter.State `json:"state"`           // current state
+	DueAt *Time            `json:"due_at,omitzero"` // if the letter is scheduled, when it is sent
+	Group string           `json:"group,omitzero"`  // the current group; missing = none
 	// the error of the latest death; if there is none, the title of the group
 	Error string `json:"error"`
 	// the letter came back with the same error as before; null = unknown

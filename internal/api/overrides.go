@@ -19,9 +19,9 @@ type Overrides struct {
 
 // OverrideRequest is the body of POST /overrides.
 type OverrideRequest struct {
-	Broker string `json:"broker,omitempty"`
-	VHost  string `json:"vhost,omitempty"`
+	Broker string `json:"broker,omitzero"`
+	VHost  string `json:"vhost,omitzero"`
 	Queue  string `json:"queue"`
 	To     string `json:"to"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitzero"`
 }

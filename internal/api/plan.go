@@ -9,27 +9,27 @@ import (
 // OperationRequest is the body of POST /operations. A field that is missing has its default.
 type OperationRequest struct {
 	Action     deadletter.Verb `json:"action"`
-	Q          *string         `json:"q,omitempty"` // "" = every letter
-	IDs        []string        `json:"ids,omitempty"`
-	Except     []string        `json:"except,omitempty"`
+	Q          *string         `json:"q,omitzero"` // "" = every letter
+	IDs        []string        `json:"ids,omitzero"`
+	Except     []string        `json:"except,omitzero"`
 	Until      Time            `json:"until,omitzero"`
-	Expect     int             `json:"expect,omitempty"` // number of letters that the caller has seen in the plan
-	Reason     string          `json:"reason,omitempty"`
-	DryRun     bool            `json:"dry_run,omitempty"`
-	Rate       *float64        `json:"rate,omitempty"`   // letters per second
-	Canary     *int            `json:"canary,omitempty"` // number of letters that are sent first
-	CanaryWait *Duration       `json:"canary_wait,omitempty"`
+	Expect     int             `json:"expect,omitzero"` // number of letters that the caller has seen in the plan
+	Reason     string          `json:"reason,omitzero"`
+	DryRun     bool            `json:"dry_run,omitzero"`
+	Rate       *float64        `json:"rate,omitzero"`   // letters per second
+	Canary     *int            `json:"canary,omitzero"` // number of letters that are sent first
+	CanaryWait *Duration       `json:"canary_wait,omitzero"`
 	// percentage of returned letters at which the operation stops
-	StopAt   *float64  `json:"stop_at,omitempty"`
-	MaxDepth *int      `json:"max_depth,omitempty"` // maximum number of messages in a target queue
-	Order    string    `json:"order,omitempty"`
-	First    int       `json:"first,omitempty"` // maximum number of letters; 0 = all
-	To       string    `json:"to,omitempty"`
-	Hold     *Duration `json:"hold,omitempty"`
+	StopAt   *float64  `json:"stop_at,omitzero"`
+	MaxDepth *int      `json:"max_depth,omitzero"` // maximum number of messages in a target queue
+	Order    string    `json:"order,omitzero"`
+	First    int       `json:"first,omitzero"` // maximum number of letters; 0 = all
+	To       string    `json:"to,omitzero"`
+	Hold     *Duration `json:"hold,omitzero"`
 	DueAt    Time      `json:"due_at,omitzero"`
-	Reset    bool      `json:"reset_attempts,omitempty"`
-	Restored bool      `json:"include_restored,omitempty"`
-	TakeOver []string  `json:"take_over,omitempty"` // halted operations whose remaining letters are cancelled
+	Reset    bool      `json:"reset_attempts,omitzero"`
+	Restored bool      `json:"include_restored,omitzero"`
+	TakeOver []string  `json:"take_over,omitzero"` // halted operations whose remaining letters are cancelled
 
 	Patch json.RawMessage `json:"patch,omitzero"` // for an edit: a patch of the decoded body, RFC 6902
 }
@@ -77,7 +77,7 @@ type PlanSkip struct {
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"`
 
-	Operation string `json:"operation,omitempty"` // the other operation that has the letters
+	Operation string `json:"operation,omitzero"` // the other operation that has the letters
 	// state of that operation, if this one can take over its remaining letters
-	Halted deadletter.OperationState `json:"halted,omitempty"`
+	Halted deadletter.OperationState `json:"halted,omitzero"`
 }

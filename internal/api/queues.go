@@ -70,13 +70,13 @@ type Queues struct {
 
 // QueueRequest is the body of POST /queues/pause and POST /queues/resume.
 type QueueRequest struct {
-	Broker string `json:"broker,omitempty"`
-	VHost  string `json:"vhost,omitempty"`
+	Broker string `json:"broker,omitzero"`
+	VHost  string `json:"vhost,omitzero"`
 	Queue  string `json:"queue"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitzero"`
 }
 
 // ReasonRequest is the body of POST /groups/{id}/pause and POST /groups/{id}/resume.
 type ReasonRequest struct {
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitzero"`
 }

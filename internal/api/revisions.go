@@ -11,17 +11,17 @@ type RevisionRequest struct {
 	JSON json.RawMessage `json:"json,omitzero"` // the decoded body with the changes
 	// Text is the decoded body as text, so that errors can refer to its lines. If the body is a text,
 	// Text is the body itself.
-	Text       *string                    `json:"text,omitempty"`
+	Text       *string                    `json:"text,omitzero"`
 	Body       []byte                     `json:"body,omitzero"`  // the new body as bytes; may be empty
 	Patch      json.RawMessage            `json:"patch,omitzero"` // a patch of the decoded body, RFC 6902
-	Properties map[string]string          `json:"properties,omitempty"`
-	Headers    map[string]json.RawMessage `json:"headers,omitempty"`
-	Reason     string                     `json:"reason,omitempty"`
+	Properties map[string]string          `json:"properties,omitzero"`
+	Headers    map[string]json.RawMessage `json:"headers,omitzero"`
+	Reason     string                     `json:"reason,omitzero"`
 	// From is the number of the revision on which the edit is based. 0 means the letter as received.
 	// If From is missing, the edit is based on the newest revision.
-	From    *int `json:"from,omitempty"`
-	DryRun  bool `json:"dry_run,omitempty"`
-	Requeue bool `json:"requeue,omitempty"`
+	From    *int `json:"from,omitzero"`
+	DryRun  bool `json:"dry_run,omitzero"`
+	Requeue bool `json:"requeue,omitzero"`
 }
 
 // Revision is one edit of a letter. The response to GET /letters/{id} contains it.
@@ -32,7 +32,7 @@ type Revision struct {
 	Changes   string `json:"changes"`
 	At        Time   `json:"at"`
 	Size      int    `json:"size"` // the size of the body in bytes
-	Operation string `json:"operation,omitempty"`
+	Operation string `json:"operation,omitzero"`
 }
 
 // EditCheck is one check of an edit. The response to POST /letters/{id}/revisions contains it.
@@ -44,10 +44,10 @@ type EditCheck struct {
 // Edited is the response to POST /letters/{id}/revisions. It contains the result of an edit.
 type Edited struct {
 	Revision  *Revision       `json:"revision"` // null = this is a dry run
-	Operation string          `json:"operation,omitempty"`
+	Operation string          `json:"operation,omitzero"`
 	Changed   []string        `json:"changed"`
 	Diff      []string        `json:"diff"` // lines that begin with "  ", "- " or "+ "
 	Checks    []EditCheck     `json:"checks"`
-	JSON      json.RawMessage `json:"json,omitempty"` // the JSON of the new body, NOT masked
-	Size      int             `json:"size"`           // bytes of the new body
+	JSON      json.RawMessage `json:"json,omitzero"` // the JSON of the new body, NOT masked
+	Size      int             `json:"size"`          // bytes of the new body
 }

@@ -19,10 +19,10 @@ type Rule struct {
 	Retry        *Retry              `json:"retry"`
 	Discard      bool                `json:"discard"`
 	Severity     deadletter.Severity `json:"severity"`
-	InDoubt      string              `json:"in_doubt,omitempty"`
-	Watch        string              `json:"watch,omitempty"`
-	Rate         *float64            `json:"rate,omitempty"` // letters per second
-	MirrorXDeath bool                `json:"mirror_x_death,omitempty"`
+	InDoubt      string              `json:"in_doubt,omitzero"`
+	Watch        string              `json:"watch,omitzero"`
+	Rate         *float64            `json:"rate,omitzero"` // letters per second
+	MirrorXDeath bool                `json:"mirror_x_death,omitzero"`
 	YAML         string              `json:"yaml"`
 }
 
@@ -58,9 +58,9 @@ type Rules struct {
 
 // RuleTestRequest is the body of POST /rules/test.
 type RuleTestRequest struct {
-	Rules *string `json:"rules,omitempty"` // as YAML; missing = the rules in use
-	Query string  `json:"q,omitempty"`     // "" = state:dead,held,scheduled
-	Limit *int    `json:"limit,omitempty"` // maximum number of letters of the query that are tested
+	Rules *string `json:"rules,omitzero"` // as YAML; missing = the rules in use
+	Query string  `json:"q,omitzero"`     // "" = state:dead,held,scheduled
+	Limit *int    `json:"limit,omitzero"` // maximum number of letters of the query that are tested
 }
 
 // WhatIf is the response to POST /rules/test. All of its numbers count letters.
@@ -83,7 +83,7 @@ type Fate struct {
 	Letters  int             `json:"letters"`
 	Examples []deadletter.ID `json:"examples"` // newest first
 	// the query that selects exactly these letters; missing = there is no such query
-	Query string `json:"q,omitempty"`
+	Query string `json:"q,omitzero"`
 }
 
 // WasDecided is the decision that was really made about letters. The response to POST /rules/test
@@ -133,7 +133,7 @@ type Decided struct {
 
 // ApplyRequest is the body of POST /rules/apply.
 type ApplyRequest struct {
-	Q      string `json:"q,omitempty"`
-	DryRun bool   `json:"dry_run,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	Q      string `json:"q,omitzero"`
+	DryRun bool   `json:"dry_run,omitzero"`
+	Reason string `json:"reason,omitzero"`
 }

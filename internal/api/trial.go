@@ -14,7 +14,7 @@ type Trial struct {
 	State      deadletter.TrialState `json:"state"`
 	Problem    string                `json:"problem"` // why the trial was not completed
 	Cure       string                `json:"cure"`    // a command that solves the problem
-	Letter     deadletter.ID         `json:"letter,omitempty"`
+	Letter     deadletter.ID         `json:"letter,omitzero"`
 	Type       string                `json:"type"`    // type of the letter's body
 	Summary    string                `json:"summary"` // summary of the letter's body, decoded
 	StartedAt  Time                  `json:"started_at"`
@@ -28,5 +28,5 @@ type Trial struct {
 
 // TrialRequest is the body of POST /trial.
 type TrialRequest struct {
-	Broker string `json:"broker,omitempty"`
+	Broker string `json:"broker,omitzero"`
 }

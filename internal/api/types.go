@@ -43,8 +43,8 @@ type SchemaServer struct {
 type TypeHit struct {
 	Type  string `json:"type"`
 	Set   string `json:"set"`
-	Field string `json:"field,omitempty"`
-	Is    string `json:"is,omitempty"`
+	Field string `json:"field,omitzero"`
+	Is    string `json:"is,omitzero"`
 }
 
 // TypeDefinition is one definition of a type, and the set that contains it. The response to GET
@@ -82,7 +82,7 @@ type TypeSource struct {
 // TypeChange is a type that a descriptor set changes. The response to POST /types contains it.
 type TypeChange struct {
 	Type        string   `json:"type"`
-	Set         string   `json:"set,omitempty"` // for a conflict, the name of the other set
+	Set         string   `json:"set,omitzero"` // for a conflict, the name of the other set
 	Differences []string `json:"differences"`
 	More        int      `json:"more"` // number of differences that are omitted
 }
@@ -129,9 +129,9 @@ type Match struct {
 // Matching counts message types that may fit a body. The responses to POST /types/match and GET
 // /letters/{id} contain it.
 type Matching struct {
-	Tied int `json:"tied,omitempty"` // number of types that can decode the body equally well
+	Tied int `json:"tied,omitzero"` // number of types that can decode the body equally well
 	// number of types that were not compared because the body is too large
-	NotCompared int `json:"not_compared,omitempty"`
+	NotCompared int `json:"not_compared,omitzero"`
 }
 
 // ReadStep is one step in decoding a body. The response to POST /types/match contains it.
@@ -143,12 +143,12 @@ type ReadStep struct {
 // MatchRequest is the body of POST /types/match.
 type MatchRequest struct {
 	Body            []byte `json:"body"`
-	ContentType     string `json:"content_type,omitempty"`
-	ContentEncoding string `json:"content_encoding,omitempty"`
-	Type            string `json:"type,omitempty"` // the type property
-	Queue           string `json:"queue,omitempty"`
-	Key             string `json:"key,omitempty"`
-	As              string `json:"as,omitempty"` // decode the body as this type
+	ContentType     string `json:"content_type,omitzero"`
+	ContentEncoding string `json:"content_encoding,omitzero"`
+	Type            string `json:"type,omitzero"` // the type property
+	Queue           string `json:"queue,omitzero"`
+	Key             string `json:"key,omitzero"`
+	As              string `json:"as,omitzero"` // decode the body as this type
 }
 
 // MatchAnswer is the response to POST /types/match.

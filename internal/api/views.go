@@ -28,5 +28,5 @@ type Views struct {
 type ViewRequest struct {
 	Name  string `json:"name"`
 	Query string `json:"query"`
-	Mine  bool   `json:"mine,omitempty"` // only the person who saves the view can see it
+	Mine  bool   `json:"mine,omitzero"` // only the person who saves the view can see it
 }

@@ -160,7 +160,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 		return err
 	}
 	var op operation
-	if err := json.Unmarshal(raw, &op); err != nil {
+	if err := api.Unmarshal(raw, &op); err != nil {
 		return err
 	}
 	if c.Watch {
@@ -202,7 +202,7 @@ func (c actFlags) planAndAsk(
 		return true, printJSON(p.Stdout, raw, c.Output == "json")
 	}
 	var shown plan
-	if err := json.Unmarshal(raw, &shown); err != nil {
+	if err := api.Unmarshal(raw, &shown); err != nil {
 		return true, err
 	}
 	out := p.Stdout

@@ -146,7 +146,7 @@ const maxAnswer = 256 << 20
 func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
 	var content io.Reader
 	if body != nil {
-		encoded, err := json.Marshal(body)
+		encoded, err := api.Marshal(body)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,11 @@ func (f serverFlags) callAs(p *Program, token, method, path string, body, into a
 
 // decode decodes a JSON response into the value that "into" points to.
 func (f serverFlags) decode(answer io.Reader, into any) error {
-	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(into); err != nil {
+	text, err := io.ReadAll(io.LimitReader(answer, maxAnswer))
+	if err == nil {
+		err = api.Unmarshal(text, into)
+	}
+	if err != nil {
 		return fmt.Errorf("the answer from %s cannot be read: %w", f.displayAddress(), err)
 	}
 	return nil

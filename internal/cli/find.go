@@ -51,7 +51,7 @@ func (c lettersFacetsCmd) Run(p *Program) error {
 		return err
 	}
 	var answer api.Facets
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := api.Unmarshal(raw, &answer); err != nil {
 		return err
 	}
 	for _, f := range c.Fields {
@@ -186,7 +186,7 @@ func (c lettersImportCmd) Run(p *Program) error {
 		return err
 	}
 	var out api.Import
-	if err := json.Unmarshal(raw, &out); err != nil {
+	if err := api.Unmarshal(raw, &out); err != nil {
 		return err
 	}
 	if c.Output != "table" {

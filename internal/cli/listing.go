@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/deadletteroffice/dlo/internal/api"
 )
 
 // listing is a list of the API that a command prints. It is read page by page.
@@ -46,7 +48,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			return err
 		}
 		var rows []json.RawMessage
-		if err := json.Unmarshal(answer[l.key], &rows); err != nil {
+		if err := api.Unmarshal(answer[l.key], &rows); err != nil {
 			return fmt.Errorf("the answer from %s cannot be read: %w", f.displayAddress(), err)
 		}
 		left -= len(rows)
@@ -58,7 +60,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 			raw = append(raw, rows...)
 		}
 		next = ""
-		json.Unmarshal(answer["next"], &next) // a response without pages has no "next"
+		api.Unmarshal(answer["next"], &next) // a response without pages has no "next"
 		if next == "" || l.limit > 0 && left <= 0 {
 			break
 		}
@@ -72,7 +74,7 @@ func (l listing[T]) run(p *Program, f answerFlags, row func(T) []string) error {
 	rows := make([][]string, len(raw))
 	for i, r := range raw {
 		var v T
-		if err := json.Unmarshal(r, &v); err != nil {
+		if err := api.Unmarshal(r, &v); err != nil {
 			return err
 		}
 		rows[i] = row(v)

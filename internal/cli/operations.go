@@ -121,7 +121,7 @@ func (f answerFlags) watch(p *Program, id string) error {
 		var op operation
 		err := f.call(p, http.MethodGet, "/operations/"+url.PathEscape(id), nil, &raw)
 		if err == nil {
-			err = json.Unmarshal(raw, &op)
+			err = api.Unmarshal(raw, &op)
 		}
 		if p.Ctx.Err() != nil {
 			progress.end()

@@ -34,7 +34,7 @@ func (f answerFlags) fetch(
 	if f.Output != "table" {
 		return true, printJSON(p.Stdout, raw, f.Output == "json")
 	}
-	return false, json.Unmarshal(raw, into)
+	return false, api.Unmarshal(raw, into)
 }
 
 // printFact prints a line with a name and its value. It prints nothing if the value is empty.

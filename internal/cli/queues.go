@@ -49,7 +49,7 @@ func (c queuesDrainCmd) Run(p *Program) error {
 		return err
 	}
 	var d api.Drain
-	if err := json.Unmarshal(raw, &d); err != nil {
+	if err := api.Unmarshal(raw, &d); err != nil {
 		return err
 	}
 	for c.Watch && d.State == deadletter.DrainRunning {
@@ -73,7 +73,7 @@ func (c queuesDrainCmd) Run(p *Program) error {
 		found := false
 		for _, one := range answer.Drains {
 			var now api.Drain
-			if err := json.Unmarshal(one, &now); err != nil {
+			if err := api.Unmarshal(one, &now); err != nil {
 				return err
 			}
 			if now.ID == d.ID {

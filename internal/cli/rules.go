@@ -31,7 +31,7 @@ func (c rulesListCmd) Run(p *Program) error {
 		return err
 	}
 	var answer api.Rules
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := api.Unmarshal(raw, &answer); err != nil {
 		return err
 	}
 	if c.YAML {
@@ -59,7 +59,7 @@ func printRuleLines(out io.Writer, answer json.RawMessage) error {
 		Rules   []json.RawMessage `json:"rules"`
 		Default json.RawMessage   `json:"default"`
 	}
-	if err := json.Unmarshal(answer, &parts); err != nil {
+	if err := api.Unmarshal(answer, &parts); err != nil {
 		return err
 	}
 	return printLines(out, append(parts.Rules, parts.Default))

@@ -77,7 +77,7 @@ func (c rulesApplyCmd) Run(p *Program) error {
 
 // apply asks the server to apply the rules. The request has no timeout.
 func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessage, err error) {
-	body, err := json.Marshal(api.ApplyRequest{Q: c.Query, DryRun: dry, Reason: c.Reason})
+	body, err := api.Marshal(api.ApplyRequest{Q: c.Query, DryRun: dry, Reason: c.Reason})
 	if err != nil {
 		return a, nil, err
 	}
@@ -91,7 +91,7 @@ func (c rulesApplyCmd) apply(p *Program, dry bool) (a applied, raw json.RawMessa
 	if raw, err = io.ReadAll(io.LimitReader(answer, maxAnswer)); err != nil {
 		return a, nil, c.noAnswer(err)
 	}
-	return a, raw, json.Unmarshal(raw, &a)
+	return a, raw, api.Unmarshal(raw, &a)
 }
 
 func (a applied) print(out io.Writer) error {

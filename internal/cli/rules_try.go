@@ -69,7 +69,7 @@ func inFile(err error, name string) error {
 // them under the rules that were tried.
 func printTried(p *Program, raw json.RawMessage) error {
 	var a api.WhatIf
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if err := api.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	printLooked(p, a)

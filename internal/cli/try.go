@@ -24,7 +24,7 @@ func (c tryCmd) Run(p *Program) error {
 	}
 	for said := 0; ; {
 		var t api.Trial
-		if err := json.Unmarshal(raw, &t); err != nil {
+		if err := api.Unmarshal(raw, &t); err != nil {
 			return err
 		}
 		if c.Output == "table" {

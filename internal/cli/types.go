@@ -40,7 +40,7 @@ func (c typesListCmd) Run(p *Program) error {
 		return c.printRaw(p, raw)
 	}
 	var a api.Types
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if err := api.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	if c.Word != "" {
@@ -63,7 +63,7 @@ func (c typesListCmd) printRaw(p *Program, answer json.RawMessage) error {
 		Sets []json.RawMessage `json:"sets"`
 		Hits []json.RawMessage `json:"hits"`
 	}
-	if err := json.Unmarshal(answer, &lists); err != nil {
+	if err := api.Unmarshal(answer, &lists); err != nil {
 		return err
 	}
 	list := lists.Sets

@@ -70,7 +70,7 @@ func (c typesAddCmd) add(p *Program, name string) error {
 		return printJSON(p.Stdout, json.RawMessage(raw), c.Output == "json")
 	}
 	var a api.Upload
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if err := api.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	_, err = io.WriteString(p.Stdout, uploadText(&a))

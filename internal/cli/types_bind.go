@@ -76,13 +76,13 @@ func (c typesBindingsCmd) Run(p *Program) error {
 			Bindings      []json.RawMessage `json:"bindings"`
 			Configuration []json.RawMessage `json:"configuration"`
 		}
-		if err := json.Unmarshal(raw, &lists); err != nil {
+		if err := api.Unmarshal(raw, &lists); err != nil {
 			return err
 		}
 		return printLines(p.Stdout, slices.Concat(lists.Bindings, lists.Configuration))
 	}
 	var a api.Bindings
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if err := api.Unmarshal(raw, &a); err != nil {
 		return err
 	}
 	rows := [][]string{}

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,9 +93,11 @@ func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 		for i := range act.Targets {
 			act.Targets[i].Title, _ = a.mask("", act.Targets[i].Title)
 		}
-		if err := json.NewEncoder(&lines).Encode(api.NewAuditEntry(act)); err != nil {
+		line, err := api.Marshal(api.NewAuditEntry(act))
+		if err != nil {
 			return false, err
 		}
+		lines.Write(append(line, '\n'))
 	}
 	if err := a.write(lines.Bytes()); err != nil {
 		return false, err
