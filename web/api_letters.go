@@ -322,7 +322,6 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 		Inbox:        l.Inbox,
 		Severity:     l.Severity,
 		Rule:         l.Rule,
-		Rules:        steps,
 		Why:          l.Why,
 		Twin:         l.Twin,
 		Unverified:   l.Unverified,
@@ -334,7 +333,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 		Headers:      typed(l.Properties.Headers),
 		Arrived:      api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
 		Withheld:     l.Withheld,
-		Body:         append([]byte{}, l.Body...),
+		Body:         &l.Body,
 		Decoded:      decodedOf(doc),
 		Failure:      failureOf(l.Annotation),
 		Revisions:    each(revisions, apiRevisionOf),
@@ -350,6 +349,9 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 				Operation: operationName(e.Operation),
 			}
 		}),
+	}
+	if steps != nil {
+		out.Rules = &steps
 	}
 	if out.Masked = masked; l.Withheld || !reveal && w.bytesMasked(doc) {
 		out.Body = nil

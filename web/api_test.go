@@ -283,7 +283,7 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 		{"no JSON", h.postJSON("/api/v1/operations", "{"), 400, "cannot be read"},
 		{
 			"two values", h.postJSON("/api/v1/operations", `{"action":"requeue","ids":["`+id+`"]}{}`), 400,
-			"after the JSON value",
+			"after top-level value",
 		},
 		{
 			"requeue at a time",

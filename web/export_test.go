@@ -172,18 +172,18 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 		return string(text)
 	}
 	for _, c := range []struct{ name, line, reason string }{
-		{"no JSON", `{"id":`, "it cannot be read"},
-		{"another shape", `[1]`, "it cannot be read"},
-		{"two letters", good[0] + good[0], "something after the letter"},
+		{"no JSON", `{"id":`, "the JSON cannot be read"},
+		{"another shape", `[1]`, "the JSON cannot be read"},
+		{"two letters", good[0] + good[0], "after top-level value"},
 		{"no id", change("id", "7"), "no id of a letter"},
 		{"another UUID", change("id", "6ba7b810-9dad-41d1-80b4-00c04fd430c8"), "no id of a letter"},
 		{"a later version", change("v", 2), "version 2"},
-		{"a key of a later version", change("stamp", "x"), "unknown field"},
+		{"a key of a later version", change("stamp", "x"), `there is no member "stamp"`},
 		{"an odd state", change("state", "lost"), "state is unknown"},
 		{"purged", change("state", "purged"), "purged"},
 		{"masked", change("masked", true), "masked"},
 		{"without body", change("body", nil), "no body"},
-		{"with a broken body", change("body", "%%%"), "it cannot be read"},
+		{"with a broken body", change("body", "%%%"), "the JSON cannot be read"},
 		{"never received", change("received_at", nil), "when it was received"},
 		{"received tomorrow", change("received_at", "2026-11-21T09:00:00Z"), "impossible"},
 		{

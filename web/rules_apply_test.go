@@ -96,7 +96,7 @@ func TestRulesAreAppliedByTheAPI(t *testing.T) {
 	h.get("/audit?kind=rules+applied").want(t, 200, "the carrier is gone")
 
 	h.postJSON("/api/v1/rules/apply", `{"q":"state:daed"}`).want(t, 400, `"position":6`)
-	h.postJSON("/api/v1/rules/apply", `{"rules":[]}`).want(t, 400, "unknown field")
+	h.postJSON("/api/v1/rules/apply", `{"rules":[]}`).want(t, 400, `there is no member \"rules\" here`)
 	h.postJSON("/api/v1/rules/apply", `{"reason":"`+strings.Repeat("x", 501)+`"}`).want(t, 400, "500 bytes")
 	h.Drain()
 	h.postJSON("/api/v1/rules/apply", `{}`).want(t, 503)

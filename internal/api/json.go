@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -36,8 +37,19 @@ func UnmarshalStrict(b []byte, into any) error {
 	if err == nil {
 		return nil
 	}
-	why := deadletter.Visible(deadletter.Cut(strings.TrimPrefix(err.Error(), "json: "), 200))
-	return fmt.Errorf("%w: the JSON cannot be read: %s", deadletter.ErrInvalid, why)
+	text := strings.TrimPrefix(err.Error(), "jsontext: ")
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok { // its text names types of Go
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			text = fmt.Sprintf("there is no member %q here", wrong.JSONPointer.LastToken())
+		case wrong.Err != nil:
+			text = string(wrong.JSONPointer) + ": " + wrong.Err.Error()
+		default:
+			text = fmt.Sprintf("%s: a value of another kind is expected, not %s", wrong.JSONPointer, wrong.JSONKind)
+		}
+	}
+	text = deadletter.Visible(deadletter.Cut(strings.TrimPrefix(text, ": "), 200))
+	return fmt.Errorf("%w: the JSON cannot be read: %s", deadletter.ErrInvalid, text)
 }
 
 func writeTime(e *jsontext.Encoder, t time.Time) error {

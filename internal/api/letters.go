@@ -140,7 +140,7 @@ type Letter struct {
 	Rule         string              `json:"rule"` // the rule that applied last
 	// Rules holds the current rules, and how they apply to the letter now. It is null if they are
 	// unknown.
-	Rules      []RuleStep      `json:"rules"`
+	Rules      *[]RuleStep     `json:"rules"`
 	Why        string          `json:"why"`
 	Twin       deadletter.ID   `json:"twin"`
 	Siblings   []deadletter.ID `json:"siblings"`
@@ -167,7 +167,7 @@ type Letter struct {
 	// Masked reports whether a part of the letter is masked. The body of a masked letter is null,
 	// unless the request has reveal=1.
 	Masked  bool    `json:"masked"`
-	Body    []byte  `json:"body"`
+	Body    *[]byte `json:"body"`
 	Decoded Decoded `json:"decoded"`
 	// Candidates lists the types that can decode the body, the best first. It is set only if nothing
 	// names the type of the body.
