@@ -8,7 +8,7 @@ FUZZTIME ?= 10m
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Runs linters and similar tools. Their versions are in a go.mod file of their own.
 TOOL     := go tool -modfile=.ci/tools.mod
-# The checkers of static/js and web/openapi.yaml. .ci/js/install installs them.
+# The checkers of static/js and web/openapi.json. .ci/js/install installs them.
 JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
@@ -79,8 +79,8 @@ check: generate ## what has to pass before a commit
 	@.ci/js/install
 	$(JS)/tsc --project .ci/js
 	$(JS)/biome lint --config-path=.ci/js --error-on-warnings static/js
-	REDOCLY_TELEMETRY=off $(JS)/redocly lint --config=.ci/js/redocly.yaml web/openapi.yaml
-	$(JS)/spectral lint --fail-severity=warn --ruleset=.ci/js/spectral.yaml web/openapi.yaml
+	REDOCLY_TELEMETRY=off $(JS)/redocly lint --config=.ci/js/redocly.yaml web/openapi.json
+	$(JS)/spectral lint --fail-severity=warn --ruleset=.ci/js/spectral.yaml web/openapi.json
 	go test -trimpath -short ./...
 	@.ci/libc-version
 

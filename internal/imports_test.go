@@ -151,7 +151,7 @@ const all = "all"
 
 // pure is the list of the packages that may import only the standard library and a few packages of
 // this module. The variable "rooms" says which packages of this module.
-var pure = []string{"internal/deadletter", "internal/api", "internal/query", "internal/failure", "internal/topology"}
+var pure = []string{"internal/deadletter", "internal/query", "internal/failure", "internal/topology"}
 
 type pkg struct {
 	ImportPath string

@@ -93,12 +93,14 @@ func (w *Web) addUserForm(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := w.addUser(r, api.UserRequest{Name: f.Name, GrantRequest: grantOf(f)})
-	return w.madeSecret(r, view.NewSecret{
-		Link: true,
-		Name: made.Name,
-		Text: made.Link,
-	}, func(p *view.AccessPage, why string) {
+	made, err := w.addUser(r.Context(), &struct{ Body api.UserRequest }{
+		api.UserRequest{Name: f.Name, GrantRequest: grantOf(f)},
+	})
+	var link view.NewSecret
+	if err == nil {
+		link = linkTo(made.Body)
+	}
+	return w.madeSecret(r, link, func(p *view.AccessPage, why string) {
 		f.Error = why
 		p.User = f
 	}, err)
@@ -116,10 +118,14 @@ func (w *Web) addTokenForm(r *http.Request) (templ.Component, error) {
 		if err != nil {
 			return nil, invalid("days is a number of days, or empty for a token that never expires")
 		}
-		in.ExpiresAt = api.At(w.Now().AddDate(0, 0, int(days)))
+		in.ExpiresAt = w.Now().AddDate(0, 0, int(days))
 	}
-	made, err := w.addToken(r, in)
-	return w.madeSecret(r, view.NewSecret{Name: made.Name, Text: made.Secret}, func(p *view.AccessPage, why string) {
+	made, err := w.addToken(r.Context(), &struct{ Body api.TokenRequest }{in})
+	var secret view.NewSecret
+	if err == nil {
+		secret = view.NewSecret{Name: made.Body.Name, Text: made.Body.Secret}
+	}
+	return w.madeSecret(r, secret, func(p *view.AccessPage, why string) {
 		f.Error = why
 		p.Token = f
 	}, err)
@@ -131,12 +137,12 @@ func (w *Web) resetUserForm(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := w.resetUser(r, f.Name)
-	return w.madeSecret(r, view.NewSecret{
-		Link: true,
-		Name: made.Name,
-		Text: made.Link,
-	}, func(*view.AccessPage, string) {}, err)
+	made, err := w.resetUser(r.Context(), &NamePath{f.Name})
+	var link view.NewSecret
+	if err == nil {
+		link = linkTo(made.Body)
+	}
+	return w.madeSecret(r, link, func(*view.AccessPage, string) {}, err)
 }
 
 // removeUserForm handles POST /access/users/remove.
@@ -145,7 +151,8 @@ func (w *Web) removeUserForm(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "/access", w.removeUser(r, f.Name)
+	_, err = w.removeUser(r.Context(), &NamePath{f.Name})
+	return "/access", err
 }
 
 // revokeTokenForm handles POST /access/tokens/revoke.
@@ -154,5 +161,10 @@ func (w *Web) revokeTokenForm(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "/access", w.revokeToken(r, f.Name)
+	_, err = w.revokeToken(r.Context(), &NamePath{f.Name})
+	return "/access", err
+}
+
+func linkTo(i api.Invitation) view.NewSecret {
+	return view.NewSecret{Link: true, Name: i.Name, Text: i.Link}
 }

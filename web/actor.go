@@ -13,7 +13,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-type actorKey struct{}
+type (
+	actorKey struct{}
+	hostKey  struct{} // the name under which the client reaches dlo
+)
 
 // actor adds four facts to the context of a request: the principal, the places where the principal
 // may see letters, the address of the client, and whether the request came from a page, the API or
@@ -48,28 +51,34 @@ func (w *Web) actor(next http.Handler) http.Handler {
 // withClient adds to the context of a request the address of the client, and whether the request
 // came from a page, the API or the command line.
 func (w *Web) withClient(r *http.Request) *http.Request {
-	return r.WithContext(deadletter.FromAddress(deadletter.Through(r.Context(), way(r)), w.Address(r)))
+	ctx := context.WithValue(r.Context(), hostKey{}, r.Host)
+	return r.WithContext(deadletter.FromAddress(deadletter.Through(ctx, way(r)), w.Address(r)))
 }
 
-// gate passes a request to its handler if the principal may make the request. It is installed on
-// every route. It runs after the routing, so it knows which route was taken.
-func (w *Web) gate(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		p := principal(r)
-		verb, scoped := neededBy(r)
-		err := deadletter.Reach(p, verb)
-		if err == nil && !scoped && !p.MayEverywhere(verb) {
-			err = fmt.Errorf(
-				"%w: this concerns all queues, but the grants of %s are only for some queues", deadletter.ErrDenied,
-				deadletter.Visible(p.Name),
-			)
-		}
-		if err != nil {
-			w.fail(rw, r, err)
-			return
-		}
-		next.ServeHTTP(rw, r)
-	})
+// gate returns a handler that passes a request on if the principal may make it, and, for a request
+// that changes something, unless dlo is stopping.
+func (w *Web) gate(n need) func(next http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			p := principal(r.Context())
+			err := deadletter.Reach(p, n.verb)
+			switch {
+			case err != nil:
+			case !n.scoped && !p.MayEverywhere(n.verb):
+				err = fmt.Errorf(
+					"%w: this concerns all queues, but the grants of %s are only for some queues", deadletter.ErrDenied,
+					deadletter.Visible(p.Name),
+				)
+			case w.draining() && r.Method != http.MethodGet && r.Method != http.MethodHead:
+				err = errStopping
+			}
+			if err != nil {
+				w.fail(rw, r, err)
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
 }
 
 // refuseUnknown responds to a request whose sender has not signed in, or has no grant. The response
@@ -120,7 +129,7 @@ func way(r *http.Request) deadletter.Way {
 
 // principal returns the principal who makes a request. If the handler "actor" has not run, it
 // returns the zero Principal, which has no rights.
-func principal(r *http.Request) deadletter.Principal {
-	p, _ := r.Context().Value(actorKey{}).(deadletter.Principal)
+func principal(ctx context.Context) deadletter.Principal {
+	p, _ := ctx.Value(actorKey{}).(deadletter.Principal)
 	return p
 }

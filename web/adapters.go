@@ -13,8 +13,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers only return values or errors. The adapters "page", "act" and "api" turn them into
-// responses. No other code handles status codes, errors and logging.
+// Handlers only return values or errors. The adapters "page", "act" and "json", and the table of
+// calls, turn them into responses. No other code handles status codes, errors and logging.
 
 // movedError redirects the reader to another address.
 type movedError struct{ to string }
@@ -65,41 +65,6 @@ func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFu
 	}
 }
 
-// accepted is the response to a request that starts work which continues after the response. It has
-// the status 202, and the address of the work.
-type accepted struct {
-	value any
-	at    string
-}
-
-// created is the response for a new object. It has the status 201, and the address of the object.
-type created accepted
-
-// gone is the response for a removed object. It has the status 204.
-type gone struct{}
-
-// withoutInput wraps a handler that takes no parameters. It rejects requests that have parameters.
-func withoutInput(f func(r *http.Request) (any, error)) func(r *http.Request) (any, error) {
-	return func(r *http.Request) (any, error) {
-		if _, err := parameters(r); err != nil {
-			return nil, err
-		}
-		return f(r)
-	}
-}
-
-// withInput wraps a handler whose request body is JSON. It decodes the body and passes the value to
-// f.
-func withInput[T any](f func(r *http.Request, in T) (any, error)) func(r *http.Request) (any, error) {
-	return func(r *http.Request) (any, error) {
-		var in T
-		if err := readJSON(r, &in); err != nil {
-			return nil, err
-		}
-		return f(r, in)
-	}
-}
-
 // each calls "convert" for every element of a list, and returns the results. The returned slice is
 // never nil, so that its JSON is an empty list instead of null.
 func each[A, B any](list []A, convert func(A) B) []B {
@@ -110,45 +75,34 @@ func each[A, B any](list []A, convert func(A) B) []B {
 	return out
 }
 
-// api serves a value as JSON.
-func (w *Web) api(f func(r *http.Request) (any, error)) http.HandlerFunc {
+// json serves a value as JSON.
+func (w *Web) json(f func(r *http.Request) (any, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		v, err := f(r)
 		if err != nil {
 			w.fail(rw, r, err)
 			return
 		}
-		code := http.StatusOK
-		switch a := v.(type) {
-		case accepted:
-			code, v = http.StatusAccepted, a.value
-			rw.Header().Set("Location", a.at)
-		case created:
-			code, v = http.StatusCreated, a.value
-			rw.Header().Set("Location", a.at)
-		case tagged:
-			v = a.value
-			rw.Header().Set("ETag", a.tag)
-		case gone:
-			rw.WriteHeader(http.StatusNoContent)
-			return
-		}
-		text, err := api.Marshal(v)
-		if err != nil {
-			w.fail(rw, r, err)
-			return
-		}
-		rw.Header().Set("Content-Type", "application/json")
-		rw.WriteHeader(code)
-		rw.Write(append(text, '\n'))
+		w.writeJSON(rw, r, http.StatusOK, v)
 	}
+}
+
+func (w *Web) writeJSON(rw http.ResponseWriter, r *http.Request, code int, v any) {
+	text, err := api.Marshal(v)
+	if err != nil {
+		w.fail(rw, r, err)
+		return
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(code)
+	rw.Write(append(text, '\n'))
 }
 
 // writePage renders the whole page before it writes anything. If rendering fails, the response is
 // therefore a status 500 without parts of the page.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
 	var b bytes.Buffer
-	if err := c.Render(view.WithPrincipal(r.Context(), principal(r)), &b); err != nil {
+	if err := c.Render(view.WithPrincipal(r.Context(), principal(r.Context())), &b); err != nil {
 		if r.Context().Err() == nil {
 			w.Log.Error("a page could not be rendered", "path", r.URL.Path, "err", err)
 		}

@@ -31,8 +31,6 @@ func (w *Web) adopting() (Adoption, error) {
 	switch {
 	case w.Adoption == nil:
 		return nil, deadletter.ErrUnavailable
-	case w.draining():
-		return nil, errStopping
 	}
 	return w.Adoption, nil
 }
@@ -66,7 +64,7 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 		for _, same := range problems {
 			if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 &&
 				planSum(plan) == r.PostFormValue("plan") {
-				_, err := a.Apply(r.Context(), principal(r), *plan)
+				_, err := a.Apply(r.Context(), principal(r.Context()), *plan)
 				return err
 			}
 		}
@@ -99,7 +97,7 @@ func (w *Web) undoPolicyForm(r *http.Request) (string, error) {
 		return "", invalid("the form does not say which policy is meant")
 	}
 	return w.adoptionForm(r, func(a Adoption) error {
-		_, err := a.Undo(r.Context(), principal(r), id)
+		_, err := a.Undo(r.Context(), principal(r.Context()), id)
 		return err
 	})
 }
@@ -116,7 +114,7 @@ func (w *Web) leaveForm(r *http.Request) (string, error) {
 	}
 	wish := topology.Wish{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queues: []string{queue}}
 	return w.adoptionForm(r, func(a Adoption) error {
-		_, err := a.Leave(r.Context(), principal(r), wish)
+		_, err := a.Leave(r.Context(), principal(r.Context()), wish)
 		return err
 	})
 }
@@ -172,64 +170,63 @@ func planned(p *topology.Planned) view.PlannedPolicy {
 	return one
 }
 
-// apiApply handles POST /topology/apply {plan}.
-func (w *Web) apiApply(r *http.Request, in api.ApplyPlanRequest) (any, error) {
+// applyTopology sets the policies of a plan, and proves them. dlo reads the vhost again and makes
+// the plan again. If the two plans differ, nothing is set: 409 says what changed. After the
+// policies are set, dlo checks that each of them applies to its queues, and rejects one message of
+// its own in a temporary queue that the policy applies to. If the message does not arrive, all
+// policies of the plan are taken back. The user of the management API needs the tag policymaker;
+// without it, the answer is 403.
+func (w *Web) applyTopology(
+	ctx context.Context, in *struct{ Body api.ApplyPlanRequest },
+) (*reply[api.AppliedPlan], error) {
 	adoption, err := w.adopting()
 	if err != nil {
 		return nil, err
 	}
-	plan, err := in.Plan.Topology()
+	plan, err := in.Body.Plan.Topology()
 	if err != nil {
 		return nil, fmt.Errorf("%w: the definition of a policy is not a JSON object: %w", deadletter.ErrInvalid, err)
 	}
-	applied, err := adoption.Apply(r.Context(), principal(r), plan)
-	if err != nil {
-		return nil, err
-	}
-	return api.NewAppliedPlan(applied), nil
+	applied, err := adoption.Apply(ctx, principal(ctx), plan)
+	return answer(api.NewAppliedPlan(applied), err)
 }
 
-// apiAdopted handles GET /topology/adopted.
-func (w *Web) apiAdopted(r *http.Request) (any, error) {
+// listAdopted returns the policies that dlo has set and that have not been undone. They are sorted
+// by broker, vhost and name.
+func (w *Web) listAdopted(ctx context.Context, _ *struct{}) (*reply[api.AdoptedPolicies], error) {
 	if w.Adoption == nil {
-		return api.NewAdoptedPolicies(nil), nil
+		return answer(api.NewAdoptedPolicies(nil), nil)
 	}
-	list, err := w.Adoption.Adopted(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	return api.NewAdoptedPolicies(list), nil
+	list, err := w.Adoption.Adopted(ctx)
+	return answer(api.NewAdoptedPolicies(list), err)
 }
 
-// apiUndoPolicy handles POST /topology/undo {id}.
-func (w *Web) apiUndoPolicy(r *http.Request, in api.UndoRequest) (any, error) {
+// undoTopology deletes a policy that dlo has set. Its queues are then as they were before. If
+// somebody has changed the policy since, it stays: 409 shows both versions.
+func (w *Web) undoTopology(ctx context.Context, in *struct{ Body api.UndoRequest }) (*reply[api.AdoptedPolicy], error) {
 	adoption, err := w.adopting()
 	if err != nil {
 		return nil, err
 	}
-	undone, err := adoption.Undo(r.Context(), principal(r), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return api.NewAdoptedPolicy(undone), nil
+	undone, err := adoption.Undo(ctx, principal(ctx), in.Body.ID)
+	return answer(api.NewAdoptedPolicy(undone), err)
 }
 
-// apiLeave handles POST /topology/leave {broker, vhost, queues}.
-func (w *Web) apiLeave(r *http.Request, in api.LeaveRequest) (any, error) {
+// leaveTopology takes queues out of the policies that dlo has set. The other queues of a policy
+// keep it, under another name. No queue is declared again. If a policy cannot be changed, the error
+// names the queues that left before. 404 if no policy of dlo applies to such a queue.
+func (w *Web) leaveTopology(ctx context.Context, in *struct{ Body api.LeaveRequest }) (*reply[api.Left], error) {
 	adoption, err := w.adopting()
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Queues) == 0 {
+	if len(in.Body.Queues) == 0 {
 		return nil, fmt.Errorf("%w: name the queues that leave; a glob such as * is allowed", deadletter.ErrInvalid)
 	}
-	left, err := adoption.Leave(r.Context(), principal(r), topology.Wish{
-		Broker: in.Broker,
-		VHost:  in.VHost,
-		Queues: in.Queues,
+	left, err := adoption.Leave(ctx, principal(ctx), topology.Wish{
+		Broker: in.Body.Broker,
+		VHost:  in.Body.VHost,
+		Queues: in.Body.Queues,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return api.Left{Queues: left}, nil
+	return answer(api.Left{Queues: left}, err)
 }

@@ -2,11 +2,8 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -20,136 +17,110 @@ type Tokens interface {
 	RevokeToken(ctx context.Context, name, by string) error // ErrNotFound if it does not exist
 }
 
-// apiMe handles GET /me.
-func (w *Web) apiMe(r *http.Request) (any, error) {
-	p := principal(r)
-	return api.Me{Name: p.Name, Grants: each(p.Grants, api.NewGrant)}, nil
+// getMe says who makes the request, and what they may do. It needs no more than any grant. The name
+// is the one in the audit.
+func (w *Web) getMe(ctx context.Context, _ *struct{}) (*reply[api.Me], error) {
+	p := principal(ctx)
+	return &reply[api.Me]{api.Me{Name: p.Name, Grants: each(p.Grants, api.NewGrant)}}, nil
 }
 
-// apiTokens handles GET /tokens.
-func (w *Web) apiTokens(r *http.Request) (any, error) {
-	list, err := w.Store.Tokens(r.Context())
-	return api.Tokens{Tokens: each(list, api.NewToken)}, err
+// listTokens returns the tokens of the API, by name, without their secrets. It needs the role
+// admin.
+func (w *Web) listTokens(ctx context.Context, _ *struct{}) (*reply[api.Tokens], error) {
+	list, err := w.Store.Tokens(ctx)
+	return answer(api.Tokens{Tokens: each(list, api.NewToken)}, err)
 }
 
-// apiAddToken handles POST /tokens.
-func (w *Web) apiAddToken(r *http.Request, in api.TokenRequest) (any, error) {
-	t, err := w.addToken(r, in)
-	return created{t, "/api/v1/tokens/" + t.Name}, err
-}
-
-// addToken adds a token. A token cannot get a right that the principal of the request lacks.
-func (w *Web) addToken(r *http.Request, in api.TokenRequest) (api.NewSecret, error) {
-	if w.draining() {
-		return api.NewSecret{}, errStopping
-	}
+// addToken adds a token. It needs the role admin, and reveal or purge to give them away. The
+// response is the only place where the secret is shown. 409 when the name is taken.
+func (w *Web) addToken(ctx context.Context, r *struct{ Body api.TokenRequest }) (*created[api.NewSecret], error) {
+	in := &r.Body
 	g, err := in.Grant()
 	if err != nil {
-		return api.NewSecret{}, err
+		return nil, err
 	}
-	t, err := deadletter.NewAPIToken(in.Name, g, in.ExpiresAt.Time, w.Now())
+	t, err := deadletter.NewAPIToken(in.Name, g, in.ExpiresAt, w.Now())
 	if err == nil {
-		err = w.mayGive(principal(r), t.Principal())
+		err = w.mayGive(principal(ctx), t.Principal())
 	}
 	if err != nil {
-		return api.NewSecret{}, err
+		return nil, err
 	}
-	t.CreatedBy = principal(r).Name
+	t.CreatedBy = principal(ctx).Name
 	secret := deadletter.NewSecret()
-	t, err = w.Store.AddToken(r.Context(), t, deadletter.SecretHash(secret))
-	return api.NewSecret{Token: api.NewToken(t), Secret: secret}, err
-}
-
-// apiRevokeToken handles DELETE /tokens/{name}.
-func (w *Web) apiRevokeToken(r *http.Request) (any, error) {
-	return gone{}, w.revokeToken(r, pathName(r, "name"))
-}
-
-func (w *Web) revokeToken(r *http.Request, name string) error {
-	if w.draining() {
-		return errStopping
+	if t, err = w.Store.AddToken(ctx, t, deadletter.SecretHash(secret)); err != nil {
+		return nil, err
 	}
-	return w.Store.RevokeToken(r.Context(), name, principal(r).Name)
+	return &created[api.NewSecret]{
+		"/api/v1/tokens/" + url.PathEscape(t.Name), api.NewSecret{Token: api.NewToken(t), Secret: secret},
+	}, nil
+}
+
+// NamePath is a name in the path of a request.
+type NamePath struct {
+	Name string `path:"name"`
+}
+
+// revokeToken revokes a token. It needs the role admin. Requests with the token are refused from
+// then on.
+func (w *Web) revokeToken(ctx context.Context, in *NamePath) (*none, error) {
+	return nil, w.Store.RevokeToken(ctx, in.Name, principal(ctx).Name)
 }
 
 // errNoUsers is the error of calls about users if dlo has no local users.
 var errNoUsers = deadletter.NoSuch("user: auth.users is not set")
 
-// apiUsers handles GET /users.
-func (w *Web) apiUsers(r *http.Request) (any, error) {
+// listUsers returns the users of dlo's own, by name. It needs the role admin. 404 if auth.users is
+// not set.
+func (w *Web) listUsers(ctx context.Context, _ *struct{}) (*reply[api.Users], error) {
 	if w.Users == nil {
 		return nil, errNoUsers
 	}
-	list, err := w.Users.Users(r.Context())
-	return api.Users{Users: each(list, api.NewUser)}, err
+	list, err := w.Users.Users(ctx)
+	return answer(api.Users{Users: each(list, api.NewUser)}, err)
 }
 
-// apiAddUser handles POST /users.
-func (w *Web) apiAddUser(r *http.Request, in api.UserRequest) (any, error) {
-	i, err := w.addUser(r, in)
-	return created{i, "/api/v1/users/" + url.PathEscape(i.Name)}, err
-}
-
-// addUser invites a user. A user cannot get a right that the principal of the request lacks.
-func (w *Web) addUser(r *http.Request, in api.UserRequest) (api.Invitation, error) {
+// addUser adds a user. It needs the role admin, and reveal or purge to give them away. The user
+// chooses a password with the link, once and within 72 hours. 409 when the name is taken.
+func (w *Web) addUser(ctx context.Context, r *struct{ Body api.UserRequest }) (*created[api.Invitation], error) {
 	if w.Users == nil {
-		return api.Invitation{}, errNoUsers
+		return nil, errNoUsers
 	}
-	g, err := in.Grant()
+	g, err := r.Body.Grant()
 	if err != nil {
-		return api.Invitation{}, err
+		return nil, err
 	}
-	u, err := deadletter.NewUser(in.Name, g, principal(r).Name)
+	u, err := deadletter.NewUser(r.Body.Name, g, principal(ctx).Name)
 	if err == nil {
-		err = w.mayGive(principal(r), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
+		err = w.mayGive(principal(ctx), deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	}
 	if err != nil {
-		return api.Invitation{}, err
+		return nil, err
 	}
-	code, err := w.Users.Add(r.Context(), u)
-	return w.invitation(r, u.Name, code), err
+	code, err := w.Users.Add(ctx, u)
+	return &created[api.Invitation]{"/api/v1/users/" + url.PathEscape(u.Name), w.invitation(ctx, u.Name, code)}, err
 }
 
-// apiResetUser handles POST /users/{name}/reset.
-func (w *Web) apiResetUser(r *http.Request) (any, error) { return w.resetUser(r, pathName(r, "name")) }
-
-// resetUser takes a user's password away and makes a new link. Whoever has the link gets the rights
-// of the user, so the principal of the request needs these rights too.
-func (w *Web) resetUser(r *http.Request, name string) (api.Invitation, error) {
+// resetUser takes a user's password and sessions away, and invites the user to choose a password.
+// It needs the role admin. Whoever has the link gets the rights of the user, so the caller needs
+// these rights too.
+func (w *Web) resetUser(ctx context.Context, in *NamePath) (*reply[api.Invitation], error) {
 	if w.Users == nil {
-		return api.Invitation{}, errNoUsers
+		return nil, errNoUsers
 	}
-	by := principal(r)
-	name, code, err := w.Users.Reset(r.Context(), name, by.Name, func(u deadletter.User) error {
+	by := principal(ctx)
+	name, code, err := w.Users.Reset(ctx, in.Name, by.Name, func(u deadletter.User) error {
 		return w.mayGive(by, deadletter.Principal{Name: u.Name, Grants: []deadletter.Grant{u.Grant}})
 	})
-	return w.invitation(r, name, code), err
+	return answer(w.invitation(ctx, name, code), err)
 }
 
-// apiRemoveUser handles DELETE /users/{name}.
-func (w *Web) apiRemoveUser(r *http.Request) (any, error) {
-	return gone{}, w.removeUser(r, pathName(r, "name"))
-}
-
-func (w *Web) removeUser(r *http.Request, name string) error {
+// removeUser removes a user, and ends the user's sessions. It needs the role admin.
+func (w *Web) removeUser(ctx context.Context, in *NamePath) (*none, error) {
 	if w.Users == nil {
-		return errNoUsers
+		return nil, errNoUsers
 	}
-	return w.Users.Remove(r.Context(), name, principal(r).Name)
-}
-
-// pathName returns a name in the path of a request, without escapes such as %2F. The router takes
-// the name from RawPath if there is one, and then pathName has to remove the escapes. Otherwise the
-// path has no escapes, and a percent sign belongs to the name.
-func pathName(r *http.Request, parameter string) string {
-	name := chi.URLParam(r, parameter)
-	if r.URL.RawPath == "" {
-		return name
-	}
-	if decoded, err := url.PathUnescape(name); err == nil {
-		return decoded
-	}
-	return name
+	return nil, w.Users.Remove(ctx, in.Name, principal(ctx).Name)
 }
 
 // mayGive prevents a caller from giving away a right that the caller lacks. It returns an error if
@@ -169,12 +140,12 @@ func (w *Web) mayGive(by, to deadletter.Principal) error {
 }
 
 // invitation returns the response with the link at which a user chooses a password.
-func (w *Web) invitation(r *http.Request, name, code string) api.Invitation {
+func (w *Web) invitation(ctx context.Context, name, code string) api.Invitation {
 	base := w.PublicURL
-	if base == "" {
-		base = "http://" + r.Host + w.BasePath
+	if host, _ := ctx.Value(hostKey{}).(string); base == "" {
+		base = "http://" + host + w.BasePath
 		if w.Secure {
-			base = "https://" + r.Host + w.BasePath
+			base = "https://" + host + w.BasePath
 		}
 	}
 	return api.Invitation{Name: name, Link: WelcomeLink(base, code)}

@@ -1,14 +1,14 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
-	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -25,28 +25,57 @@ const (
 	annotationsMany = 1000     // maximum number of annotations in one request
 )
 
-// apiAnnotate handles POST /annotations with one object or an array of them. It stores either all
-// annotations or none. If an element of an array is not valid, the error contains the index of the
-// element. An annotation that repeats a recent one is not stored again.
-func (w *Web) apiAnnotate(r *http.Request) (any, error) {
-	raw, err := rawAnnotations(r)
-	if err != nil {
-		return nil, err
+// annotationsIn is one annotation, or an array of them.
+type annotationsIn struct {
+	each []json.RawMessage
+	many bool
+}
+
+// Schema describes the JSON. deadletter.ReadAnnotation ignores members that it does not know.
+func (annotationsIn) Schema(r huma.Registry) *huma.Schema {
+	one := r.Schema(reflect.TypeFor[api.Annotation](), true, "")
+	return &huma.Schema{AnyOf: []*huma.Schema{one, {Type: huma.TypeArray, Items: one}}}
+}
+
+func (in *annotationsIn) UnmarshalJSON(body []byte) error {
+	if in.many = body[0] == '['; !in.many {
+		in.each = []json.RawMessage{slices.Clone(body)}
+		return nil
 	}
-	list := make([]deadletter.Annotation, len(raw.each))
-	for i, one := range raw.each {
+	switch err := json.Unmarshal(body, &in.each); {
+	case err != nil:
+		return err
+	case len(in.each) == 0 || len(in.each) > annotationsMany:
+		return fmt.Errorf("an array has 1 to %d annotations", annotationsMany)
+	}
+	return nil
+}
+
+// addAnnotations says why messages were rejected, as their consumers do beside the reject. One
+// annotation, or an array of them: all are stored, or none. Each is joined to the letter of the
+// death that it names by dlo_token, else message_id, else body_sha256, whichever comes first,
+// within 15 minutes; queue, exchange and routing_key must fit too where they are said. One with a
+// queue or a token is of one death, any other of every letter with that key. The same said again
+// within the window is the same annotation, so a call that nobody knows the end of is sent again.
+// Members that are not described are ignored; empty ones are not said. message is kept to 4 KiB,
+// stack to 16 KiB. A queue of the broker takes the same (docs/consumers.md).
+func (w *Web) addAnnotations(ctx context.Context, r *struct{ Body annotationsIn }) (*reply[api.Annotated], error) {
+	in := &r.Body
+	list := make([]deadletter.Annotation, len(in.each))
+	for i, one := range in.each {
+		var err error
 		if list[i], err = deadletter.ReadAnnotation(one); err == nil {
-			err = w.annotationPlace(r.Context(), &list[i])
+			err = w.annotationPlace(ctx, &list[i])
 		}
 		var refused deadletter.FieldErrors
-		if errors.As(err, &refused) && raw.many {
+		if errors.As(err, &refused) && in.many {
 			for k := range refused {
 				refused[k].Field = fmt.Sprintf("[%d].%s", i, refused[k].Field)
 			}
 			err = refused
 		}
 		if err == nil {
-			err = deadletter.Allow(principal(r), deadletter.VerbAnnotate, deadletter.Origin{
+			err = deadletter.Allow(principal(ctx), deadletter.VerbAnnotate, deadletter.Origin{
 				Broker: list[i].Broker,
 				VHost:  list[i].VHost,
 				Queue:  list[i].Queue,
@@ -56,43 +85,11 @@ func (w *Web) apiAnnotate(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	switch {
-	case w.draining():
-		return nil, errStopping
-	case w.Reports == nil:
+	if w.Reports == nil {
 		return nil, invalid("this server takes no annotations")
 	}
-	sum, err := w.Reports.Annotate(r.Context(), list)
-	return api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err
-}
-
-// annotationsRead is the JSON body of a request that sends annotations: one annotation or an array.
-type annotationsRead struct {
-	each []json.RawMessage
-	many bool
-}
-
-func rawAnnotations(r *http.Request) (annotationsRead, error) {
-	var out annotationsRead
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return out, statusError(http.StatusUnsupportedMediaType)
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return out, invalidUnlessTooLarge(err, "the request broke off")
-	}
-	body = bytes.TrimSpace(body)
-	if out.many = len(body) > 0 && body[0] == '['; !out.many {
-		out.each = []json.RawMessage{body}
-		return out, nil
-	}
-	switch err := json.Unmarshal(body, &out.each); {
-	case err != nil:
-		return out, invalid("the JSON cannot be read")
-	case len(out.each) == 0 || len(out.each) > annotationsMany:
-		return out, invalid("an array has 1 to %d annotations", annotationsMany)
-	}
-	return out, nil
+	sum, err := w.Reports.Annotate(ctx, list)
+	return answer(api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err)
 }
 
 // annotationPlace sets the broker and the vhost of an annotation if they are missing. It uses the
@@ -110,20 +107,6 @@ func (w *Web) annotationPlace(ctx context.Context, a *deadletter.Annotation) err
 		}
 	}
 	return deadletter.FieldErrors{{Field: "vhost", Why: "no broker of the configuration has such a vhost"}}
-}
-
-func failureOf(f *deadletter.Failure) *api.Failure {
-	if f == nil {
-		return nil
-	}
-	return &api.Failure{
-		By:      f.By,
-		Type:    f.Type,
-		Message: f.Message,
-		Stack:   f.Stack,
-		Service: f.Service,
-		Version: f.Version,
-	}
 }
 
 // hideFailure masks the values in the annotation of a letter. It reports whether anything was

@@ -103,10 +103,10 @@ func TestAnnotationsThatTheAPIRefuses(t *testing.T) {
 		{`[` + strings.Repeat(`{},`, 1000) + `{}]`, 400, []string{"an array has 1 to 1000 annotations"}},
 		{`[{"message_id":"m","message":"x"}`, 400, []string{"cannot be read"}},
 		{`null`, 400, []string{"give a JSON object"}},
-		{``, 400, []string{"give a JSON object"}},
+		{``, 400, []string{"request body is required"}},
 		{`{"message_id":"m","message":"` + strings.Repeat("x", 10<<20) + `"}`, 400, []string{"at most 65536 bytes"}},
 		{`{"message_id":"m","message":"` + strings.Repeat("x", 17<<20) + `"}`, 413, nil},
-		{`{"message_id":"m","x":` + strings.Repeat("[", 20000), 400, []string{"give a JSON object"}},
+		{`{"message_id":"m","x":` + strings.Repeat("[", 20000), 400, []string{"cannot be read"}},
 	} {
 		h.postJSON("/api/v1/annotations", c.body).want(t, c.status, c.texts...)
 	}

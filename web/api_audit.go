@@ -12,10 +12,23 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// audit handles GET /audit?q=&limit=&after=&format=. Besides q, a request can filter the audit with
-// the parameters in auditParameters, for example with "kind". The response is one page as JSON, or
-// all entries as CSV.
-func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
+type auditIn struct {
+	Queried
+	Actor     string    `query:"actor"`
+	Kind      string    `query:"kind"`
+	Through   string    `query:"through" enum:"page,api,cli,dlo"`
+	Operation string    `query:"operation" pattern:"^O-[0-9]+$"`
+	Since     time.Time `query:"since"`
+	Before    time.Time `query:"before"`
+	Format    string    `query:"format" enum:"json,csv" default:"json"`
+	Paging
+}
+
+// listAudit returns everything people and dlo did, newest first. What happened to single letters is
+// in their history. With format=csv all of it, as a stream, without pages. q has terms like a query
+// of letters, with the fields who, action, target, via, since and until, and text; each of the
+// parameters actor, kind, through, operation, since and before is one more term.
+func (w *Web) listAudit(rw http.ResponseWriter, r *http.Request) {
 	names := []string{"q", "limit", "after", "format"}
 	for _, p := range auditParameters {
 		names = append(names, p.name)
@@ -32,7 +45,7 @@ func (w *Web) audit(rw http.ResponseWriter, r *http.Request) {
 	}
 	switch form.Get("format") {
 	case "", "json":
-		w.api(func(r *http.Request) (any, error) {
+		w.json(func(r *http.Request) (any, error) {
 			limit, err := limitOf(form)
 			if err != nil {
 				return nil, err
@@ -99,11 +112,11 @@ func auditCells(v api.AuditEntry) []string {
 		return strconv.Itoa(*n)
 	}
 	letters := ""
-	if v.Operation != "" {
+	if v.Operation != 0 {
 		letters = strconv.Itoa(v.Total)
 	}
 	return []string{
-		v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Address, v.Operation, letters, v.Query, v.Detail,
+		v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Address, v.Operation.String(), letters, v.Query, v.Detail,
 		strings.Join(each(v.Targets, api.Target.String), ", "), number(v.Asked), number(v.Done),
 	}
 }

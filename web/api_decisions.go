@@ -1,7 +1,7 @@
 package web
 
 import (
-	"net/http"
+	"context"
 	"strings"
 	"time"
 
@@ -18,7 +18,7 @@ func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 		Reopen:   c.Reopen,
 	}
 	if c.Snooze != nil {
-		d.Snooze = &deadletter.Snooze{Until: c.Snooze.Until.Time, After: c.Snooze.After, Queue: c.Snooze.Queue}
+		d.Snooze = &deadletter.Snooze{Until: c.Snooze.Until, After: c.Snooze.After, Queue: c.Snooze.Queue}
 		if c.Snooze.For != "" {
 			if !c.Snooze.Until.IsZero() {
 				return d, invalid("a snooze has until or for, not both")
@@ -38,43 +38,33 @@ func decisionOf(c *api.Change, now time.Time) (deadletter.Decision, error) {
 	return d, nil
 }
 
-func groupsDecided(d deadletter.Decided) api.Decision {
-	out := api.Decision{
-		ID:     d.ID,
-		Kind:   d.Kind,
-		Detail: d.Detail,
-		By:     d.By,
-		At:     api.At(d.At),
-		Groups: each(d.Groups, deadletter.GroupID.String),
-	}
-	for _, s := range d.Skipped {
-		out.Skipped = append(out.Skipped, api.LeftAlone{Group: s.Group.String(), Why: s.Why})
-	}
-	out.Undone = api.IfKnown(d.UndoneAt)
-	return out
-}
-
-// apiChangeGroup handles PATCH /groups/{id}.
-func (w *Web) apiChangeGroup(r *http.Request) (any, error) {
-	id, err := pathGroup(r)
+// changeGroup decides about a group. Snooze, resolve and reopen go one at a time. 409 for a group
+// that is merged into another.
+func (w *Web) changeGroup(ctx context.Context, in *struct {
+	GroupPath
+	Matching
+	Body api.Change
+},
+) (*reply[deadletter.Decided], error) {
+	id, err := in.group()
 	if err != nil {
 		return nil, err
 	}
-	var in api.Change
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
-	return w.apiDecide(r, &in, []deadletter.GroupID{id})
+	return w.decideAs(ctx, &in.Body, []deadletter.GroupID{id}, in.Matching)
 }
 
-// apiDecideGroups handles POST /groups/decisions {groups, …}. It makes one decision about several
-// groups. One undo reverts the decision for all of them.
-func (w *Web) apiDecideGroups(r *http.Request, in api.GroupsChange) (any, error) {
-	groups, err := groupIDs(in.Groups)
+// decideGroups decides about several groups at once. As PATCH /groups/{id}; one undo takes all of
+// it back. 404 changes nothing; a group that the decision does not fit is skipped.
+func (w *Web) decideGroups(ctx context.Context, in *struct {
+	Matching
+	Body api.GroupsChange
+},
+) (*reply[deadletter.Decided], error) {
+	groups, err := groupIDs(in.Body.Groups)
 	if err != nil {
 		return nil, err
 	}
-	return w.apiDecide(r, &in.Change, groups)
+	return w.decideAs(ctx, &in.Body.Change, groups, in.Matching)
 }
 
 const maxDecided = 1000 // maximum number of groups in one decision
@@ -95,67 +85,66 @@ func groupIDs(names []string) ([]deadletter.GroupID, error) {
 	return ids, nil
 }
 
-func (w *Web) apiDecide(r *http.Request, c *api.Change, groups []deadletter.GroupID) (any, error) {
+func (w *Web) decideAs(
+	ctx context.Context, c *api.Change, groups []deadletter.GroupID, known Matching,
+) (*reply[deadletter.Decided], error) {
 	d, err := decisionOf(c, w.Now())
 	if err != nil {
 		return nil, err
 	}
 	d.Groups = groups
 	if len(groups) == 1 {
-		if d.Unchanged, err = ifMatchTime(r); err != nil {
+		if d.Unchanged, err = known.time(); err != nil {
 			return nil, err
 		}
 	}
-	done, err := w.decide(r, d)
-	return groupsDecided(done), err
+	return answer(w.decide(ctx, d))
 }
 
-// apiMergeGroups handles POST /groups/{id}/merge {groups}. After that, the given groups are shown
-// together with the group {id}, as one group.
-func (w *Web) apiMergeGroups(r *http.Request) (any, error) {
-	id, err := pathGroup(r)
+// mergeGroups shows other groups as this one. Their letters are counted and found here; new ones of
+// theirs too. Split, or the undo of the decision, makes them groups again.
+func (w *Web) mergeGroups(ctx context.Context, in *struct {
+	GroupPath
+	Body api.MergeRequest
+},
+) (*reply[deadletter.Decided], error) {
+	id, err := in.group()
 	if err != nil {
 		return nil, err
 	}
-	var in api.MergeRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
-	groups, err := groupIDs(in.Groups)
+	groups, err := groupIDs(in.Body.Groups)
 	if err != nil {
 		return nil, err
 	}
-	done, err := w.decide(r, deadletter.Decision{Groups: groups, Into: id})
-	return groupsDecided(done), err
+	return answer(w.decide(ctx, deadletter.Decision{Groups: groups, Into: id}))
 }
 
-// apiSplitGroup handles POST /groups/{id}/split. It separates a group from the group into which it
-// was merged.
-func (w *Web) apiSplitGroup(r *http.Request) (any, error) {
-	id, err := pathGroup(r)
+// splitGroup splits a group off again that was merged into another. Groups that were merged into it
+// are on their own again.
+func (w *Web) splitGroup(ctx context.Context, in *GroupPath) (*reply[deadletter.Decided], error) {
+	id, err := in.group()
 	if err != nil {
 		return nil, err
 	}
-	done, err := w.decide(r, deadletter.Decision{Groups: []deadletter.GroupID{id}, Split: true})
-	return groupsDecided(done), err
+	return answer(w.decide(ctx, deadletter.Decision{Groups: []deadletter.GroupID{id}, Split: true}))
 }
 
 // decidedSince is how long decisions are listed.
 const decidedSince = 7 * 24 * time.Hour
 
-// apiDecisions handles GET /groups/decisions. It returns the decisions of the last seven days,
-// newest first, at most 200.
-func (w *Web) apiDecisions(r *http.Request) (any, error) {
-	list, err := w.Store.Decisions(r.Context(), w.Now().Add(-decidedSince), 200)
-	return api.Decisions{Decisions: each(list, groupsDecided)}, err
+// listDecisions returns what was decided on groups in the last seven days. The newest comes first;
+// at most 200 are returned.
+func (w *Web) listDecisions(ctx context.Context, _ *struct{}) (*reply[api.Decisions], error) {
+	list, err := w.Store.Decisions(ctx, w.Now().Add(-decidedSince), 200)
+	return answer(api.Decisions{Decisions: list}, err)
 }
 
-// apiUndo handles POST /groups/decisions/{id}/undo.
-func (w *Web) apiUndo(r *http.Request) (any, error) {
-	id, err := pathNumber(r, "decision")
+// undoDecision takes a decision back. For those of its groups that have not changed since; 409 when
+// none is left, or it was undone already.
+func (w *Web) undoDecision(ctx context.Context, in *NumberPath) (*reply[deadletter.Decided], error) {
+	id, err := in.number("decision")
 	if err != nil {
 		return nil, err
 	}
-	done, err := w.undo(r, id)
-	return groupsDecided(done), err
+	return answer(w.undo(ctx, id))
 }

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"net/http"
+	"context"
 	"strings"
 	"time"
 
@@ -9,16 +9,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-func apiDeployOf(d deadletter.Deploy) api.Deploy {
-	return api.Deploy{ID: d.ID, At: api.At(d.At), Service: d.Service, Version: d.Version, Link: d.Link, By: d.By}
-}
-
-// apiDeploys handles GET /deploys. It returns the deploys of the last 90 days, newest first, at
-// most 200.
-func (w *Web) apiDeploys(r *http.Request) (any, error) {
+// listDeploys returns the deploys of the last 90 days, newest first, at most 200. Groups that began
+// after a deploy name it.
+func (w *Web) listDeploys(ctx context.Context, _ *struct{}) (*reply[api.Deploys], error) {
 	now := w.Now()
-	list, err := w.Store.Deploys(r.Context(), now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
-	return api.Deploys{Deploys: each(list, apiDeployOf)}, err
+	list, err := w.Store.Deploys(ctx, now.Add(-90*24*time.Hour), now.Add(time.Hour), 200)
+	return answer(api.Deploys{Deploys: list}, err)
 }
 
 const (
@@ -26,15 +22,14 @@ const (
 	maxLink    = 500
 )
 
-// apiAddDeploy handles POST /deploys {service, version, link, at}.
-func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
-	by := principal(r)
+// addDeploy marks that a version of a service went live. Charts show it, and a group that begins
+// within two hours after it names it. The same mark within a minute is one.
+func (w *Web) addDeploy(ctx context.Context, r *struct{ Body api.DeployRequest }) (*created[deadletter.Deploy], error) {
+	in, by := &r.Body, principal(ctx)
 	if err := deadletter.Allow(by, deadletter.VerbDeploy, deadletter.Origin{}); err != nil {
 		return nil, err
 	}
 	switch now := w.Now(); {
-	case w.draining():
-		return nil, errStopping
 	case in.Service == "":
 		return nil, invalid("service is missing: the name of what was deployed")
 	case len(in.Service) > maxService || len(in.Version) > maxService ||
@@ -46,15 +41,12 @@ func (w *Web) apiAddDeploy(r *http.Request, in api.DeployRequest) (any, error) {
 	case in.At.After(now.Add(time.Hour)):
 		return nil, invalid("at is in the future")
 	}
-	d, err := w.Store.Deploy(r.Context(), deadletter.Deploy{
-		At:      in.At.Time,
+	d, err := w.Store.Deploy(ctx, deadletter.Deploy{
+		At:      in.At,
 		Service: in.Service,
 		Version: in.Version,
 		Link:    in.Link,
 		By:      by.Name,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return created{apiDeployOf(d), "/api/v1/deploys"}, nil
+	return &created[deadletter.Deploy]{"/api/v1/deploys", d}, err
 }

@@ -1,32 +1,30 @@
 package web
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-func (w *Web) digestNow(r *http.Request) (deadletter.Digest, error) {
+func (w *Web) digestNow(ctx context.Context) (deadletter.Digest, error) {
 	if w.Digests == nil {
 		return deadletter.Digest{}, deadletter.ErrNotFound
 	}
-	d, err := w.Digests.Now(r.Context())
+	d, err := w.Digests.Now(ctx)
 	for i := range d.Lines {
 		w.hideGroup(&d.Lines[i].Group)
 	}
 	return d, err
 }
 
-// apiShowDigest handles GET /digest. It returns the digest that would be sent now.
-func (w *Web) apiShowDigest(r *http.Request) (any, error) {
-	d, err := w.digestNow(r)
-	if err != nil {
-		return nil, err
-	}
-	return api.Digest{
-		From:      api.At(d.From),
-		To:        api.At(d.To),
+// getDigest returns the morning digest, as it would be sent now. It is what the next digest would
+// say now. Nothing is sent.
+func (w *Web) getDigest(ctx context.Context, _ *struct{}) (*reply[api.Digest], error) {
+	d, err := w.digestNow(ctx)
+	return answer(api.Digest{
+		From:      d.From,
+		To:        d.To,
 		Groups:    d.Groups,
 		Letters:   d.Letters,
 		New:       d.New,
@@ -45,31 +43,24 @@ func (w *Web) apiShowDigest(r *http.Request) (any, error) {
 				Queue:   f.Origin.Queue,
 				Reason:  f.Why,
 				By:      f.By,
-				Since:   api.At(f.Since),
+				Since:   f.Since,
 				Letters: f.Letters,
 			}
-			if f.Group != 0 {
-				p.Group = f.Group.String()
-			}
+			p.Group = f.Group
 			return p
 		}),
-	}, nil
+	}, err)
 }
 
-// apiSendDigest handles POST /digest/send. It sends the digest at once, even if it is not due.
-func (w *Web) apiSendDigest(r *http.Request) (any, error) {
-	channels, err := w.sendDigest(r)
-	return api.DigestSent{Channels: channels}, err
-}
-
-func (w *Web) sendDigest(r *http.Request) ([]string, error) {
-	switch err := deadletter.Allow(principal(r), deadletter.VerbTell, deadletter.Origin{}); {
+// sendDigest sends that digest now. It goes to the channels of the configuration, whether or not it
+// is due.
+func (w *Web) sendDigest(ctx context.Context, _ *struct{}) (*reply[api.DigestSent], error) {
+	switch err := deadletter.Allow(principal(ctx), deadletter.VerbTell, deadletter.Origin{}); {
 	case err != nil:
 		return nil, err
-	case w.draining():
-		return nil, errStopping
 	case w.Digests == nil:
 		return nil, deadletter.ErrNotFound
 	}
-	return w.Digests.Send(r.Context(), principal(r))
+	channels, err := w.Digests.Send(ctx, principal(ctx))
+	return answer(api.DigestSent{Channels: channels}, err)
 }

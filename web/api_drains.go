@@ -2,9 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -20,23 +17,6 @@ type Drainer interface {
 	List() []deadletter.Drain // newest first
 }
 
-func apiDrainOf(d deadletter.Drain) api.Drain {
-	return api.Drain{
-		ID:        d.ID,
-		Broker:    d.Broker,
-		VHost:     d.VHost,
-		Queue:     d.Queue,
-		Origin:    d.Origin,
-		Count:     d.Asked,
-		Taken:     d.Taken,
-		State:     d.State,
-		Why:       d.Why,
-		By:        d.By,
-		StartedAt: api.At(d.StartedAt),
-		EndedAt:   api.At(d.EndedAt),
-	}
-}
-
 // drains returns the component that takes letters out of queues on request. If there is none, it
 // returns ErrUnavailable.
 func (w *Web) drains() (Drainer, error) {
@@ -46,48 +26,46 @@ func (w *Web) drains() (Drainer, error) {
 	return w.Drains, nil
 }
 
-// apiDrains handles GET /queues/drains. It lists the drains that are running, and the last drains
-// that have ended since dlo started.
-func (w *Web) apiDrains(r *http.Request) (any, error) {
+// listDrains returns the drains that run, and the newest of those that ended since dlo was started.
+// The newest comes first.
+func (w *Web) listDrains(context.Context, *struct{}) (*reply[api.Drains], error) {
 	drains, err := w.drains()
 	if err != nil {
 		return nil, err
 	}
-	return api.Drains{Drains: each(drains.List(), apiDrainOf)}, nil
+	return &reply[api.Drains]{api.Drains{Drains: drains.List()}}, nil
 }
 
-// apiStartDrain handles POST /queues/drain {queue, broker, vhost, origin, count}. It returns 202
-// with the drain, which continues after the response.
-func (w *Web) apiStartDrain(r *http.Request, in api.DrainRequest) (any, error) {
+// startDrain takes letters out of a queue that is no inbox, once. It goes on by itself until the
+// queue is empty, or the count is reached. 409 for an inbox, or a queue that is drained already.
+func (w *Web) startDrain(
+	ctx context.Context, in *struct{ Body deadletter.DrainRequest },
+) (*accepted[deadletter.Drain], error) {
 	drains, err := w.drains()
 	if err != nil {
 		return nil, err
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	d, err := drains.Start(r.Context(), principal(r), deadletter.DrainRequest(in))
-	if err != nil {
-		return nil, err
-	}
-	return accepted{apiDrainOf(d), "/api/v1/queues/drains"}, nil
+	d, err := drains.Start(ctx, principal(ctx), in.Body)
+	return &accepted[deadletter.Drain]{"/api/v1/queues/drains", d}, err
 }
 
-// apiStopDrain handles POST /queues/drains/{id}/stop. The drain stores the letters that it has
-// already taken. All others stay in their queue.
-func (w *Web) apiStopDrain(r *http.Request) (any, error) {
+// stopDrain stops a drain. What it has in hand is finished, and the rest stays in its queue. 409
+// when it has ended.
+func (w *Web) stopDrain(ctx context.Context, in *struct {
+	ID string `path:"id"`
+},
+) (*reply[deadletter.Drain], error) {
 	drains, err := w.drains()
 	if err != nil {
 		return nil, err
 	}
-	id := chi.URLParam(r, "id")
-	if err := drains.Stop(r.Context(), principal(r), id); err != nil {
+	if err := drains.Stop(ctx, principal(ctx), in.ID); err != nil {
 		return nil, err
 	}
 	for _, d := range drains.List() {
-		if d.ID == id {
-			return apiDrainOf(d), nil
+		if d.ID == in.ID {
+			return &reply[deadletter.Drain]{d}, nil
 		}
 	}
-	return nil, noSuch("drain", id)
+	return nil, noSuch("drain", in.ID)
 }

@@ -37,8 +37,8 @@ func (w *Web) exportedOf(
 		Inbox:      api.Text(l.Inbox),
 		Exchange:   api.Text(l.ArrivedBy.Exchange),
 		RoutingKey: api.Text(l.ArrivedBy.RoutingKey),
-		ReceivedAt: api.At(l.ReceivedAt),
-		DiedAt:     api.IfKnown(l.DiedAt),
+		ReceivedAt: l.ReceivedAt,
+		DiedAt:     l.DiedAt,
 		Reason:     api.Text(l.Reason),
 		Attempts:   l.Attempts,
 		Type:       l.Type,
@@ -56,7 +56,7 @@ func (w *Web) exportedOf(
 		out.Masked = w.hide(&l)
 		out.Masked = out.Masked || w.bytesMasked(doc) || deadletter.Allow(by, deadletter.VerbRead, l.Place()) != nil
 	}
-	out.Error, out.Properties, out.Headers = l.Error, propertiesOf(l.Properties), typed(l.Properties.Headers)
+	out.Error, out.Properties, out.Headers = l.Error, l.Properties, typed(l.Properties.Headers)
 	if out.Masked || l.State == deadletter.StatePurged {
 		return out, nil
 	}
@@ -72,7 +72,7 @@ func (w *Web) exportedOf(
 // encodingUnlessLossless returns the AMQP encoding of properties. It returns nil if their JSON can
 // reproduce every byte of the encoding.
 func encodingUnlessLossless(
-	p deadletter.Properties, properties api.Properties, headers map[string]deadletter.Typed,
+	p deadletter.Properties, properties deadletter.Properties, headers map[string]deadletter.Typed,
 ) ([]byte, error) {
 	want, err := p.Encode()
 	if err != nil {
@@ -111,7 +111,7 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 		ReplyTo:         p.ReplyTo,
 		Expiration:      p.Expiration,
 		MessageID:       p.MessageID,
-		Timestamp:       p.Timestamp.Time,
+		Timestamp:       p.Timestamp,
 		Type:            p.Type,
 		UserID:          p.UserID,
 		AppID:           p.AppID,
@@ -125,10 +125,18 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	return out, nil
 }
 
-// export handles GET /letters/export?q=&format=&reveal=. It streams every letter that matches a
-// query, beginning with the letter that was received last. Each letter is read just before it is
-// written, so the export contains its state at that moment.
-func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
+type exportIn struct {
+	Queried
+	Format string `query:"format" enum:"ndjson,csv" default:"ndjson"`
+	Reveal string `query:"reveal" enum:"0,1"`
+}
+
+// exportLetters returns all letters of a query, as a stream. Newest received first, each as it is
+// when its turn comes; any number of letters. An export that cannot be completed breaks its
+// connection. NDJSON has one letter a line, with all that another dlo needs to import it; a letter
+// with masked fields has no body and says "masked":true, a purged one is a tombstone. CSV has the
+// columns of lists; no cell is a formula to a spreadsheet.
+func (w *Web) exportLetters(rw http.ResponseWriter, r *http.Request) {
 	form, err := parameters(r, "q", "format", "reveal")
 	if err != nil {
 		w.fail(rw, r, err)
@@ -140,7 +148,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var kind, name string
-	write := w.exportLetters
+	write := w.exportLines
 	switch form.Get("format") {
 	case "", "ndjson":
 		kind, name = "application/x-ndjson", "letters.ndjson"
@@ -191,7 +199,7 @@ func (w *Web) export(rw http.ResponseWriter, r *http.Request) {
 // recordExport records in the audit that letters are exported with masked values. It is called once
 // for each export, before the first letter is sent.
 func (w *Web) recordExport(r *http.Request, q query.Query) error {
-	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, deadletter.Origin{}); err != nil {
+	if err := deadletter.Allow(principal(r.Context()), deadletter.VerbReveal, deadletter.Origin{}); err != nil {
 		return err
 	}
 	n, _, err := w.Store.Count(r.Context(), q, 0)
@@ -201,7 +209,7 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	text := deadletter.Cut(q.String(), 250)
 	return w.Store.Record(r.Context(), deadletter.Act{
 		Kind:    deadletter.ActRevealed,
-		Actor:   principal(r).Name,
+		Actor:   principal(r.Context()).Name,
 		Detail:  "export of " + view.LetterCount(n) + ", query " + strconv.Quote(text),
 		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: text}},
 		Asked:   n,
@@ -209,15 +217,15 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 	})
 }
 
-// exportLetters writes letters as lines of JSON. It reads each letter just before it writes it, so
+// exportLines writes letters as lines of JSON. It reads each letter just before it writes it, so
 // that only one body at a time is in memory.
-func (w *Web) exportLetters(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
+func (w *Web) exportLines(r *http.Request, out io.Writer, rows []deadletter.Row, _, reveal bool) error {
 	for _, row := range rows {
 		l, err := w.Store.Letter(r.Context(), row.ID)
 		if err != nil {
 			return err
 		}
-		line, err := w.exportedOf(r.Context(), principal(r), l, reveal)
+		line, err := w.exportedOf(r.Context(), principal(r.Context()), l, reveal)
 		if err != nil {
 			return err
 		}
@@ -242,7 +250,7 @@ func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, f
 		)
 	}
 	stamp := func(t time.Time) string {
-		if at := api.At(t); !at.IsZero() {
+		if at := t; !at.IsZero() {
 			return at.Format(time.RFC3339)
 		}
 		return ""
@@ -250,7 +258,7 @@ func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, f
 	for _, l := range w.hideRows(rows) {
 		table.row(
 			string(l.ID), string(l.State), stamp(l.ReceivedAt), stamp(l.DiedAt), stamp(l.DueAt), l.Broker, l.VHost,
-			l.Queue, l.Reason, l.Type, groupName(l.Group), string(l.Severity),
+			l.Queue, l.Reason, l.Type, l.Group.String(), string(l.Severity),
 			strconv.Itoa(l.Attempts), l.Exchange, l.RoutingKey, strconv.Itoa(l.Size), l.Summary, l.Error, l.Why,
 		)
 	}

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -11,7 +11,7 @@ import (
 
 func apiGroupOf(g deadletter.GroupRow) api.Group {
 	out := api.Group{
-		ID:        g.ID.String(),
+		ID:        g.ID,
 		Title:     g.Title,
 		Broker:    g.Broker,
 		VHost:     g.VHost,
@@ -29,8 +29,8 @@ func apiGroupOf(g deadletter.GroupRow) api.Group {
 		Waiting:   g.Waiting,
 		Overdue:   g.Overdue,
 		Failing:   g.Failing,
-		FirstSeen: api.At(g.FirstAt),
-		LastSeen:  api.At(g.LastAt),
+		FirstSeen: g.FirstAt,
+		LastSeen:  g.LastAt,
 		Hours:     g.Spark,
 	}
 	if g.Note == "" || g.NoteBy != "" {
@@ -38,71 +38,65 @@ func apiGroupOf(g deadletter.GroupRow) api.Group {
 	}
 	if g.Status == deadletter.GroupSnoozed {
 		out.Snooze = &api.Snooze{
-			Until: api.At(g.Snooze.Until),
+			Until: g.Snooze.Until,
 			After: g.Snooze.After,
 			Queue: g.Snooze.Queue,
 			By:    g.Snooze.By,
 		}
 	}
 	if !g.Resolved.At.IsZero() {
-		out.Resolved = &api.Resolution{At: api.At(g.Resolved.At), By: g.Resolved.By, Version: g.Resolved.Version}
+		out.Resolved = &api.Resolution{At: g.Resolved.At, By: g.Resolved.By, Version: g.Resolved.Version}
 	}
 	return out
 }
 
-// apiGroups handles GET /groups?q=&tab=&order=&limit=&after=.
-func (w *Web) apiGroups(r *http.Request) (any, error) {
-	form, err := parameters(r, "q", "tab", "order", "limit", "after")
+// listGroups returns failure groups, the most urgent first. Those whose letters need people, unless
+// tab says otherwise. A query asks for what groups have (queue, type, reason, error, severity,
+// status, owner, group, vhost, broker, since, before, age, words); what only letters have is an
+// error.
+func (w *Web) listGroups(ctx context.Context, in *struct {
+	Queried
+	Tab   string `query:"tab" enum:"inbox,snoozed,resolved,all" default:"inbox"`
+	Order string `query:"order" enum:"urgency,letters,last,first"` // urgency, or when resolved
+	Paging
+},
+) (*reply[api.Groups], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	limit, err := limitOf(form)
-	if err != nil {
-		return nil, err
-	}
-	q, err := query.Parse(form.Get("q"), w.queryOptions())
-	if err != nil {
-		return nil, err
-	}
-	list, next, err := w.groups(r.Context(), q, deadletter.GroupPage{
-		Tab:   deadletter.GroupTab(form.Get("tab")),
-		Order: deadletter.GroupOrder(form.Get("order")),
-		After: form.Get("after"),
-		Limit: limit,
+	list, next, err := w.groups(ctx, q, deadletter.GroupPage{
+		Tab:   deadletter.GroupTab(in.Tab),
+		Order: deadletter.GroupOrder(in.Order),
+		After: in.After,
+		Limit: in.Limit,
 	})
-	return api.Groups{Groups: each(list, apiGroupOf), Next: next}, err
+	return answer(api.Groups{Groups: each(list, apiGroupOf), Next: next}, err)
 }
 
-// apiGroup handles GET /groups/{id}.
-func (w *Web) apiGroup(r *http.Request) (any, error) {
-	g, err := w.group(r)
+// getGroup returns a group, with all that is known of it. It has the counts by state, the queues,
+// sample letters, what distinguishes its letters, and its history.
+func (w *Web) getGroup(ctx context.Context, in *GroupPath) (*tagged[api.GroupDetail], error) {
+	g, err := w.group(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
 	out := api.GroupDetail{
 		Group:      apiGroupOf(g.GroupRow),
-		MergedInto: groupName(g.Head),
+		MergedInto: g.Head,
 		Merged:     each(g.Merged, apiGroupOf),
-		Letters:    map[string]int{},
-		Rules:      append([]string{}, g.Rules...),
+		Letters:    g.Letters,
+		Rules:      g.Rules,
 		Paused:     g.Paused,
-		Operations: each(g.Operations, apiOperationOf),
-		Deploys:    each(g.Deploys, apiDeployOf),
-		History: each(g.History, func(e deadletter.Event) api.GroupEvent {
-			return api.GroupEvent{At: api.At(e.At), Kind: e.Kind, By: e.Actor, Detail: e.Detail}
-		}),
+		Operations: each(g.Operations, api.NewOperation),
+		Deploys:    g.Deploys,
+		History:    g.History,
+		Suspect:    g.Suspect,
 	}
-	for state, n := range g.Letters {
-		out.Letters[string(state)] = n
-	}
-	if g.Suspect != nil {
-		suspect := apiDeployOf(*g.Suspect)
-		out.Suspect = &suspect
-	}
-	v, err := w.shared(r, &g.GroupRow, true)
+	v, err := w.shared(ctx, &g.GroupRow, true)
 	out.Shared, out.Sampled = each(v.Shared, func(s view.Shared) api.Shared { return api.Shared(s) }), v.Sampled
 	out.Different, out.Quiet = each(
 		v.Different, func(d view.Different) api.Different { return api.Different(d) },
 	), v.Quiet
-	return tagged{out, groupTag(g.ChangedAt)}, err
+	return &tagged[api.GroupDetail]{groupTag(g.ChangedAt), out}, err
 }

@@ -18,8 +18,8 @@ import (
 
 // Imports stores letters that another dlo has exported.
 type Imports interface {
-	// Import stores letters in one transaction. It returns the results in the order of the letters. It
-	// returns ErrUnavailable if the disk is full.
+	// Import stores letters in one transaction. It returns the results in the order of the letters.
+	// It returns ErrUnavailable if the disk is full.
 	Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
 	// Record adds an action to the audit.
 	Record(ctx context.Context, a deadletter.Act) error
@@ -61,16 +61,18 @@ type importer struct {
 	bytes int
 }
 
-// apiImportLetters handles POST /letters/import. The request body is NDJSON of any length, in the
-// form that export writes. The lines that are valid are stored. The response names the others, with
-// the reasons.
-func (w *Web) apiImportLetters(rw http.ResponseWriter, r *http.Request) {
-	w.api(func(r *http.Request) (any, error) { return w.importLetters(rw, r) })(rw, r)
+// importLetters takes in letters that another dlo exported. NDJSON of any length. Letters keep
+// their id, so what is sent again is not taken in twice. They arrive dead, held or discarded, never
+// waiting for a retry, as the other dlo may still hold a live copy. Lines that are damaged, masked
+// or purged are left out and named with the reason: the first 1,000, the others are counted. A line
+// may have 1.4 times requeue.max_body and 1 MiB.
+func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) {
+	w.json(func(r *http.Request) (any, error) { return w.readImport(rw, r) })(rw, r)
 }
 
 var importKinds = []string{"application/x-ndjson", "application/ndjson", "application/jsonl"}
 
-func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error) {
+func (w *Web) readImport(rw http.ResponseWriter, r *http.Request) (any, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func (w *Web) importLetters(rw http.ResponseWriter, r *http.Request) (any, error
 		return nil, statusError(http.StatusUnsupportedMediaType)
 	}
 	control := http.NewResponseController(rw)
-	m := &importer{w: w, by: principal(r), out: api.Import{Skipped: []api.SkippedLine{}}}
+	m := &importer{w: w, by: principal(r.Context()), out: api.Import{Skipped: []api.SkippedLine{}}}
 	in := bufio.NewReaderSize(patient{r.Body, control}, 64<<10)
 	err := m.run(r.Context(), in)
 	if m.out.Imported > 0 { // also recorded if the import was interrupted
@@ -240,8 +242,8 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 			Exchange:   string(in.Origin.Exchange),
 			RoutingKey: string(in.Origin.RoutingKey),
 		},
-		ReceivedAt: in.ReceivedAt.Time,
-		DiedAt:     in.DiedAt.OrZero(),
+		ReceivedAt: in.ReceivedAt,
+		DiedAt:     in.DiedAt,
 		Reason:     string(in.Reason),
 		Error:      deadletter.Cut(in.Error, maxError),
 		Attempts:   in.Attempts,

@@ -14,39 +14,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// The calls in the section below return letters as JSON. A time is RFC 3339 in UTC, and it is
-// absent if it is unknown. Bytes are base64.
-
-func groupName(g deadletter.GroupID) string {
-	if g == 0 {
-		return ""
-	}
-	return g.String()
-}
-
-func apiRowOf(r deadletter.Row) api.Row {
-	return api.Row{
-		ID:         r.ID,
-		State:      r.State,
-		WaitsIn:    r.WaitsIn,
-		Broker:     r.Broker,
-		VHost:      r.VHost,
-		Queue:      r.Queue,
-		Reason:     r.Reason,
-		Type:       r.Type,
-		Group:      groupName(r.Group),
-		Attempts:   r.Attempts,
-		Exchange:   r.Exchange,
-		RoutingKey: r.RoutingKey,
-		ReceivedAt: api.At(r.ReceivedAt),
-		DiedAt:     api.IfKnown(r.DiedAt),
-		DueAt:      api.At(r.DueAt),
-		Size:       r.Size,
-		Summary:    r.Summary,
-		Error:      r.Error,
-	}
-}
-
 const (
 	defaultLimit = 50
 	maxLimit     = 500
@@ -79,40 +46,48 @@ func limitOf(form url.Values) (int, error) {
 	return n, nil
 }
 
-// apiLetters handles GET /letters?q=&order=&limit=&after=. If the query has a condition for which
-// the store has no index, dlo reads the letters one by one to check it.
-func (w *Web) apiLetters(r *http.Request) (any, error) {
-	form, err := parameters(r, "q", "order", "limit", "after")
+// Paging selects a page of a list: at most limit elements, from the cursor after on.
+type Paging struct {
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	After string `query:"after"`
+}
+
+// Queried is a query of letters.
+type Queried struct {
+	Q string `query:"q"`
+}
+
+// listLetters returns a page of letters, without bodies. The next page follows the cursor in next,
+// which is empty on the last page. Letters that arrive meanwhile do not shift the pages. Without
+// order, it is the order that the query asks for with sort:, or received. If the query has a
+// condition for which the store has no index, dlo reads the letters one by one to check it.
+func (w *Web) listLetters(ctx context.Context, in *struct {
+	Queried
+	Order string `query:"order" enum:"received,oldest,died,attempts,size,due"`
+	Paging
+},
+) (*reply[api.Letters], error) {
+	q, err := query.Parse(in.Q, w.lookOptions())
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"), w.lookOptions())
-	if err != nil {
-		return nil, err
-	}
-	p := deadletter.Page{After: form.Get("after")}
-	if p.Limit, err = limitOf(form); err != nil {
-		return nil, err
-	}
-	if p.Order, err = orderAsked(form.Get("order"), q); err != nil {
+	p := deadletter.Page{After: in.After, Limit: in.Limit}
+	if p.Order, err = orderAsked(in.Order, q); err != nil {
 		return nil, err
 	}
 	if indexed, terms := q.Split(w.indexedPath); len(terms) > 0 {
 		if p.Order != deadletter.OrderReceived {
 			return nil, errLookOrder(terms[0])
 		}
-		rows, how, next, err := w.look(r.Context(), indexed, terms, p.After, p.Limit)
-		return api.Letters{
-			Letters: each(w.hideRows(rows), apiRowOf),
+		rows, how, next, err := w.look(ctx, indexed, terms, p.After, p.Limit)
+		return answer(api.Letters{
+			Letters: w.hideRows(rows),
 			Next:    next,
-			Looked:  &api.Looked{Letters: how.Letters, Back: api.At(how.Back), All: how.All},
-		}, err
+			Looked:  &api.Looked{Letters: how.Letters, Back: how.Back, All: how.All},
+		}, err)
 	}
-	rows, _, older, err := w.Store.Letters(r.Context(), q, p)
-	if err != nil {
-		return nil, err
-	}
-	return api.Letters{Letters: each(w.hideRows(rows), apiRowOf), Next: older}, nil
+	rows, _, older, err := w.Store.Letters(ctx, q, p)
+	return answer(api.Letters{Letters: w.hideRows(rows), Next: older}, err)
 }
 
 // orderAsked returns the order of a list. The URL parameter "order" takes precedence over the order
@@ -125,47 +100,38 @@ func orderAsked(text string, q query.Query) (deadletter.Order, error) {
 	return order, nil
 }
 
-// apiCount handles GET /letters/count?q=&exact=.
-func (w *Web) apiCount(r *http.Request) (any, error) {
-	form, err := parameters(r, "q", "exact")
-	if err != nil {
-		return nil, err
-	}
-	q, err := query.Parse(form.Get("q"), w.queryOptions())
+// countLetters returns how many letters a query selects. Without exact=1, counting may stop at
+// 10,000 letters; exact in the response says whether it did not.
+func (w *Web) countLetters(ctx context.Context, in *struct {
+	Queried
+	Exact string `query:"exact" enum:"0,1"`
+},
+) (*reply[api.Count], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
 	limit := countedTo
-	switch form.Get("exact") {
-	case "", "0":
-	case "1":
+	if in.Exact == "1" {
 		limit = 0
-	default:
-		return nil, invalid("exact is 1, or absent")
 	}
-	n, exact, err := w.Store.Count(r.Context(), q, limit)
-	return api.Count{Count: n, Exact: exact}, err
+	n, exact, err := w.Store.Count(ctx, q, limit)
+	return answer(api.Count{Count: n, Exact: exact}, err)
 }
 
-// apiFacets handles GET /letters/facets?q=.
-func (w *Web) apiFacets(r *http.Request) (any, error) {
-	form, err := parameters(r, "q")
+// listFacets returns the values of each field among the letters of a query. The terms of a field do
+// not narrow its own values.
+func (w *Web) listFacets(ctx context.Context, in *Queried) (*reply[api.Facets], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"), w.queryOptions())
-	if err != nil {
-		return nil, err
-	}
-	facets, err := w.Store.Facets(r.Context(), q, w.facetedPaths(q)...)
-	if err != nil {
-		return nil, err
-	}
-	out := api.Facets{Facets: map[string][]api.FacetValue{}, Sampled: facets.Sampled}
+	facets, err := w.Store.Facets(ctx, q, w.facetedPaths(q)...)
+	out := api.Facets{Facets: map[string][]deadletter.FacetValue{}, Sampled: facets.Sampled}
 	for _, f := range facets.Fields {
-		out.Facets[f.Field] = each(f.Values, func(v deadletter.FacetValue) api.FacetValue { return api.FacetValue(v) })
+		out.Facets[f.Field] = f.Values
 	}
-	return out, nil
+	return answer(out, err)
 }
 
 // Histograms counts letters by the time at which they were received.
@@ -173,76 +139,24 @@ type Histograms interface {
 	Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error)
 }
 
-const (
-	defaultBars = 60
-	maxBars     = 500
-)
-
-// apiHistogram handles GET /letters/histogram?q=&from=&to=&bars=. It counts letters by the time at
-// which they were received, and by what has become of them.
-func (w *Web) apiHistogram(r *http.Request) (any, error) {
-	form, err := parameters(r, "q", "from", "to", "bars")
+// getHistogram returns how many letters of a query were received when. The bars cover the time from
+// from to to evenly, and count letters by the time they were received. Without from, they begin
+// with the first letter.
+func (w *Web) getHistogram(ctx context.Context, in *struct {
+	Queried
+	From time.Time `query:"from"`
+	To   time.Time `query:"to"`
+	Bars int       `query:"bars" minimum:"1" maximum:"500" default:"60"`
+},
+) (*reply[deadletter.Histogram], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	q, err := query.Parse(form.Get("q"), w.queryOptions())
-	if err != nil {
-		return nil, err
-	}
-	from, err := instant(form, "from")
-	if err != nil {
-		return nil, err
-	}
-	to, err := instant(form, "to")
-	if err != nil {
-		return nil, err
-	}
-	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
+	if !in.From.IsZero() && !in.To.IsZero() && !in.From.Before(in.To) {
 		return nil, invalid("from must be before to")
 	}
-	bars := defaultBars
-	if text := form.Get("bars"); text != "" {
-		if bars, err = strconv.Atoi(text); err != nil || bars < 1 || bars > maxBars {
-			return nil, invalid("bars is a number from 1 to %d", maxBars)
-		}
-	}
-	h, err := w.Store.Histogram(r.Context(), q, from, to, bars)
-	if err != nil {
-		return nil, err
-	}
-	bar := func(b deadletter.Bar) api.Bar {
-		return api.Bar{
-			At:        api.At(b.At),
-			Waiting:   b.Waiting,
-			Recovered: b.Recovered,
-			Dead:      b.Dead,
-			Discarded: b.Discarded,
-		}
-	}
-	return api.Histogram{
-		From:    api.At(h.From),
-		To:      api.At(h.To),
-		Step:    api.Duration(h.Step),
-		Sampled: h.Sampled,
-		Bars:    each(h.Bars, bar),
-	}, nil
-}
-
-func propertiesOf(p deadletter.Properties) api.Properties {
-	return api.Properties{
-		ContentType:     p.ContentType,
-		ContentEncoding: p.ContentEncoding,
-		DeliveryMode:    p.DeliveryMode,
-		Priority:        p.Priority,
-		CorrelationID:   p.CorrelationID,
-		ReplyTo:         p.ReplyTo,
-		Expiration:      p.Expiration,
-		MessageID:       p.MessageID,
-		Timestamp:       api.At(p.Timestamp),
-		Type:            p.Type,
-		UserID:          p.UserID,
-		AppID:           p.AppID,
-	}
+	return answer(w.Store.Histogram(ctx, q, in.From, in.To, in.Bars))
 }
 
 func typed(t deadletter.Table) map[string]deadletter.Typed {
@@ -253,34 +167,23 @@ func typed(t deadletter.Table) map[string]deadletter.Typed {
 	return out
 }
 
-func operationName(o deadletter.OperationID) string {
-	if o == 0 {
-		return ""
-	}
-	return o.String()
-}
-
-// apiLetter handles GET /letters/{id}?reveal=. It returns the complete letter.
-func (w *Web) apiLetter(r *http.Request) (any, error) {
-	form, err := parameters(r, "reveal")
+// getLetter returns one letter, all of it. It has the body, decoded where its type is known, the
+// attempts, the history, and the result of every rule. Masked values are hidden unless reveal=1.
+func (w *Web) getLetter(ctx context.Context, in *struct {
+	LetterPath
+	Reveal string `query:"reveal" enum:"0,1"`
+},
+) (*reply[api.Letter], error) {
+	l, err := w.readLetter(ctx, in.LetterPath)
 	if err != nil {
 		return nil, err
 	}
-	reveal, err := parseReveal(form.Get("reveal"))
-	if err != nil {
-		return nil, err
-	}
-	l, err := w.readLetter(r)
-	if err != nil {
-		return nil, err
-	}
-	return w.wholeLetter(r, l, reveal)
+	return answer(w.wholeLetter(ctx, l, in.Reveal == "1"))
 }
 
 // wholeLetter returns the complete letter. If the parameter "reveal" is true, it includes masked
 // values and records the access.
-func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
-	ctx := r.Context()
+func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
 	attempts, err := w.Store.Attempts(ctx, l.ID)
 	if err != nil {
 		return out, err
@@ -297,7 +200,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	if err != nil {
 		return out, err
 	}
-	siblings, err := w.Store.Siblings(r.Context(), &l)
+	siblings, err := w.Store.Siblings(ctx, &l)
 	if err != nil {
 		return out, err
 	}
@@ -308,7 +211,7 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 	plain := l
 	masked := w.hide(&l) || w.bytesMasked(doc)
 	if reveal && masked {
-		if err := w.record(r, &l, "the whole letter"); err != nil {
+		if err := w.record(ctx, &l, "the whole letter"); err != nil {
 			return out, err
 		}
 		l.Properties, l.Arrived, l.Annotation = plain.Properties, plain.Arrived, plain.Annotation
@@ -316,8 +219,9 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 			return out, err
 		}
 	}
+	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out = api.Letter{
-		Row:          apiRowOf(l.Row()),
+		Row:          l.Row(),
 		AttemptsUsed: l.Attempts,
 		Inbox:        l.Inbox,
 		Severity:     l.Severity,
@@ -327,28 +231,22 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 		Unverified:   l.Unverified,
 		Damaged:      l.Damage,
 		Unchecked:    l.Unchecked,
-		Operation:    operationName(l.Operation),
-		ChangedAt:    api.At(l.ChangedAt),
-		Properties:   propertiesOf(l.Properties),
+		Operation:    l.Operation,
+		ChangedAt:    l.ChangedAt,
+		Properties:   l.Properties,
 		Headers:      typed(l.Properties.Headers),
-		Arrived:      api.Arrived{Properties: propertiesOf(l.Arrived), Headers: typed(l.Arrived.Headers)},
+		Arrived:      api.Arrived{Properties: l.Arrived, Headers: typed(l.Arrived.Headers)},
 		Withheld:     l.Withheld,
 		Body:         &l.Body,
 		Decoded:      decodedOf(doc),
-		Failure:      failureOf(l.Annotation),
-		Revisions:    each(revisions, apiRevisionOf),
+		Failure:      l.Annotation,
+		Revisions:    each(revisions, api.NewRevision),
 		Siblings:     each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }),
 		Candidates:   each(doc.Ranking.Matches, matchOf),
 		Matching:     matchingOf(doc.Ranking),
-		History: each(history, func(e deadletter.Event) api.Event {
-			return api.Event{
-				At:        api.At(e.At),
-				Kind:      e.Kind,
-				Actor:     e.Actor,
-				Detail:    e.Detail,
-				Operation: operationName(e.Operation),
-			}
-		}),
+		History:      history,
+		Attempts:     attempts,
+		Deaths:       deaths,
 	}
 	if steps != nil {
 		out.Rules = &steps
@@ -361,36 +259,6 @@ func (w *Web) wholeLetter(r *http.Request, l deadletter.Letter, reveal bool) (ou
 			out.Decoded.Score = m.Score
 		}
 	}
-	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
-	out.Deaths = each(deaths, func(d deadletter.Death) api.Death {
-		return api.Death{
-			Queue:       d.Queue,
-			Exchange:    d.Exchange,
-			RoutingKeys: append([]string{}, d.RoutingKeys...),
-			Reason:      d.Reason,
-			Count:       d.Count,
-			FirstAt:     api.IfKnown(d.FirstAt),
-		}
-	})
-	out.Attempts = each(attempts, func(a deadletter.Attempt) api.Attempt {
-		v := api.Attempt{
-			Number:    a.Number,
-			Queue:     a.Queue,
-			Operation: operationName(a.Operation),
-			Sends:     a.Sends,
-			Outcome:   a.Outcome,
-			Detail:    a.Detail,
-			Revision:  a.Revision,
-			At:        api.At(a.At),
-			ClosedAt:  api.At(a.ClosedAt),
-			WaitsIn:   a.WaitsIn,
-			WaitUntil: api.At(a.WaitUntil),
-		}
-		if b := a.Back; b != nil {
-			v.Back = &api.Return{At: api.At(b.At), Queue: b.Queue, Reason: b.Reason, Copies: b.Copies}
-		}
-		return v
-	})
 	return out, nil
 }
 

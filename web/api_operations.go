@@ -12,159 +12,79 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const (
-	oldestFirst = "oldest"
-	newestFirst = "newest"
-)
-
-func apiPaceOf(p deadletter.Pace) api.Pace {
-	order := oldestFirst
-	if p.Newest {
-		order = newestFirst
-	}
-	return api.Pace{
-		Rate:       p.Rate,
-		Canary:     p.Canary,
-		CanaryWait: api.Duration(p.CanaryWait),
-		StopAt:     p.StopAt,
-		MaxDepth:   p.MaxDepth,
-		Order:      order,
-		Hold:       api.Duration(p.Hold),
-	}
-}
-
 // Verdicts contains the methods of the store that only the operations API needs.
 type Verdicts interface {
 	// NewFailures counts new letters in the groups of an operation. A letter counts if dlo received
 	// it after the operation was requested. Letters of the operation that came back do not count.
 	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
-	// TwiceLetters returns the letters of an operation that may have been sent twice, beginning with
-	// the letter that was received first. It also returns the cursor of the next page.
+	// TwiceLetters returns the letters of an operation that may have been sent twice, beginning
+	// with the letter that was received first. It also returns the cursor of the next page.
 	TwiceLetters(
 		ctx context.Context, id deadletter.OperationID, after string, limit int,
 	) ([]deadletter.OperationLetter, string, error)
 }
 
-// resultName returns the name of a result in JSON, for example came_back.
-func resultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
-
-func countsOf(counts map[deadletter.Result]int) map[string]int {
-	out := make(map[string]int, len(deadletter.Results))
-	for _, r := range deadletter.Results { // includes results with the count 0
-		out[resultName(r)] = counts[r]
-	}
-	return out
-}
-
-func apiOperationOf(o deadletter.Operation) api.Operation {
-	c := o.Counts
-	return api.Operation{
-		ID:         o.ID.String(),
-		Action:     o.Action,
-		State:      o.State,
-		Phase:      o.Phase,
-		PhaseUntil: api.At(o.PhaseUntil),
-		Why:        o.Why,
-		By:         o.By,
-		Through:    string(o.Through),
-		Reason:     o.Reason,
-		Query:      o.Query,
-		Except:     o.Except,
-		Changed:    o.Changed,
-		To:         o.To,
-		DueAt:      api.At(o.DueAt),
-		Reset:      o.Reset,
-		Restored:   o.Restored,
-		CreatedAt:  api.At(o.CreatedAt),
-		SentAt:     api.At(o.SentAt),
-		FinishedAt: api.At(o.FinishedAt),
-		Total:      o.Total,
-		Sent:       o.Sent(),
-		Twice:      o.Twice,
-		Rate:       o.Pace.Rate,
-		Pace:       apiPaceOf(o.Pace),
-		Counts:     countsOf(c),
-		Verdict: api.Verdict{
-			Final:      o.Phase == deadletter.PhaseOver,
-			Quiet:      c[deadletter.ResultQuiet],
-			Unverified: c[deadletter.ResultUnverified],
-			CameBack:   c[deadletter.ResultCameBack],
-			Returned:   c[deadletter.ResultReturned],
-			Failed:     c[deadletter.ResultFailed],
-			InDoubt:    c[deadletter.ResultInDoubt],
-			Skipped:    c[deadletter.ResultSkipped],
-			Watched:    c[deadletter.ResultConfirmed],
-		},
-		Queues: each(o.Queues, func(q deadletter.OperationQueue) api.OperationQueue {
-			return api.OperationQueue{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue, Counts: countsOf(q.Counts)}
-		}),
-	}
-}
-
 // operationNow returns the current state of an operation, with the details that lists omit.
-func (w *Web) operationNow(r *http.Request, id deadletter.OperationID) (api.Operation, error) {
-	o, err := w.Store.Operation(r.Context(), id)
+func (w *Web) operationNow(ctx context.Context, id deadletter.OperationID) (api.Operation, error) {
+	o, err := w.Store.Operation(ctx, id)
 	if err != nil {
 		return api.Operation{}, err
 	}
-	v := apiOperationOf(o)
+	v := api.NewOperation(o)
 	var n api.NewFailures
-	n.Count, n.Exact, err = w.Store.NewFailures(r.Context(), id)
+	n.Count, n.Exact, err = w.Store.NewFailures(ctx, id)
 	v.NewFailures = &n
 	return v, err
 }
 
-// apiOperations handles GET /operations?limit=&after=. It returns operations, newest first.
-func (w *Web) apiOperations(r *http.Request) (any, error) {
-	form, err := parameters(r, "limit", "after")
-	if err != nil {
-		return nil, err
-	}
-	limit, err := limitOf(form)
-	if err != nil {
-		return nil, err
-	}
+// listOperations returns a page of operations, newest first. The next page follows the cursor in
+// next.
+func (w *Web) listOperations(ctx context.Context, in *Paging) (*reply[api.Operations], error) {
 	var before deadletter.OperationID
-	if after := form.Get("after"); after != "" {
-		if before, err = deadletter.ParseOperationID(after); err != nil {
+	var err error
+	if in.After != "" {
+		if before, err = deadletter.ParseOperationID(in.After); err != nil {
 			return nil, err
 		}
 	}
-	all, err := w.Store.Operations(r.Context(), before, limit+1)
+	all, err := w.Store.Operations(ctx, before, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
 	next := ""
-	if len(all) > limit {
-		all = all[:limit]
-		next = all[limit-1].ID.String()
+	if len(all) > in.Limit {
+		all = all[:in.Limit]
+		next = all[in.Limit-1].ID.String()
 	}
-	return api.Operations{Operations: each(all, apiOperationOf), Next: next}, nil
+	return &reply[api.Operations]{api.Operations{Operations: each(all, api.NewOperation), Next: next}}, nil
 }
 
 // twice is a word that a request can send as the parameter "result". It selects the letters that
 // may have been sent twice, whatever their result is.
 const twice = "twice"
 
-// apiOperation handles GET /operations/{id}?result=&limit=&after=. It returns the operation, and a
-// page of its letters that have one of the given results. If no result is given, it returns the
-// letters that a person has to look at.
-func (w *Web) apiOperation(r *http.Request) (any, error) {
-	id, err := pathOperation(r)
-	if err != nil {
-		return nil, err
-	}
-	form, err := parameters(r, "result", "limit", "after")
-	if err != nil {
-		return nil, err
-	}
-	limit, err := limitOf(form)
+// OperationPath is the id of an operation in the path of a request.
+type OperationPath struct {
+	ID string `path:"id"`
+}
+
+// getOperation returns one operation, and a page of its letters. It has the counts of its results,
+// the pace, and, once it is over, the verdict. result is a list of results of the letters that are
+// listed, with commas between, or twice: those that may have been sent twice. Without it, these are
+// the letters that a person has to look at.
+func (w *Web) getOperation(ctx context.Context, in *struct {
+	OperationPath
+	Result string `query:"result"`
+	Paging
+},
+) (*reply[api.OperationLetters], error) {
+	id, err := in.operation()
 	if err != nil {
 		return nil, err
 	}
 	list := w.Store.TwiceLetters
-	if result := form.Get("result"); result != twice {
-		wanted, err := wantedResults(result)
+	if in.Result != twice {
+		wanted, err := wantedResults(in.Result)
 		if err != nil {
 			return nil, err
 		}
@@ -174,33 +94,28 @@ func (w *Web) apiOperation(r *http.Request) (any, error) {
 			return w.Store.OperationLetters(ctx, id, wanted, after, limit)
 		}
 	}
-	o, err := w.operationNow(r, id)
+	o, err := w.operationNow(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	letters, next, err := w.operationLetters(list(r.Context(), id, form.Get("after"), limit))
-	if err != nil {
-		return nil, err
-	}
-	return api.OperationLetters{Operation: o, Next: next, Letters: each(letters, apiOperationLetter)}, nil
+	letters, next, err := w.operationLetters(list(ctx, id, in.After, in.Limit))
+	return answer(api.OperationLetters{Operation: o, Next: next, Letters: each(letters, apiOperationLetter)}, err)
 }
 
 func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
 	out := api.OperationLetter{
 		Letter: l.Letter,
 		Queue:  l.Queue,
-		Result: resultName(l.Result),
+		Result: l.Result,
 		Reason: l.Reason,
 		Twice:  l.Twice,
 		State:  l.State,
 		Error:  l.Error,
 	}
 	if l.State == deadletter.StateScheduled {
-		out.DueAt = api.IfKnown(l.DueAt)
+		out.DueAt = l.DueAt
 	}
-	if l.Group != 0 {
-		out.Group = l.Group.String()
-	}
+	out.Group = l.Group
 	if same, known := l.SameError(); known && l.Result == deadletter.ResultCameBack {
 		out.SameError = &same
 	}
@@ -219,7 +134,7 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 	if text == "" {
 		return lookedAt, nil
 	}
-	names := each(deadletter.Results, resultName)
+	names := each(deadletter.Results, api.ResultName)
 	var out []deadletter.Result
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(names, name)
@@ -231,47 +146,61 @@ func wantedResults(text string) ([]deadletter.Result, error) {
 	return out, nil
 }
 
-// apiRateOperation handles PATCH /operations/{id} {rate}.
-func (w *Web) apiRateOperation(r *http.Request, in api.RateChange) (any, error) {
-	if in.Rate == nil {
+// changeOperation changes how fast an operation sends. The new rate applies from the next letter
+// on.
+func (w *Web) changeOperation(ctx context.Context, in *struct {
+	OperationPath
+	Body api.RateChange
+},
+) (*reply[api.Operation], error) {
+	if in.Body.Rate == nil {
 		return nil, invalid("rate is missing: letters per second")
 	}
-	return w.apiSteer(
-		r, func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
-			return d.Rate(ctx, by, id, *in.Rate)
+	return w.steered(
+		ctx, in.OperationPath,
+		func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+			return d.Rate(ctx, by, id, *in.Body.Rate)
 		},
 	)
 }
 
-// apiControl returns the handler of POST /operations/{id}/cancel, /pause or /resume.
-func (w *Web) apiControl(do steering) func(r *http.Request) (any, error) {
-	return func(r *http.Request) (any, error) { return w.apiSteer(r, do) }
+// pauseOperation makes an operation send nothing more until it is resumed. 409 when the operation
+// has nothing left to send.
+func (w *Web) pauseOperation(ctx context.Context, in *OperationPath) (*reply[api.Operation], error) {
+	return w.steered(ctx, *in, Control.Pause)
+}
+
+// resumeOperation lets a paused or stopped operation go on. One that stopped automatically begins
+// with a canary again. 409 when it is neither.
+func (w *Web) resumeOperation(ctx context.Context, in *OperationPath) (*reply[api.Operation], error) {
+	return w.steered(ctx, *in, Control.Resume)
+}
+
+// cancelOperation cancels the rest of an operation. Letters that were not sent yet stay as they
+// were. 409 when the operation is over.
+func (w *Web) cancelOperation(ctx context.Context, in *OperationPath) (*reply[api.Operation], error) {
+	return w.steered(ctx, *in, Control.Cancel)
 }
 
 // steering is a call that pauses, resumes or cancels an operation.
 type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
-// apiSteer pauses, resumes or cancels an operation, and returns the operation. The id of the
-// operation is in the path of the request.
-func (w *Web) apiSteer(r *http.Request, do steering) (any, error) {
-	id, err := w.steer(r, do)
+// steered pauses, resumes or cancels an operation, and returns the operation.
+func (w *Web) steered(ctx context.Context, in OperationPath, do steering) (*reply[api.Operation], error) {
+	id, err := w.steer(ctx, in, do)
 	if err != nil {
 		return nil, err
 	}
-	return w.operationNow(r, id)
+	return answer(w.operationNow(ctx, id))
 }
 
-// steer pauses, resumes or cancels an operation. The id of the operation is in the path of the
-// request.
-func (w *Web) steer(r *http.Request, do steering) (deadletter.OperationID, error) {
-	id, err := pathOperation(r)
+// steer pauses, resumes or cancels an operation.
+func (w *Web) steer(ctx context.Context, in OperationPath, do steering) (deadletter.OperationID, error) {
+	id, err := in.operation()
 	if err != nil {
 		return 0, err
 	}
-	if w.draining() {
-		return 0, errStopping
-	}
-	return id, do(w.Desk, r.Context(), principal(r), id)
+	return id, do(w.Desk, ctx, principal(ctx), id)
 }
 
 // readJSON decodes the JSON body of a request.

@@ -2,8 +2,7 @@ package web
 
 import (
 	"context"
-	"net/http"
-	"strconv"
+	"fmt"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -21,45 +20,32 @@ type Redirector interface {
 	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
 }
 
-func apiOverrideOf(o deadletter.Override) api.Override {
-	return api.Override{
-		ID:     o.ID,
-		Broker: o.Broker,
-		VHost:  o.VHost,
-		Queue:  o.Queue,
-		To:     o.To,
-		By:     o.By,
-		Reason: o.Reason,
-		At:     api.At(o.At),
-	}
+// listOverrides returns the redirects that people saved, by queue. A redirect sends the letters of
+// a queue to another queue of its broker and vhost.
+func (w *Web) listOverrides(ctx context.Context, _ *struct{}) (*reply[api.Overrides], error) {
+	list, err := w.Store.Overrides(ctx)
+	return answer(api.Overrides{Overrides: list}, err)
 }
 
-// apiOverrides handles GET /overrides.
-func (w *Web) apiOverrides(r *http.Request) (any, error) {
-	list, err := w.Store.Overrides(r.Context())
-	return api.Overrides{Overrides: each(list, apiOverrideOf)}, err
-}
-
-// apiAddOverride handles POST /overrides {queue, to, broker, vhost, reason}. The broker may be
-// missing if there is only one. The vhost may be missing if the broker has only one.
-func (w *Web) apiAddOverride(r *http.Request, in api.OverrideRequest) (any, error) {
-	if w.draining() {
-		return nil, errStopping
-	}
-	if err := w.fillPlace(r.Context(), &in.Broker, &in.VHost); err != nil {
+// addOverride sends the letters of a queue to another queue of its broker and vhost. The target has
+// to be one that letters may be requeued to. The same redirect again is the same redirect; 409 when
+// the queue has another one. The broker may be missing if there is only one, and the vhost if the
+// broker has only one.
+func (w *Web) addOverride(
+	ctx context.Context, r *struct{ Body api.OverrideRequest },
+) (*created[deadletter.Override], error) {
+	in := &r.Body
+	if err := w.fillPlace(ctx, &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
-	o, err := w.Desk.Redirect(r.Context(), principal(r), deadletter.Override{
+	o, err := w.Desk.Redirect(ctx, principal(ctx), deadletter.Override{
 		Broker: in.Broker,
 		VHost:  in.VHost,
 		Queue:  in.Queue,
 		To:     in.To,
 		Reason: in.Reason,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return created{apiOverrideOf(o), "/api/v1/overrides/" + strconv.FormatInt(o.ID, 10)}, nil
+	return &created[deadletter.Override]{fmt.Sprint("/api/v1/overrides/", o.ID), o}, err
 }
 
 // fillPlace sets the broker and the vhost of a call if they are missing and there is only one
@@ -83,14 +69,12 @@ func (w *Web) fillPlace(ctx context.Context, broker, vhost *string) error {
 	return nil
 }
 
-// apiRemoveOverride handles DELETE /overrides/{id}.
-func (w *Web) apiRemoveOverride(r *http.Request) (any, error) {
-	id, err := pathNumber(r, "redirect")
+// removeOverride removes a redirect. Letters of the queue go to their own queue again, from the
+// next one that is sent.
+func (w *Web) removeOverride(ctx context.Context, in *NumberPath) (*none, error) {
+	id, err := in.number("redirect")
 	if err != nil {
 		return nil, err
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	return gone{}, w.Desk.Unredirect(r.Context(), principal(r), id)
+	return nil, w.Desk.Unredirect(ctx, principal(ctx), id)
 }

@@ -3,9 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -35,62 +33,74 @@ func pickOf(p deadletter.Pick) api.Pick {
 		Type:   p.Type,
 		By:     p.By,
 		Reason: p.Reason,
-		At:     api.At(p.At),
+		At:     p.At,
 	}
 	switch {
 	case p.Letter != "":
-		out.For, out.Letter = "letter", string(p.Letter)
+		out.For, out.Letter = "letter", p.Letter
 	case p.Group != 0:
-		out.For, out.Group = "group", p.Group.String()
+		out.For, out.Group = "group", p.Group
 	}
 	return out
 }
 
-// apiBindings handles GET /bindings.
-func (w *Web) apiBindings(r *http.Request) (any, error) {
-	list, err := w.bindings(r)
-	return tagged{list, tagOf(list)}, err
+// listBindings returns the types that people picked, and the bindings of the configuration.
+// Bindings come first, by queue; then what was picked for groups and letters.
+func (w *Web) listBindings(ctx context.Context, _ *struct{}) (*tagged[api.Bindings], error) {
+	list, err := w.bindings(ctx)
+	return &tagged[api.Bindings]{tagOf(list), list}, err
 }
 
-func (w *Web) bindings(r *http.Request) (api.Bindings, error) {
-	list, err := w.Store.Picks(r.Context())
+func (w *Web) bindings(ctx context.Context) (api.Bindings, error) {
+	list, err := w.Store.Picks(ctx)
 	return api.Bindings{
 		Bindings:      each(list, pickOf),
 		Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) }),
 	}, err
 }
 
-// bindingsUnchanged returns an error if the bindings have changed. For this, it compares the list
-// of bindings with the If-Match header of a request.
-func (w *Web) bindingsUnchanged(r *http.Request) error {
-	list, err := w.bindings(r)
+// bindingsUnchanged returns an error if the bindings have changed since the client read them.
+func (w *Web) bindingsUnchanged(ctx context.Context, known Matching) error {
+	list, err := w.bindings(ctx)
 	if err != nil {
 		return err
 	}
-	return stillMatches(r, tagOf(list))
+	return known.stillMatches(tagOf(list))
 }
 
-// apiAddBinding handles POST /bindings {queue, key, type, reason}.
-func (w *Web) apiAddBinding(r *http.Request, in api.BindingRequest) (any, error) {
-	return w.createPick(r, nil, deadletter.Pick{Queue: in.Queue, Key: in.Key, Type: in.Type, Reason: in.Reason})
+// addBinding says which type the letters of a queue are. The letters of the queue are read again,
+// in the background.
+func (w *Web) addBinding(ctx context.Context, in *struct {
+	Matching
+	Body api.BindingRequest
+},
+) (*created[api.Pick], error) {
+	b := &in.Body
+	return w.createPick(
+		ctx, in.Matching, nil, deadletter.Pick{Queue: b.Queue, Key: b.Key, Type: b.Type, Reason: b.Reason},
+	)
 }
 
-// apiPickType handles POST /letters/{id}/type {type, for, reason}.
-func (w *Web) apiPickType(r *http.Request) (any, error) {
-	l, err := w.readLetter(r)
+// pickType says which type a letter is. For the letter alone, for its group, or for all letters of
+// its queue (a binding). What it is for is read again, in the background; a pick before it of the
+// same letter, group or queue is replaced. Where something that is masked may show, it takes the
+// right to reveal, and is noted as revealed.
+func (w *Web) pickType(ctx context.Context, in *struct {
+	LetterPath
+	Matching
+	Body api.PickRequest
+},
+) (*created[api.Pick], error) {
+	l, err := w.readLetter(ctx, in.LetterPath)
 	if err != nil {
 		return nil, err
 	}
-	var in api.PickRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
-	p, err := pickFor(&l, in.For)
+	p, err := pickFor(&l, in.Body.For)
 	if err != nil {
 		return nil, err
 	}
-	p.Type, p.Reason = in.Type, in.Reason
-	return w.createPick(r, &l, p)
+	p.Type, p.Reason = in.Body.Type, in.Body.Reason
+	return w.createPick(ctx, in.Matching, &l, p)
 }
 
 // pickFor returns a pick for a letter, for its group or for its queue. The parameter "target" says
@@ -115,21 +125,20 @@ func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 	)
 }
 
-func (w *Web) createPick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (any, error) {
-	p, err := w.pick(r, l, p)
-	if err != nil {
-		return nil, err
-	}
-	return created{pickOf(p), "/api/v1/bindings/" + strconv.FormatInt(p.ID, 10)}, nil
+func (w *Web) createPick(
+	ctx context.Context, known Matching, l *deadletter.Letter, p deadletter.Pick,
+) (*created[api.Pick], error) {
+	p, err := w.pick(ctx, known, l, p)
+	return &created[api.Pick]{fmt.Sprint("/api/v1/bindings/", p.ID), pickOf(p)}, err
 }
 
 // pick saves a type that a person picks. It rejects a type that is not registered, because the
 // letters would become unreadable. The parameter l is the letter that the person looked at, or nil.
-func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (deadletter.Pick, error) {
+func (w *Web) pick(
+	ctx context.Context, known Matching, l *deadletter.Letter, p deadletter.Pick,
+) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {
-	case w.draining():
-		return p, errStopping
 	case w.Picker == nil:
 		return p, invalid("this server takes no picks")
 	case p.Letter == "" && p.Group == 0 && p.Queue == "":
@@ -143,7 +152,7 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 			"type %q is not registered; %s", deadletter.Visible(deadletter.Cut(p.Type, 200)), w.typeNameAdvice(p.Type),
 		)
 	}
-	by := principal(r)
+	by := principal(ctx)
 	at := deadletter.Origin{} // a binding applies to queues with that name in all vhosts
 	if l != nil && p.Queue == "" {
 		at = l.Place()
@@ -153,15 +162,15 @@ func (w *Web) pick(r *http.Request, l *deadletter.Letter, p deadletter.Pick) (de
 	}
 	p.By = by.Name
 	var err error
-	if p.Reveals, err = w.pickReveals(r.Context(), by, l, p); err != nil {
+	if p.Reveals, err = w.pickReveals(ctx, by, l, p); err != nil {
 		return p, err
 	}
 	w.picking.Lock()
 	defer w.picking.Unlock()
-	if err := w.bindingsUnchanged(r); err != nil {
+	if err := w.bindingsUnchanged(ctx, known); err != nil {
 		return p, err
 	}
-	return w.Picker.AddPick(r.Context(), p)
+	return w.Picker.AddPick(ctx, p)
 }
 
 // typeNameAdvice returns advice about the name of a type that is not registered. If up to three
@@ -221,29 +230,31 @@ func (w *Web) pickReveals(
 	return true, nil
 }
 
-// apiRemoveBinding handles DELETE /bindings/{id}.
-func (w *Web) apiRemoveBinding(r *http.Request) (any, error) {
-	id, err := pathNumber(r, "pick")
+// removeBinding removes a binding or a pick. Its letters are read again without it.
+func (w *Web) removeBinding(ctx context.Context, in *struct {
+	NumberPath
+	Matching
+},
+) (*none, error) {
+	id, err := in.number("pick")
 	if err != nil {
 		return nil, err
 	}
-	return gone{}, w.unpick(r, id)
+	return nil, w.unpick(ctx, in.Matching, id)
 }
 
-func (w *Web) unpick(r *http.Request, id int64) error {
-	by := principal(r)
+func (w *Web) unpick(ctx context.Context, known Matching, id int64) error {
+	by := principal(ctx)
 	switch err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); {
 	case err != nil:
 		return err
-	case w.draining():
-		return errStopping
 	case w.Picker == nil:
 		return deadletter.ErrNotFound
 	}
 	w.picking.Lock()
 	defer w.picking.Unlock()
-	if err := w.bindingsUnchanged(r); err != nil {
+	if err := w.bindingsUnchanged(ctx, known); err != nil {
 		return err
 	}
-	return w.Picker.RemovePick(r.Context(), id, by.Name)
+	return w.Picker.RemovePick(ctx, id, by.Name)
 }

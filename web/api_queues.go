@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -15,7 +14,7 @@ func apiRetriesOf(g deadletter.Guard) api.Retries {
 	if g.State == "" {
 		return api.Retries{State: retriesRunning}
 	}
-	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: api.At(g.Since), Until: api.At(g.Until)}
+	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: g.Since, Until: g.Until}
 }
 
 // knownNumber returns a number that a broker has reported. If the broker has not reported it, it
@@ -27,15 +26,18 @@ func knownNumber(n int) *int {
 	return &n
 }
 
-// apiQueues handles GET /queues. It returns the inboxes, and the queues in which letters died. If
-// the retries of a queue are held back, the response contains the reason.
-func (w *Web) apiQueues(r *http.Request) (any, error) {
-	all, err := w.queueStates(r.Context())
+// listQueues returns the queues that letters died in, with what keeps their retries back, and the
+// inboxes. They are sorted by broker, vhost and name. Depth and consumers are what the management
+// API of the broker says, a few seconds old, and null where they are unknown: it does not answer
+// within 2 s, there is none, or the queue is none of the first 100 inboxes and queues of the
+// answer.
+func (w *Web) listQueues(ctx context.Context, _ *struct{}) (*reply[api.Queues], error) {
+	all, err := w.queueStates(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := api.Queues{Queues: []api.Queue{}, Inboxes: []api.Inbox{}}
-	inboxes, _ := w.askFacts(r.Context(), all)
+	inboxes, _ := w.askFacts(ctx, all)
 	for _, q := range all {
 		v := api.Queue{
 			Broker:    q.origin.Broker,
@@ -50,13 +52,13 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 			Away:      q.away,
 			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
 				return api.GroupPaused{
-					Group: g.Group.String(),
+					Group: g.Group,
 					Title: g.Title,
 					State: string(g.State),
 					Why:   g.Why,
 					By:    g.By,
-					Since: api.At(g.Since),
-					Until: api.At(g.Until),
+					Since: g.Since,
+					Until: g.Until,
 				}
 			}),
 		}
@@ -77,56 +79,74 @@ func (w *Web) apiQueues(r *http.Request) (any, error) {
 			Note:      note,
 		})
 	}
-	return out, nil
+	return &reply[api.Queues]{out}, nil
 }
 
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error
 
-// apiPauseQueue handles POST /queues/pause {queue, broker, vhost, reason}. apiResumeQueue handles
-// POST /queues/resume with the same fields. The broker may be missing if there is only one. The
-// vhost may be missing if the broker has only one.
-func (w *Web) apiPauseQueue(r *http.Request) (any, error)  { return w.apiGuardQueue(r, w.pause) }
-func (w *Web) apiResumeQueue(r *http.Request) (any, error) { return w.apiGuardQueue(r, w.resume) }
+// queueIn names a queue. The broker may be missing if there is only one, and the vhost if the
+// broker has only one.
+type queueIn struct{ Body api.QueueRequest }
 
-func (w *Web) apiGuardQueue(r *http.Request, do guarding) (any, error) {
-	var in api.QueueRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
-	if err := w.fillPlace(r.Context(), &in.Broker, &in.VHost); err != nil {
+// pauseQueue keeps the automatic retries of a queue back. Letters that are due wait until somebody
+// resumes them; what people requeue still goes. 404 for a queue that no letter died in; 409 when
+// its retries are paused already: to pause them for another reason, resume them first.
+func (w *Web) pauseQueue(ctx context.Context, in *queueIn) (*reply[api.QueueRetries], error) {
+	return w.guardQueue(ctx, in.Body, w.pause)
+}
+
+// resumeQueue lets the automatic retries of a queue go on. Where the breaker had tripped, they
+// begin slowly. 409 when nothing keeps them back. A paused group of the queue stays paused.
+func (w *Web) resumeQueue(ctx context.Context, in *queueIn) (*reply[api.QueueRetries], error) {
+	return w.guardQueue(ctx, in.Body, w.resume)
+}
+
+func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) (*reply[api.QueueRetries], error) {
+	if err := w.fillPlace(ctx, &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
 	g := deadletter.Guard{
 		Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue},
 		Why:    in.Reason,
 	}
-	if err := do(r.Context(), principal(r), g); err != nil {
+	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}
-	now, err := w.guardOf(r.Context(), g)
-	return api.QueueRetries{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Retries: apiRetriesOf(now)}, err
+	now, err := w.guardOf(ctx, g)
+	return answer(
+		api.QueueRetries{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Retries: apiRetriesOf(now)}, err,
+	)
 }
 
-// apiPauseGroup handles POST /groups/{id}/pause {reason}. apiResumeGroup handles POST
-// /groups/{id}/resume.
-func (w *Web) apiPauseGroup(r *http.Request) (any, error)  { return w.apiGuardGroup(r, w.pause) }
-func (w *Web) apiResumeGroup(r *http.Request) (any, error) { return w.apiGuardGroup(r, w.resume) }
+// reasonIn is a group and a reason.
+type reasonIn struct {
+	GroupPath
+	Body api.ReasonRequest
+}
 
-func (w *Web) apiGuardGroup(r *http.Request, do guarding) (any, error) {
-	id, err := pathGroup(r)
+// pauseGroup keeps the automatic retries of a group back. Those of other groups of its queue go on.
+// 409 when they are paused already.
+func (w *Web) pauseGroup(ctx context.Context, in *reasonIn) (*reply[api.GroupRetries], error) {
+	return w.guardGroup(ctx, in, w.pause)
+}
+
+// resumeGroup lets the automatic retries of a group go on. 409 when they are not paused. They still
+// wait while their queue is.
+func (w *Web) resumeGroup(ctx context.Context, in *reasonIn) (*reply[api.GroupRetries], error) {
+	return w.guardGroup(ctx, in, w.resume)
+}
+
+func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply[api.GroupRetries], error) {
+	id, err := in.group()
 	if err != nil {
 		return nil, err
 	}
-	var in api.ReasonRequest
-	if err := readJSON(r, &in); err != nil {
+	g := deadletter.Guard{Group: id, Why: in.Body.Reason}
+	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}
-	g := deadletter.Guard{Group: id, Why: in.Reason}
-	if err := do(r.Context(), principal(r), g); err != nil {
-		return nil, err
-	}
-	now, err := w.guardOf(r.Context(), g)
-	return api.GroupRetries{Group: id.String(), Retries: apiRetriesOf(now)}, err
+	now, err := w.guardOf(ctx, g)
+	return answer(api.GroupRetries{Group: id, Retries: apiRetriesOf(now)}, err)
 }
 
 // guardOf returns what holds back the retries of a queue or a group now. This is a pause by a

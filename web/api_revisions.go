@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -13,30 +14,29 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-func apiRevisionOf(r deadletter.Revision) api.Revision {
-	return api.Revision{
-		Number:    r.Number,
-		By:        r.By,
-		Reason:    r.Reason,
-		Changes:   r.Changes,
-		At:        api.At(r.At),
-		Size:      len(r.Body),
-		Operation: operationName(r.Operation),
-	}
-}
-
-// apiRevise handles POST /letters/{id}/revisions.
-func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
-	from := ""
+// reviseLetter edits a letter. The edit is stored as a revision, which is sent from then on instead
+// of the letter; what was received stays, and is not sent as well. One of json, text, patch and
+// body, or none where only properties and headers change. A message is encoded again with what was
+// changed; all else stays, unknown fields too, and the body keeps its envelopes. A mistake has its
+// line and column, a refused property or header its name in fields. A letter with masked values is
+// edited only with the right to reveal; that is audited as a reveal, and the answer shows them.
+// With dry_run, the status is 200, and nothing is stored.
+func (w *Web) reviseLetter(ctx context.Context, r *struct {
+	LetterPath
+	Keyed
+	Body api.RevisionRequest
+},
+) (*revised, error) {
+	in, from := &r.Body, ""
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)
 	}
-	l, basis, err := w.editBasis(r, from, r.Header.Get("Idempotency-Key"))
+	l, basis, err := w.editBasis(ctx, r.LetterPath, from, r.Key)
 	if err != nil {
 		return nil, err
 	}
 	properties, body := basis.Current()
-	e, err := w.apiEdit(r, &l, &basis, &in, body)
+	e, err := w.applyEdit(ctx, &l, &basis, in, body)
 	if err != nil {
 		return nil, err
 	}
@@ -68,30 +68,36 @@ func (w *Web) apiRevise(r *http.Request, in api.RevisionRequest) (any, error) {
 		out.JSON = json.RawMessage(e.JSON)
 	}
 	if in.DryRun {
-		return out, nil
+		return &revised{Status: http.StatusOK, Body: out}, nil
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	revision, op, err := w.Desk.Edit(r.Context(), principal(r), &l, deadletter.Revision{
+	revision, op, err := w.Desk.Edit(ctx, principal(ctx), &l, deadletter.Revision{
 		Number:     l.Revision + 1,
 		Properties: edited,
 		Body:       e.Body,
 		Changes:    strings.Join(changed, "; "),
 		Reason:     in.Reason,
-		Key:        r.Header.Get("Idempotency-Key"),
+		Key:        r.Key,
 	}, in.Requeue)
 	if err != nil {
 		return nil, err
 	}
-	v := apiRevisionOf(revision)
-	out.Revision, out.Operation = &v, operationName(op)
-	return created{out, "/api/v1/letters/" + string(l.ID)}, nil
+	v := api.NewRevision(revision)
+	out.Revision, out.Operation = &v, op
+	return &revised{http.StatusCreated, "/api/v1/letters/" + string(l.ID), out}, nil
 }
 
-// apiEdit applies the edit in a request, and returns the new body.
-func (w *Web) apiEdit(
-	r *http.Request, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte,
+// revised is the response to an edit: 201 with the address of the letter, or 200 for a dry run.
+type revised struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     api.Edited
+}
+
+func (revised) status() int { return http.StatusCreated }
+
+// applyEdit applies the edit in a request, and returns the new body.
+func (w *Web) applyEdit(
+	ctx context.Context, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte,
 ) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
@@ -108,7 +114,7 @@ func (w *Web) apiEdit(
 	d := w.Decoder()
 	properties, _ := basis.Current()
 	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties})
-	if waited := w.runHeavy(r.Context(), func() {
+	if waited := w.runHeavy(ctx, func() {
 		h := d.HintsOf(basis)
 		masked = masked || w.bytesMasked(d.Letter(basis))
 		switch {
@@ -127,7 +133,7 @@ func (w *Web) apiEdit(
 		return nil, waited
 	}
 	if masked {
-		if refused := w.record(r, l, "an edit"); refused != nil {
+		if refused := w.record(ctx, l, "an edit"); refused != nil {
 			return nil, refused
 		}
 	}

@@ -1,7 +1,7 @@
 package web
 
 import (
-	"net/http"
+	"context"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -9,15 +9,16 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// apiRules handles GET /rules. It returns the rules in use.
-func (w *Web) apiRules(r *http.Request) (any, error) {
+// listRules returns the rules in use, in order; the first that matches a letter wins. The
+// configuration file is the only source of rules.
+func (w *Web) listRules(context.Context, *struct{}) (*reply[api.Rules], error) {
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
 	}
 	set := w.Rules.Set()
 	out := api.Rules{
 		File:     set.File,
-		LoadedAt: api.At(set.Loaded),
+		LoadedAt: set.Loaded,
 		Rules:    []api.Rule{},
 		Default:  apiRuleOf(&set.Default, nil),
 		YAML:     allYAML(set),
@@ -26,7 +27,7 @@ func (w *Web) apiRules(r *http.Request) (any, error) {
 	for i := range set.Rules {
 		out.Rules = append(out.Rules, apiRuleOf(&set.Rules[i], when[i]))
 	}
-	return out, nil
+	return &reply[api.Rules]{out}, nil
 }
 
 func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
@@ -52,9 +53,12 @@ func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
 	return v
 }
 
-// apiTestRules handles POST /rules/test. It returns what the rules in the request, or those in use,
-// would have decided about the newest letters of a query, compared with what really happened.
-func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error) {
+// testRules returns what rules would have made of stored letters. Says what the rules would have
+// made of the newest letters of a query when these last died, beside what became of them, read
+// within 2 seconds. Without rules it is said of those in use. Nothing is changed, and nothing is
+// kept. What is wrong in rules is answered with 400, and each mistake with its line and column.
+func (w *Web) testRules(ctx context.Context, r *struct{ Body api.RuleTestRequest }) (*reply[api.WhatIf], error) {
+	in := &r.Body
 	if w.Rules == nil {
 		return nil, deadletter.ErrNotFound
 	}
@@ -64,15 +68,12 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 			return nil, invalid("limit is a number from 1 to %d", maxLimit)
 		}
 	}
-	set, notes, err := w.triedRules(r.Context(), in.Rules)
+	set, notes, err := w.triedRules(ctx, in.Rules)
 	if err != nil {
 		return nil, err
 	}
-	f, err := w.whatIf(r.Context(), principal(r), set, in.Query, most)
-	if err != nil {
-		return nil, err
-	}
-	return api.WhatIf{
+	f, err := w.whatIf(ctx, principal(ctx), set, in.Query, most)
+	return answer(api.WhatIf{
 		Matching: f.Matching,
 		Exact:    f.Exact,
 		Looked:   f.Looked,
@@ -80,7 +81,7 @@ func (w *Web) apiTestRules(r *http.Request, in api.RuleTestRequest) (any, error)
 		LeftOut:  f.Left,
 		Notes:    notes,
 		Fates:    each(f.Fates, apiFate),
-	}, nil
+	}, err)
 }
 
 // apiStep converts the conditions of a rule, and whether the letter meets each of them.

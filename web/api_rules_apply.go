@@ -17,13 +17,16 @@ type Applier interface {
 	Apply(ctx context.Context, by deadletter.Principal, r operation.ApplyRequest) (operation.Applied, error)
 }
 
-// applyRules handles POST /rules/apply. It has no time limit. It ends when the caller disconnects.
+// applyRules decides again, by the rules in use, about letters that wait for their retry. A changed
+// configuration decides by itself about letters only that are not decided yet. This applies it to
+// those that wait. Due times count from the death that a letter waits for, and are never in the
+// past. Letters whose due time a person chose, and those that an operation has released, are left
+// alone. It takes as long as it needs; when the caller goes away, it stops, and what was not
+// reached is as it was. One call works at a time, the next waits.
 func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
-	w.api(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
+	w.json(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
 }
 
-// apiApplyRules handles POST /rules/apply {q, dry_run, reason}. It applies the rules in use to
-// letters that wait for a retry, so that they get a new decision.
 func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
 	var in api.ApplyRequest
 	if err := readJSON(r, &in); err != nil {
@@ -60,9 +63,6 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 func (w *Web) decideAgain(
 	rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest,
 ) (operation.Applied, error) {
-	if w.draining() {
-		return operation.Applied{}, errStopping
-	}
 	// if the writer does not support deadlines, the server's own deadlines apply
 	control := http.NewResponseController(rw)
 	control.SetReadDeadline(time.Time{})
@@ -76,7 +76,7 @@ func (w *Web) decideAgain(
 		case <-ctx.Done():
 		}
 	}()
-	a, err := w.Desk.Apply(ctx, principal(r), asked)
+	a, err := w.Desk.Apply(ctx, principal(r.Context()), asked)
 	if err == nil {
 		control.SetWriteDeadline(time.Now().Add(stalled))
 	}

@@ -110,7 +110,7 @@ func TestAPIHistogramAndFacets(t *testing.T) {
 	h.get(
 		"/api/v1/letters/histogram?from=2026-11-20T09:00:00Z&to=2026-11-20T08:00:00Z",
 	).want(t, 400, "from must be before to")
-	h.get("/api/v1/letters/histogram?bars=501").want(t, 400, "1 to 500")
+	h.get("/api/v1/letters/histogram?bars=501").want(t, 400, "bars: expected number <= 500")
 	h.get("/api/v1/letters/histogram?q=state:deaf").want(t, 400, `"position":6`)
 	h.get("/api/v1/letters/facets?q=key:k").want(t, 200, `"sampled":`)
 	h.get("/api/v1/letters/count?exact=2").want(t, 400)

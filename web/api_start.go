@@ -1,8 +1,8 @@
 package web
 
 import (
+	"context"
 	"net/http"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -11,17 +11,13 @@ import (
 )
 
 // request converts the JSON body of an API call to the request that the operation desk takes.
-func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
-	var in api.OperationRequest
+func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, bool, error) {
 	var out operation.Request
-	if err := readJSON(r, &in); err != nil {
-		return out, false, err
-	}
 	action, err := deadletter.ParseVerb(string(in.Action))
 	if err != nil {
 		return out, false, err
 	}
-	sel := query.Selection{Until: in.Until.Time}
+	sel := query.Selection{Until: in.Until}
 	if in.Q != nil {
 		q, err := query.Parse(*in.Q, w.queryOptions())
 		if err != nil {
@@ -40,9 +36,9 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 		}
 	}
 	switch in.Order {
-	case "", oldestFirst, newestFirst:
+	case "", api.OldestFirst, api.NewestFirst:
 	default:
-		return out, false, invalid("order is %s or %s: which letters go first", oldestFirst, newestFirst)
+		return out, false, invalid("order is %s or %s: which letters go first", api.OldestFirst, api.NewestFirst)
 	}
 	if in.Expect < 0 {
 		return out, false, invalid("expect is a number of letters, not %d", in.Expect)
@@ -59,11 +55,11 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 	pace := operation.Pace{
 		Rate:       in.Rate,
 		Canary:     in.Canary,
-		CanaryWait: (*time.Duration)(in.CanaryWait),
+		CanaryWait: in.CanaryWait,
 		StopAt:     in.StopAt,
 		MaxDepth:   in.MaxDepth,
-		Newest:     in.Order == newestFirst,
-		Hold:       (*time.Duration)(in.Hold),
+		Newest:     in.Order == api.NewestFirst,
+		Hold:       in.Hold,
 	}
 	out = operation.Request{
 		Action:    action,
@@ -71,14 +67,14 @@ func (w *Web) request(r *http.Request) (operation.Request, bool, error) {
 		Expect:    in.Expect,
 		First:     in.First,
 		To:        in.To,
-		DueAt:     in.DueAt.Time,
+		DueAt:     in.DueAt,
 		Reset:     in.Reset,
 		Restored:  in.Restored,
 		TakesOver: takes,
 		Patch:     in.Patch,
 		Pace:      pace,
 		Reason:    in.Reason,
-		Key:       r.Header.Get("Idempotency-Key"),
+		Key:       key,
 	}
 	return out, in.DryRun, nil
 }
@@ -95,44 +91,58 @@ func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
 	return ids, nil
 }
 
-// apiStartOperation handles POST /operations. It returns 202 with the operation. For a dry run, it
-// returns the plan instead. If a call is repeated with the same Idempotency-Key, it returns the
-// same operation.
-func (w *Web) apiStartOperation(r *http.Request) (any, error) {
-	request, dry, err := w.request(r)
+// Keyed is the header Idempotency-Key of a request. A call that is repeated with the same key is
+// the same call.
+type Keyed struct {
+	Key string `header:"Idempotency-Key"`
+}
+
+// startOperation requeues, holds, releases, discards, restores or purges letters, or edits them.
+// The letters of a query or those with ids, as they are at until (now, when it is absent), are
+// frozen first; what arrives or changes later is not acted on. With expect, and more letters than
+// that, the answer is 409 and nothing was done. To start what a dry run showed, send its query as
+// q, its until, and its total as expect.
+//
+// Requeue and purge, which nothing undoes, begin after hold; a requeue then sends canary letters,
+// watches them for canary_wait, sends the rest at rate, and stops automatically when more than
+// stop_at per cent came back. With dry_run, the answer is 200 with what the operation would do.
+func (w *Web) startOperation(ctx context.Context, in *struct {
+	Keyed
+	Body api.OperationRequest
+},
+) (*started, error) {
+	request, dry, err := w.request(&in.Body, in.Key)
 	if err != nil {
 		return nil, err
 	}
 	if dry {
-		plan, err := w.Desk.Plan(r.Context(), principal(r), request)
-		if err != nil {
-			return nil, err
-		}
-		return apiPlanOf(plan, request.Selection.Query, w.label), nil
+		plan, err := w.Desk.Plan(ctx, principal(ctx), request)
+		return &started{Status: http.StatusOK, Body: apiPlanOf(plan, request.Selection.Query, w.label)}, err
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	id, err := w.Desk.Start(r.Context(), principal(r), request)
+	id, err := w.Desk.Start(ctx, principal(ctx), request)
 	if err != nil {
 		return nil, err
 	}
-	o, err := w.operationNow(r, id)
-	if err != nil {
-		return nil, err
-	}
-	return accepted{o, "/api/v1/operations/" + id.String()}, nil
+	o, err := w.operationNow(ctx, id)
+	return &started{Status: http.StatusAccepted, Location: "/api/v1/operations/" + id.String(), Body: o}, err
+}
+
+// started is the response to the start of an operation: the operation, or the plan of a dry run.
+type started struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     any
 }
 
 func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) string) api.Plan {
 	v := api.Plan{
 		Action:   p.Action,
-		Until:    api.At(p.Until),
+		Until:    p.Until,
 		Total:    p.Total,
 		Eligible: p.Eligible,
 		First:    p.First,
 		To:       p.To,
-		Pace:     apiPaceOf(p.Pace),
+		Pace:     p.Pace,
 		Queues:   []api.PlanQueue{},
 		Warnings: append([]string{}, p.Warnings...),
 	}

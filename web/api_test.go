@@ -266,9 +266,9 @@ func TestAPIErrorsAreProblems(t *testing.T) {
 	}{
 		{"query with a mistake", h.get("/api/v1/letters?q=state:daed"), 400, `"position":6`},
 		{"unknown parameter", h.get("/api/v1/letters?queue=sms"), 400, "there is no parameter"},
-		{"bad limit", h.get("/api/v1/letters?limit=501"), 400, "limit is a number from 1 to 500"},
+		{"bad limit", h.get("/api/v1/letters?limit=501"), 400, "limit: expected number <= 500"},
 		{"bad order", h.get("/api/v1/letters?order=loudest;drop"), 400, "must be escaped"},
-		{"bad order, quietly", h.get("/api/v1/letters?order=loudest"), 400, "order is received, oldest"},
+		{"bad order, quietly", h.get("/api/v1/letters?order=loudest"), 400, "order: expected value to be one of"},
 		{"bad cursor", h.get("/api/v1/letters?after=zz"), 400, ""},
 		{
 			"no such letter", h.get("/api/v1/letters/019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"), 404,

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -39,18 +38,14 @@ const (
 	maxSearch  = 200  // maximum number of bytes of a search word
 )
 
-// apiTypes handles GET /types?q=. It returns the sets with their versions, the problems with sets,
-// and the number of letters of each type. If q is given, it also returns the types and fields whose
-// names contain q, and the paths of bodies that q may mean.
-func (w *Web) apiTypes(r *http.Request) (any, error) {
-	form, err := parameters(r, "q")
-	if err != nil {
-		return nil, err
-	}
-	word := form.Get("q")
-	if len(word) > maxSearch {
-		return nil, invalid("q has at most %d bytes", maxSearch)
-	}
+// listTypes returns the registered sets with their versions, the problems with sets, and the number
+// of letters of each type. With q, a word, it also returns the types and fields whose names contain
+// it, and the paths of bodies that it may mean.
+func (w *Web) listTypes(ctx context.Context, in *struct {
+	Q string `query:"q" maxLength:"200"`
+},
+) (*reply[api.Types], error) {
+	word := in.Q
 	schemas, err := w.schemas()
 	if err != nil {
 		return nil, err
@@ -70,8 +65,8 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 			Source:    s.Source,
 			Detail:    s.Detail,
 			By:        s.By,
-			At:        api.At(s.At),
-			CurrentAt: api.At(s.CurrentAt),
+			At:        s.At,
+			CurrentAt: s.CurrentAt,
 			Files:     s.Files,
 			TypeCount: len(s.Types),
 			Types:     []string{},
@@ -82,9 +77,9 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 		out.Sets = append(out.Sets, v)
 	}
 	out.Servers = each(status.Servers, func(s deadletter.SchemaServer) api.SchemaServer {
-		return api.SchemaServer{Address: s.Address, AskedAt: api.At(s.At), Problem: s.Problem}
+		return api.SchemaServer{Address: s.Address, AskedAt: s.At, Problem: s.Problem}
 	})
-	removed, err := w.Store.RemovedSchemas(r.Context())
+	removed, err := w.Store.RemovedSchemas(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,31 +90,31 @@ func (w *Web) apiTypes(r *http.Request) (any, error) {
 			Source:    v.Source,
 			Detail:    v.Detail,
 			By:        v.By,
-			At:        api.At(v.At),
-			RemovedAt: api.At(v.RemovedAt),
+			At:        v.At,
+			RemovedAt: v.RemovedAt,
 		}
 	})
-	if out.Letters, err = w.Store.TypeCounts(r.Context(), nil); err != nil {
+	if out.Letters, err = w.Store.TypeCounts(ctx, nil); err != nil {
 		return nil, err
 	}
 	hits, more := types.Find(word)
 	out.Hits, out.More = each(hits, func(h descriptor.Hit) api.TypeHit { return api.TypeHit(h) }), more
 	out.Paths = append([]string{}, types.Paths(word)...)
-	return out, nil
+	return &reply[api.Types]{out}, nil
 }
 
-// apiTypeSource handles GET /types/proto?type=. It returns a type in .proto syntax with its
-// comments, and the sets that define the type.
-func (w *Web) apiTypeSource(r *http.Request) (any, error) {
-	form, err := parameters(r, "type")
-	if err != nil {
-		return nil, err
-	}
-	name := form.Get("type")
+// getProto returns a message type as .proto, with comments and nested types, and the sets that
+// define it. type is its full name, or the short one where only one type has it. The text is
+// generated from the descriptors, so comments of the source may be missing.
+func (w *Web) getProto(ctx context.Context, in *struct {
+	Type string `query:"type"`
+},
+) (*reply[api.TypeSource], error) {
+	name := in.Type
 	if name == "" {
 		return nil, invalid("type must be the name of a message type, for example acme.notify.v1.EmailRequested")
 	}
-	done, err := w.waitForPlace(r.Context())
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,16 +128,16 @@ func (w *Web) apiTypeSource(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, err
 	}
-	counts, err := w.Store.TypeCounts(r.Context(), []string{source.Type})
+	counts, err := w.Store.TypeCounts(ctx, []string{source.Type})
 	if err != nil {
 		return nil, err
 	}
 	definition := func(d descriptor.Definition) api.TypeDefinition { return api.TypeDefinition(d) }
-	return api.TypeSource{
+	return &reply[api.TypeSource]{api.TypeSource{
 		Type:        source.Type,
 		Text:        source.Text,
 		Cut:         source.Cut,
 		Letters:     counts[source.Type],
 		Definitions: each(source.Definitions, definition),
-	}, nil
+	}}, nil
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -45,46 +46,56 @@ func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.U
 	}
 }
 
-// apiUploadTypes handles POST /types?name=&filename=&dry_run=1. The body is the file, or a form
-// with the same parameters and the file as the part "file". The response is 201 with the changes.
-// It is 200 for a dry run, or if the content is already the newest version.
-func (w *Web) apiUploadTypes(rw http.ResponseWriter, r *http.Request) {
-	w.api(func(r *http.Request) (any, error) {
-		form, err := parameters(r, "name", "filename", "dry_run")
-		if err != nil {
-			return nil, err
-		}
-		schemas, err := w.schemas()
-		if err != nil {
-			return nil, err
-		}
-		r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
-		file, form, err := readUpload(r, form)
-		if err != nil {
-			return nil, err
-		}
-		dryRun, err := dryRunOf(form)
-		switch {
-		case err != nil:
-			return nil, err
-		case w.draining() && !dryRun:
-			return nil, errStopping
-		}
-		done, err := w.loading.waitForPlace(r.Context())
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		c, e, err := schemas.Upload(r.Context(), principal(r), form.Get("name"), file, form.Get("filename"), dryRun)
-		if err != nil {
-			return nil, err
-		}
-		out := uploadOf(c, e, dryRun)
-		if dryRun || c.Known == descriptor.KnownCurrent {
-			return out, nil
-		}
-		return created{out, typesPath}, nil
-	})(rw, r)
+type uploadIn struct {
+	Name     string `query:"name" maxLength:"200"`
+	FileName string `query:"filename"`
+	DryRun   string `query:"dry_run" enum:"0,1"`
+}
+
+// addTypes takes in a set of schemas. The body is the file, or a form with the same parameters and
+// the file as the part file. name is that of the set; else it is the file's, without what stands
+// behind its dot. With dry_run, it only says what the file would change. The answer is 200 for a
+// dry run, or if the content is already the newest version.
+func (w *Web) addTypes(rw http.ResponseWriter, r *http.Request) {
+	out, err := w.takeUpload(rw, r)
+	switch {
+	case err != nil:
+		w.fail(rw, r, err)
+	case out.DryRun || out.Known == descriptor.KnownCurrent:
+		w.writeJSON(rw, r, http.StatusOK, out)
+	default:
+		rw.Header().Set("Location", typesPath)
+		w.writeJSON(rw, r, http.StatusCreated, out)
+	}
+}
+
+func (w *Web) takeUpload(rw http.ResponseWriter, r *http.Request) (out api.Upload, err error) {
+	form, err := parameters(r, "name", "filename", "dry_run")
+	if err != nil {
+		return out, err
+	}
+	schemas, err := w.schemas()
+	if err != nil {
+		return out, err
+	}
+	r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
+	file, form, err := readUpload(r, form)
+	if err != nil {
+		return out, err
+	}
+	dryRun, err := dryRunOf(form)
+	if err != nil {
+		return out, err
+	}
+	done, err := w.loading.waitForPlace(r.Context())
+	if err != nil {
+		return out, err
+	}
+	defer done()
+	c, e, err := schemas.Upload(
+		r.Context(), principal(r.Context()), form.Get("name"), file, form.Get("filename"), dryRun,
+	)
+	return uploadOf(c, e, dryRun), err
 }
 
 // readUpload reads the file in a request. It adds the parameters of the form to those of the URL.
@@ -170,24 +181,19 @@ func dryRunOf(form url.Values) (bool, error) {
 	return false, invalid("dry_run is 1 or 0")
 }
 
-// apiRemoveTypes handles DELETE /types/{set}?dry_run=1.
-func (w *Web) apiRemoveTypes(r *http.Request) (any, error) {
-	form, err := parameters(r, "dry_run")
-	if err != nil {
-		return nil, err
-	}
-	dryRun, err := dryRunOf(form)
-	if err != nil {
-		return nil, err
-	}
-	name := pathName(r, "set")
+// removeTypes takes an uploaded set with all its versions out of use. A set of the directory or of
+// a server is not removed so: delete the file, or the server from the configuration. Letters of its
+// types are read again. With dry_run, it only says how many letters that concerns.
+func (w *Web) removeTypes(ctx context.Context, in *struct {
+	Set    string `path:"set"`
+	DryRun string `query:"dry_run" enum:"0,1"`
+},
+) (*reply[api.Removal], error) {
 	schemas, err := w.schemas()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case w.draining() && !dryRun:
-		return nil, errStopping
 	}
-	e, err := schemas.Remove(r.Context(), principal(r), name, dryRun)
-	return api.Removal{Set: name, DryRun: dryRun, TypeCount: e.Types, Letters: e.Letters}, err
+	dryRun := in.DryRun == "1"
+	e, err := schemas.Remove(ctx, principal(ctx), in.Set, dryRun)
+	return answer(api.Removal{Set: in.Set, DryRun: dryRun, TypeCount: e.Types, Letters: e.Letters}, err)
 }

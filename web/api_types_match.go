@@ -2,17 +2,18 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
-	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// apiMatchTypes handles POST /types/match. It returns the types that a body matches, and the
-// decoded body. It stores nothing.
-func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
-	done, err := w.waitForPlace(r.Context())
+// matchTypes returns the types that a body matches, and what it decodes to. Read as that of a
+// letter would be; nothing of it is kept, and masked values are masked.
+func (w *Web) matchTypes(ctx context.Context, r *struct{ Body api.MatchRequest }) (*reply[api.MatchAnswer], error) {
+	in := &r.Body
+	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 	if ranking.Types == 0 { // the request names a type, so that no types were compared
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
-	return api.MatchAnswer{
+	return &reply[api.MatchAnswer]{api.MatchAnswer{
 		Verdict:  string(ranking.Verdict),
 		Why:      ranking.Why,
 		Types:    ranking.Types,
@@ -40,7 +41,7 @@ func (w *Web) apiMatchTypes(r *http.Request, in api.MatchRequest) (any, error) {
 		Decoded:  decodedOf(doc),
 		Matches:  each(ranking.Matches, matchOf),
 		Steps:    each(doc.Steps, func(s payload.Step) api.ReadStep { return api.ReadStep(s) }),
-	}, nil
+	}}, nil
 }
 
 func matchingOf(r payload.Ranking) api.Matching {

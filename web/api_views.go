@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,28 +27,34 @@ type SavedViews interface {
 
 const maxViewName = 100 // maximum length in bytes
 
-// pathNumber parses the number in the path of a request. If it is not a number, the error says that
-// there is no such object.
-func pathNumber(r *http.Request, kind string) (int64, error) {
-	n, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
+// NumberPath is the number of an object in the path of a request.
+type NumberPath struct {
+	ID string `path:"id"`
+}
+
+// number parses the number. If it is none, the error says that there is no such object.
+func (p NumberPath) number(kind string) (int64, error) {
+	n, err := strconv.ParseInt(p.ID, 10, 64)
 	if err != nil || n <= 0 {
-		return 0, noSuch(kind, chi.URLParam(r, "id"))
+		return 0, noSuch(kind, p.ID)
 	}
 	return n, nil
 }
 
-// apiViews handles GET /views.
-func (w *Web) apiViews(r *http.Request) (any, error) {
-	list, err := w.Store.Views(r.Context(), principal(r).Name)
-	return api.Views{Views: each(list, api.NewView)}, err
+// numberIn returns the path of a form.
+func numberIn(r *http.Request) NumberPath { return NumberPath{chi.URLParam(r, "id")} }
+
+// listViews returns the saved queries, by name. A view is for everybody, or for the person who
+// saved it. Relative times in its query stay relative.
+func (w *Web) listViews(ctx context.Context, _ *struct{}) (*reply[api.Views], error) {
+	list, err := w.Store.Views(ctx, principal(ctx).Name)
+	return answer(api.Views{Views: each(list, api.NewView)}, err)
 }
 
-// apiAddView handles POST /views {name, query}. It checks the query, and stores it as it is
-// written. If the same view exists already, it returns that view.
-func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
-	if w.draining() {
-		return nil, errStopping
-	}
+// addView saves a query under a name. It is kept as it is written, so relative times stay relative.
+// The same view again is the same view; 409 when the name has another query.
+func (w *Web) addView(ctx context.Context, r *struct{ Body api.ViewRequest }) (*created[api.View], error) {
+	in := &r.Body
 	in.Name, in.Query = strings.TrimSpace(in.Name), strings.TrimSpace(in.Query)
 	if in.Name == "" || len(in.Name) > maxViewName {
 		return nil, invalid("a view has a name of 1 to %d bytes", maxViewName)
@@ -55,18 +62,18 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if _, err := query.Parse(in.Query, w.lookOptions()); err != nil {
 		return nil, err
 	}
-	owner, err := viewOwner(r, in.Mine)
+	owner, err := viewOwner(ctx, in.Mine)
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.Store.AddView(r.Context(), deadletter.View{
+	v, err := w.Store.AddView(ctx, deadletter.View{
 		Name:  in.Name,
 		Query: in.Query,
 		Owner: owner,
-		By:    principal(r).Name,
+		By:    principal(ctx).Name,
 	})
 	if errors.Is(err, deadletter.ErrConflict) {
-		list, readErr := w.Store.Views(r.Context(), principal(r).Name)
+		list, readErr := w.Store.Views(ctx, principal(ctx).Name)
 		if readErr != nil {
 			return nil, readErr
 		}
@@ -79,40 +86,37 @@ func (w *Web) apiAddView(r *http.Request, in api.ViewRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created{api.NewView(v), "/api/v1/views/" + strconv.FormatInt(v.ID, 10)}, nil
+	return &created[api.View]{fmt.Sprint("/api/v1/views/", v.ID), api.NewView(v)}, nil
 }
 
 // viewOwner returns the owner of a new view. This is the person who saves the view, or "" for
 // everybody. If the person may see only some queues, the person is always the owner.
-func viewOwner(r *http.Request, mine bool) (string, error) {
-	if mine || !deadletter.ScopeOf(r.Context()).Everywhere() {
-		return principal(r).Name, nil
+func viewOwner(ctx context.Context, mine bool) (string, error) {
+	if mine || !deadletter.ScopeOf(ctx).Everywhere() {
+		return principal(ctx).Name, nil
 	}
-	return "", deadletter.Allow(principal(r), deadletter.VerbViews, deadletter.Origin{})
+	return "", deadletter.Allow(principal(ctx), deadletter.VerbViews, deadletter.Origin{})
 }
 
-// removeView removes a view. People may always remove views of their own.
-func (w *Web) removeView(r *http.Request, id int64) error {
-	list, err := w.Store.Views(r.Context(), principal(r).Name)
+// unsave removes a view. People may always remove views of their own.
+func (w *Web) unsave(ctx context.Context, id int64) error {
+	list, err := w.Store.Views(ctx, principal(ctx).Name)
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(list, func(v deadletter.View) bool { return v.ID == id }); i >= 0 && list[i].Owner == "" {
-		if err := deadletter.Allow(principal(r), deadletter.VerbViews, deadletter.Origin{}); err != nil {
+		if err := deadletter.Allow(principal(ctx), deadletter.VerbViews, deadletter.Origin{}); err != nil {
 			return err
 		}
 	}
-	return w.Store.RemoveView(r.Context(), id, principal(r).Name)
+	return w.Store.RemoveView(ctx, id, principal(ctx).Name)
 }
 
-// apiRemoveView handles DELETE /views/{id}.
-func (w *Web) apiRemoveView(r *http.Request) (any, error) {
-	id, err := pathNumber(r, "view")
+// removeView removes a saved query. No letter is changed.
+func (w *Web) removeView(ctx context.Context, in *NumberPath) (*none, error) {
+	id, err := in.number("view")
 	if err != nil {
 		return nil, err
 	}
-	if w.draining() {
-		return nil, errStopping
-	}
-	return gone{}, w.removeView(r, id)
+	return nil, w.unsave(ctx, id)
 }

@@ -94,7 +94,7 @@ func TestBothNamesOfAFieldAreRight(t *testing.T) {
 		h.get("/api/v1/letters?q="+url.QueryEscape(q)).want(t, 200).json(t, &out)
 		var got []string
 		for name, id := range letters {
-			if slices.ContainsFunc(out.Letters, func(l api.Row) bool { return l.ID == id }) {
+			if slices.ContainsFunc(out.Letters, func(l deadletter.Row) bool { return l.ID == id }) {
 				got = append(got, name)
 			}
 		}

@@ -10,28 +10,26 @@ import (
 
 // Connector connects to brokers.
 type Connector interface {
-	// Connect tries to connect to a broker that is disconnected, without waiting for the next attempt.
-	// It returns after the attempt, or after a few seconds. The error wraps ErrForbidden or
-	// ErrNotFound. A failed attempt is not an error.
+	// Connect tries to connect to a broker that is disconnected, without waiting for the next
+	// attempt. It returns after the attempt, or after a few seconds. The error wraps ErrForbidden
+	// or ErrNotFound. A failed attempt is not an error.
 	Connect(ctx context.Context, by deadletter.Principal, broker string) error
 }
 
-func (w *Web) connectNow(r *http.Request, broker string) error {
+func (w *Web) connectNow(ctx context.Context, broker string) error {
 	switch {
 	case w.Connector == nil:
 		return deadletter.ErrUnavailable
-	case w.draining():
-		return errStopping
 	}
-	return w.Connector.Connect(r.Context(), principal(r), broker)
+	return w.Connector.Connect(ctx, principal(ctx), broker)
 }
 
-// connectBroker handles POST /brokers/connect, which the button in the banner sends.
-func (w *Web) connectBroker(r *http.Request) (string, error) {
+// connectBrokerForm handles POST /brokers/connect, which the button in the banner sends.
+func (w *Web) connectBrokerForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
-	return backTo(r, "/"), w.connectNow(r, r.PostFormValue("broker"))
+	return backTo(r, "/"), w.connectNow(r.Context(), r.PostFormValue("broker"))
 }
 
 // label returns the configured label of a broker. It returns "" if the broker has none.
@@ -54,8 +52,8 @@ func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
 		Reached:   b.Reached,
 		Reason:    b.Reason,
 		Blocked:   b.Blocked,
-		Since:     api.At(b.Since),
-		NextTry:   api.At(b.NextTry),
+		Since:     b.Since,
+		NextTry:   b.NextTry,
 		Inboxes:   each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue }),
 	}
 	if b.Version != "" {
@@ -64,22 +62,24 @@ func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
 	return v
 }
 
-// apiBrokers handles GET /brokers.
-func (w *Web) apiBrokers(r *http.Request) (any, error) {
-	return api.Brokers{Brokers: each(w.brokers(r.Context()), apiBrokerOf)}, nil
+// listBrokers returns the brokers in the order of the configuration, and whether they are
+// connected. It has the state of each connection and inbox, and what the broker permits dlo to do.
+func (w *Web) listBrokers(ctx context.Context, _ *struct{}) (*reply[api.Brokers], error) {
+	return &reply[api.Brokers]{api.Brokers{Brokers: each(w.brokers(ctx), apiBrokerOf)}}, nil
 }
 
-// apiConnectBroker handles POST /brokers/{name}/connect. It returns the status of the broker after
-// the attempt.
-func (w *Web) apiConnectBroker(r *http.Request) (any, error) {
-	name := pathName(r, "name")
-	if err := w.connectNow(r, name); err != nil {
+// connectBroker tries at once to connect to a broker that is away. Instead of at the end of the
+// back-off, which begins again. It answers when that was tried, or after 3 s; connected says what
+// came of it. A broker that is connected is left alone, and none is tried more than twice a second.
+// 404 when no broker of the configuration has this name.
+func (w *Web) connectBroker(ctx context.Context, in *NamePath) (*reply[api.Broker], error) {
+	if err := w.connectNow(ctx, in.Name); err != nil {
 		return nil, err
 	}
-	for _, b := range w.brokers(r.Context()) {
-		if b.Name == name {
-			return apiBrokerOf(b), nil
+	for _, b := range w.brokers(ctx) {
+		if b.Name == in.Name {
+			return &reply[api.Broker]{apiBrokerOf(b)}, nil
 		}
 	}
-	return nil, noSuch("broker", name)
+	return nil, noSuch("broker", in.Name)
 }

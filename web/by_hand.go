@@ -29,9 +29,9 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 		Form:     view.ParseForm(form.Get("as")),
 		Revealed: reveal,
 	}
-	p.MayReveal = canReveal(principal(r), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r.Context()), l.Origin) && l.State != deadletter.StatePurged
 	if p.Form == view.FormJSON {
-		whole, err := w.wholeLetter(r, l, reveal)
+		whole, err := w.wholeLetter(r.Context(), l, reveal)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 		return view.ByHand(p), nil
 	}
 	if p.Masked {
-		if err := w.record(r, &l, fmt.Sprintf("the whole letter, as %s", p.Form)); err != nil {
+		if err := w.record(r.Context(), &l, fmt.Sprintf("the whole letter, as %s", p.Form)); err != nil {
 			return nil, err
 		}
 	}

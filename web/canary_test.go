@@ -218,7 +218,7 @@ func TestNobodySeesACanary(t *testing.T) {
 		"/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders",
 		"/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/account", "/access", "/signin", "/signin/again",
 		"/welcome", "/api/v1/users", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules",
-		"/api/v1/openapi.yaml", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
+		"/api/v1/openapi.json", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
 	}
 	for _, place := range view.Places {
 		paths = append(paths, place.Path)

@@ -19,11 +19,12 @@ import (
 // Desk plans and starts operations. Each method checks the permission with deadletter.Allow.
 type Desk interface {
 	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (operation.Plan, error)
-	// Start starts an operation. If the principal has used the key of the request before, it returns
-	// the operation that was started then.
+	// Start starts an operation. If the principal has used the key of the request before, it
+	// returns the operation that was started then.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
 	Control
-	// AcceptStore records that the store is current. HoldCopy records that the store is an older copy.
+	// AcceptStore records that the store is current. HoldCopy records that the store is an older
+	// copy.
 	AcceptStore(ctx context.Context, by deadletter.Principal) error
 	HoldCopy(ctx context.Context, by deadletter.Principal) error
 }
@@ -59,11 +60,11 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		c.mistakes["patch"] = "Write what to change."
 		c.request.Patch = []byte("[]") // any patch will do, because planning does not use it
 	}
-	plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
+	plan, err := w.Desk.Plan(r.Context(), principal(r.Context()), c.request)
 	if err != nil && c.request.To != "" && errors.Is(err, deadletter.ErrInvalid) {
 		c.mistakes["to"] = sentence(err, http.StatusBadRequest)
 		c.request.To = ""
-		plan, err = w.Desk.Plan(r.Context(), principal(r), c.request)
+		plan, err = w.Desk.Plan(r.Context(), principal(r.Context()), c.request)
 	}
 	if err != nil {
 		return view.ConfirmPage{}, err
@@ -164,19 +165,16 @@ func restorableWords(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-// startOperation handles POST /operations, which the button of the confirm page sends. If there are
+// startForm handles POST /operations, which the button of the confirm page sends. If there are
 // mistakes, the form is shown again with them.
-func (w *Web) startOperation(r *http.Request) (string, error) {
+func (w *Web) startForm(r *http.Request) (string, error) {
 	c, err := w.choice(r)
 	if err != nil {
 		return "", err
 	}
-	if w.draining() {
-		return "", errStopping
-	}
 	if len(c.mistakes) == 0 && (view.MustType(c.request.Action, 1) ||
 		view.MustType(c.request.Action, view.TypedFrom+1)) {
-		plan, err := w.Desk.Plan(r.Context(), principal(r), c.request)
+		plan, err := w.Desk.Plan(r.Context(), principal(r.Context()), c.request)
 		if err != nil {
 			return "", err
 		}
@@ -189,7 +187,7 @@ func (w *Web) startOperation(r *http.Request) (string, error) {
 	if len(c.mistakes) > 0 {
 		return "", w.showFormAgain(r, c, nil)
 	}
-	id, err := w.Desk.Start(r.Context(), principal(r), c.request)
+	id, err := w.Desk.Start(r.Context(), principal(r.Context()), c.request)
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
 		return "", w.showFormAgain(r, c, err)
 	}

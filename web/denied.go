@@ -41,7 +41,7 @@ func (d *denials) shouldRecord(key string, now time.Time) bool {
 
 // auditDenied records in the audit a request that dlo has denied to a known principal.
 func (w *Web) auditDenied(r *http.Request, err error) {
-	p, route := principal(r), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
+	p, route := principal(r.Context()), r.Method+" "+cmp.Or(chi.RouteContext(r.Context()).RoutePattern(), r.URL.Path)
 	if p.Name == "" || !w.denials.shouldRecord(p.Name+" "+route, w.Now()) {
 		return
 	}

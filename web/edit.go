@@ -54,14 +54,16 @@ func editURL(path string) bool {
 //
 // If a request with the same key has already made a revision, editBasis returns the letter and the
 // version as they were before that revision. A repeated request therefore has the same result.
-func (w *Web) editBasis(r *http.Request, revision, key string) (l, basis deadletter.Letter, err error) {
-	if l, err = w.readLetter(r); err != nil {
+func (w *Web) editBasis(
+	ctx context.Context, in LetterPath, revision, key string,
+) (l, basis deadletter.Letter, err error) {
+	if l, err = w.readLetter(ctx, in); err != nil {
 		return l, l, err
 	}
-	if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Place()); err != nil {
+	if err := deadletter.Allow(principal(ctx), deadletter.VerbEdit, l.Place()); err != nil {
 		return l, l, err
 	}
-	if err := w.rewind(r, &l, key); err != nil {
+	if err := w.rewind(ctx, &l, key); err != nil {
 		return l, l, err
 	}
 	basis = l
@@ -78,16 +80,16 @@ func (w *Web) editBasis(r *http.Request, revision, key string) (l, basis deadlet
 // rewind puts the letter l back into the state that it had before the revision with a given
 // idempotency key was made. It removes this revision and all later revisions from l. If there is no
 // such revision, it changes nothing.
-func (w *Web) rewind(r *http.Request, l *deadletter.Letter, key string) error {
+func (w *Web) rewind(ctx context.Context, l *deadletter.Letter, key string) error {
 	if key == "" || l.Revision == 0 {
 		return nil
 	}
-	list, err := w.Store.Revisions(r.Context(), l.ID)
+	list, err := w.Store.Revisions(ctx, l.ID)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(
-		list, func(made deadletter.Revision) bool { return made.Key == key && made.By == principal(r).Name },
+		list, func(made deadletter.Revision) bool { return made.Key == key && made.By == principal(ctx).Name },
 	)
 	if i < 0 {
 		return nil
@@ -117,7 +119,7 @@ func (w *Web) runHeavy(ctx context.Context, work func()) error {
 
 // edit handles GET /letters/{id}/edit?q=&from=.
 func (w *Web) edit(r *http.Request) (templ.Component, error) {
-	l, basis, err := w.editBasis(r, r.URL.Query().Get("from"), "")
+	l, basis, err := w.editBasis(r.Context(), letterIn(r), r.URL.Query().Get("from"), "")
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	}
 	p.Masked = w.editFields(&p, properties) || e.Masked
 	if p.Masked {
-		if err := w.record(r, l, "the editor"); err != nil {
+		if err := w.record(r.Context(), l, "the editor"); err != nil {
 			return p, err
 		}
 	}
@@ -216,7 +218,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	l, basis, err := w.editBasis(r, r.PostFormValue("revision"), r.PostFormValue("key"))
+	l, basis, err := w.editBasis(r.Context(), letterIn(r), r.PostFormValue("revision"), r.PostFormValue("key"))
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +323,7 @@ func (w *Web) storeEdit(
 		Reason:     p.Reason,
 		Key:        p.Key,
 	}
-	_, op, err := w.Desk.Edit(r.Context(), principal(r), l, revision, true)
+	_, op, err := w.Desk.Edit(r.Context(), principal(r.Context()), l, revision, true)
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
 		p.Problem = "Nothing was sent: " + sentence(err, statusOf(err)) + "."
 		return view.Edit(p), err

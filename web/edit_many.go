@@ -62,7 +62,7 @@ func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selecti
 		if err != nil {
 			return err
 		}
-		if err := deadletter.Allow(principal(r), deadletter.VerbEdit, l.Place()); err != nil {
+		if err := deadletter.Allow(principal(r.Context()), deadletter.VerbEdit, l.Place()); err != nil {
 			return err
 		}
 		_, body := l.Current()
@@ -73,7 +73,7 @@ func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selecti
 			h := d.HintsOf(&l)
 			// before the patch, whose mistakes tell what the letter contains
 			if d.Decode(body, h, nil).Masked {
-				err = deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place())
+				err = deadletter.Allow(principal(r.Context()), deadletter.VerbReveal, l.Place())
 			}
 			if err == nil {
 				e, err = d.Patch(body, h, patch, nil)

@@ -210,7 +210,7 @@ func TestRevisionsByTheAPI(t *testing.T) {
 	)
 	h.postJSON(
 		path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r"}`, "Idempotency-Key", "k",
-	).want(t, 201, `"revision":{"number":1,"by":"local","reason":"r","changes":"tenantId"`)
+	).want(t, 201, `"revision":{"number":1,"changes":"tenantId","reason":"r","by":"local"`)
 	h.postJSON(
 		path, `{"patch":[{"op":"replace","path":"/tenantId","value":"6"}],"reason":"r","from":0}`, "Idempotency-Key",
 		"k",

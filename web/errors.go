@@ -123,7 +123,7 @@ func (w *Web) fail(rw http.ResponseWriter, r *http.Request, err error) {
 		redirect(rw, "/signin/again?next="+url.QueryEscape(cameFrom(r)))
 		return
 	}
-	if !w.open && !principal(r).May(deadletter.VerbView) { // the request failed before its principal was known
+	if !w.open && !principal(r.Context()).May(deadletter.VerbView) { // the request failed before its principal was known
 		http.Error(rw, view.ErrorText(code), code)
 		return
 	}

@@ -3,7 +3,6 @@ package web
 import (
 	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,11 +12,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// tagged is a response with an entity tag. A client can send this tag in the If-Match header of a
-// later change.
-type tagged struct {
-	value any
-	tag   string
+// Matching is the header If-Match of a request: the entity tags of the versions that the client
+// knows of what it changes.
+type Matching struct {
+	IfMatch string `header:"If-Match"`
 }
 
 // groupTag returns the entity tag of a group. The tag is made from the time of the last decision
@@ -30,10 +28,10 @@ func groupTag(changed time.Time) string {
 	return strconv.Quote(strconv.FormatInt(ms, 36))
 }
 
-// ifMatchTime returns the time in the If-Match header of a request. If there is no such header, or
-// if it is a star, it returns the zero time.
-func ifMatchTime(r *http.Request) (time.Time, error) {
-	tags, err := ifMatch(r)
+// time returns the time in the If-Match header of a request about a group. If there is no such
+// header, or if it is a star, it returns the zero time.
+func (m Matching) time() (time.Time, error) {
+	tags, err := m.tags()
 	if err != nil || len(tags) == 0 {
 		return time.Time{}, err
 	}
@@ -44,10 +42,10 @@ func ifMatchTime(r *http.Request) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-// ifMatch returns the tags in the If-Match header of a request. If there is no such header, or if
+// tags returns the tags in the If-Match header of a request. If there is no such header, or if
 // it is a star, it returns no tags.
-func ifMatch(r *http.Request) (tags []string, err error) {
-	for _, part := range strings.Split(strings.Join(r.Header.Values("If-Match"), ","), ",") {
+func (m Matching) tags() (tags []string, err error) {
+	for part := range strings.SplitSeq(m.IfMatch, ",") {
 		switch part = strings.TrimSpace(part); {
 		case part == "":
 		case part == "*":
@@ -71,8 +69,8 @@ func tagOf(v any) string {
 // stillMatches checks that an object has not changed since the client read it. The request may
 // contain the tags of the versions that the client knows. If it does, and the present tag of the
 // object is not one of them, stillMatches returns an error.
-func stillMatches(r *http.Request, present string) error {
-	tags, err := ifMatch(r)
+func (m Matching) stillMatches(present string) error {
+	tags, err := m.tags()
 	if err != nil || len(tags) == 0 || slices.Contains(tags, present) {
 		return err
 	}

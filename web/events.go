@@ -24,15 +24,17 @@ const (
 // programs and dlo's own pages may read the stream. Pages of other sites may not.
 const eventsPath = "/events"
 
-// events handles GET /events?since=. It sends server-sent events. An event names the kind of thing
-// that has changed, but never its content. The events "letters" and "operation" are sent after any
-// transaction. The event "status" is sent after a connection, a trial or a finding has changed. A
-// page that receives an event fetches itself again and replaces the parts that are affected.
-//
-// The id of an event is the position of the store. The parameter since is the position that the
-// page has already seen. After a reconnect, the header Last-Event-ID contains that position.
-func (w *Web) events(rw http.ResponseWriter, r *http.Request) {
-	name := principal(r).Name
+type eventsIn struct {
+	Since string `query:"since"`
+}
+
+// watchEvents tells what changes, as server-sent events. letters and operation are sent after any
+// commit, status when a connection, a trial or a finding changed. Events name the kind of thing,
+// not the thing: ask again for what you show. The id of an event is how far the store has come, and
+// since is how far you have seen. After a reconnect, the header Last-Event-ID contains that
+// position.
+func (w *Web) watchEvents(rw http.ResponseWriter, r *http.Request) {
+	name := principal(r.Context()).Name
 	if w.open { // all readers have the same name
 		name = ""
 	}

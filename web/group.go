@@ -16,7 +16,7 @@ const latestShown = 5
 
 // groupPage handles GET /groups/{id}.
 func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
-	g, err := w.group(r)
+	g, err := w.group(r.Context(), groupIn(r))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (w *Web) assignees(r *http.Request) ([]string, error) {
 			}
 		}
 	}
-	me := principal(r).Name
+	me := principal(r.Context()).Name
 	return append([]string{me}, slices.DeleteFunc(names, func(name string) bool { return name == me })...), err
 }
 
@@ -80,14 +80,14 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (
 			}
 		}
 	}
-	v.Values, err = w.shared(r, &g.GroupRow, withDetails)
+	v.Values, err = w.shared(r.Context(), &g.GroupRow, withDetails)
 	return v, err
 }
 
 // newestLetter returns the decoded letter with the given id for the page of a group. It returns nil
 // if the letter does not exist any more, or if the reader may not see it.
 func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage, error) {
-	l, err := w.letterFor(r.Context(), principal(r), id)
+	l, err := w.letterFor(r.Context(), principal(r.Context()), id)
 	if errors.Is(err, deadletter.ErrNotFound) || errors.Is(err, deadletter.ErrForbidden) {
 		return nil, nil
 	}

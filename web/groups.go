@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 
 // Groups contains the methods of the store for groups.
 type Groups interface {
-	// Groups returns a page of groups. It also returns the cursor of the next page, or "" if this is
-	// the last page.
+	// Groups returns a page of groups. It also returns the cursor of the next page, or "" if this
+	// is the last page.
 	Groups(
 		ctx context.Context, q query.Query, p deadletter.GroupPage,
 	) (list []deadletter.GroupRow, next string, err error)
@@ -33,8 +32,8 @@ type Groups interface {
 	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
 	// ErrNotFound if there is no such decision
 	Decision(ctx context.Context, id int64) (deadletter.Decided, error)
-	// Decide records a decision about groups. Undo reverts a decision for those groups that have not
-	// changed since.
+	// Decide records a decision about groups. Undo reverts a decision for those groups that have
+	// not changed since.
 	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
 	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)
 }
@@ -106,14 +105,13 @@ func (w *Web) groupNames(ctx context.Context, ids []string) ([]view.GroupName, e
 	), err
 }
 
-// group returns a group without its masked values. The id of the group is in the path of the
-// request.
-func (w *Web) group(r *http.Request) (deadletter.Group, error) {
-	id, err := pathGroup(r)
+// group returns the group whose id is in the path, without its masked values.
+func (w *Web) group(ctx context.Context, in GroupPath) (deadletter.Group, error) {
+	id, err := in.group()
 	if err != nil {
 		return deadletter.Group{}, err
 	}
-	g, err := w.Store.Group(r.Context(), id)
+	g, err := w.Store.Group(ctx, id)
 	w.hideGroup(&g.GroupRow)
 	for i := range g.Merged {
 		w.hideGroup(&g.Merged[i])
@@ -122,20 +120,17 @@ func (w *Web) group(r *http.Request) (deadletter.Group, error) {
 }
 
 // decide records a decision of a person about groups.
-func (w *Web) decide(r *http.Request, d deadletter.Decision) (deadletter.Decided, error) {
-	by := principal(r)
+func (w *Web) decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
+	by := principal(ctx)
 	groups := d.Groups
 	if d.Into != 0 {
 		groups = append(slices.Clone(groups), d.Into)
 	}
-	if err := w.mayDecide(r.Context(), by, groups); err != nil {
+	if err := w.mayDecide(ctx, by, groups); err != nil {
 		return deadletter.Decided{}, err
 	}
-	if w.draining() {
-		return deadletter.Decided{}, errStopping
-	}
 	d.By = by.Name
-	return w.Store.Decide(r.Context(), d)
+	return w.Store.Decide(ctx, d)
 }
 
 // mayDecide returns an error if a principal may not decide on the given groups, or on a group that
@@ -157,19 +152,16 @@ func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []d
 }
 
 // undo reverts a decision about groups.
-func (w *Web) undo(r *http.Request, id int64) (deadletter.Decided, error) {
-	by := principal(r)
+func (w *Web) undo(ctx context.Context, id int64) (deadletter.Decided, error) {
+	by := principal(ctx)
 	if !by.MayToAll(deadletter.VerbTriage) {
-		d, err := w.Store.Decision(r.Context(), id)
+		d, err := w.Store.Decision(ctx, id)
 		if err != nil {
 			return deadletter.Decided{}, err
 		}
-		if err := w.mayDecide(r.Context(), by, d.Groups); err != nil {
+		if err := w.mayDecide(ctx, by, d.Groups); err != nil {
 			return deadletter.Decided{}, err
 		}
 	}
-	if w.draining() {
-		return deadletter.Decided{}, errStopping
-	}
-	return w.Store.Undo(r.Context(), id, by.Name)
+	return w.Store.Undo(ctx, id, by.Name)
 }

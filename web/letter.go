@@ -41,23 +41,31 @@ type Details interface {
 
 // pathAs parses the id in the path of a request. If the id is not valid, the error says that there
 // is no such object. It thus does not disclose which ids are valid.
-func pathAs[ID any](r *http.Request, kind string, parse func(string) (ID, error)) (ID, error) {
-	id, err := parse(chi.URLParam(r, "id"))
+func pathAs[ID any](text, kind string, parse func(string) (ID, error)) (ID, error) {
+	id, err := parse(text)
 	if err != nil {
-		err = noSuch(kind, chi.URLParam(r, "id"))
+		err = noSuch(kind, text)
 	}
 	return id, err
 }
 
-// readLetter reads the letter whose id is in the path of a request. It returns an error if the
-// principal may not see the letter.
-func (w *Web) readLetter(r *http.Request) (deadletter.Letter, error) {
-	id, err := pathAs(r, "letter", deadletter.ParseID)
+// LetterPath is the id of a letter in the path of a request.
+type LetterPath struct {
+	ID string `path:"id"`
+}
+
+// readLetter reads the letter whose id is in the path. It returns an error if the principal may not
+// see the letter.
+func (w *Web) readLetter(ctx context.Context, in LetterPath) (deadletter.Letter, error) {
+	id, err := pathAs(in.ID, "letter", deadletter.ParseID)
 	if err != nil {
 		return deadletter.Letter{}, err
 	}
-	return w.letterFor(r.Context(), principal(r), id)
+	return w.letterFor(ctx, principal(ctx), id)
 }
+
+// letterIn returns the path of a form or a page.
+func letterIn(r *http.Request) LetterPath { return LetterPath{chi.URLParam(r, "id")} }
 
 // letterFor reads a letter. It returns an error if the given reader may not see the letter.
 func (w *Web) letterFor(ctx context.Context, reader deadletter.Principal, id deadletter.ID) (deadletter.Letter, error) {
@@ -71,9 +79,9 @@ func (w *Web) letterFor(ctx context.Context, reader deadletter.Principal, id dea
 // readableLetter reads the letter whose id is in the path of a request. It is for requests that
 // show the content of the letter. If the principal may not read the content, it returns an error.
 func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
-	l, err := w.readLetter(r)
+	l, err := w.readLetter(r.Context(), letterIn(r))
 	if err == nil && l.Withheld {
-		err = deadletter.Allow(principal(r), deadletter.VerbRead, l.Place())
+		err = deadletter.Allow(principal(r.Context()), deadletter.VerbRead, l.Place())
 	}
 	return l, err
 }
@@ -81,7 +89,7 @@ func (w *Web) readableLetter(r *http.Request) (deadletter.Letter, error) {
 // letter handles GET /letters/{id}?q=&tab=&layer=&at=. The parameter q is the query of the list
 // from which the letter was opened.
 func (w *Web) letter(r *http.Request) (templ.Component, error) {
-	l, err := w.readLetter(r)
+	l, err := w.readLetter(r.Context(), letterIn(r))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +121,7 @@ func (w *Web) letterView(
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
-	p.MayReveal = canReveal(principal(r), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r.Context()), l.Origin) && l.State != deadletter.StatePurged
 	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise, the neighbours are not known
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
@@ -207,9 +215,14 @@ var errMaskedBody = fmt.Errorf(
 	deadletter.ErrForbidden,
 )
 
-// body handles GET /letters/{id}/body?reveal=. It returns the stored bytes as a download that
-// browsers do not display.
-func (w *Web) body(rw http.ResponseWriter, r *http.Request) {
+type bodyIn struct {
+	LetterPath
+	Reveal string `query:"reveal" enum:"0,1"`
+}
+
+// getBody returns the stored bytes. The bytes are those that the consumer got, as a download that
+// browsers do not display. A body with masked values is refused unless reveal=1.
+func (w *Web) getBody(rw http.ResponseWriter, r *http.Request) {
 	l, err := w.readableLetter(r)
 	if err != nil {
 		w.fail(rw, r, err)
@@ -246,5 +259,5 @@ func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 	if !reveal {
 		return errMaskedBody
 	}
-	return w.record(r, l, "the whole body")
+	return w.record(r.Context(), l, "the whole body")
 }

@@ -54,10 +54,10 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	return append(append(letter, group...), binding...)
 }
 
-// pickType handles POST /letters/{id}/type {type, for, reason}. Mistakes are shown on the page of
-// the letter.
-func (w *Web) pickType(r *http.Request) (string, error) {
-	l, err := w.readLetter(r)
+// pickTypeForm handles POST /letters/{id}/type {type, for, reason}. Mistakes are shown on the page
+// of the letter.
+func (w *Web) pickTypeForm(r *http.Request) (string, error) {
+	l, err := w.readLetter(r.Context(), letterIn(r))
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +68,7 @@ func (w *Web) pickType(r *http.Request) (string, error) {
 	p, err := pickFor(&l, whom)
 	if err == nil {
 		p.Type, p.Reason = typ, reason
-		_, err = w.pick(r, &l, p)
+		_, err = w.pick(r.Context(), Matching{}, &l, p)
 	}
 	back := backTo(r, view.LetterURL(l.ID, "", ""))
 	if errors.Is(err, deadletter.ErrInvalid) {

@@ -26,8 +26,8 @@ type Lists interface {
 	// Count returns the number of letters that q selects. It stops counting at "limit"; 0 = it
 	// counts all of them.
 	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, the most frequent first. For each field, it counts the
-	// letters that q would select without its terms about that field.
+	// Facets returns the values of each field, the most frequent first. For each field, it counts
+	// the letters that q would select without its terms about that field.
 	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
 	Unindexed(ctx context.Context) (int, error) // number of letters that text search cannot find yet
 	// the time of the newest change that a selection can contain if it is made at the time now
@@ -64,7 +64,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	}
 	ctx := r.Context()
 	var err error
-	if p.Views, err = w.Store.Views(ctx, principal(r).Name); err != nil {
+	if p.Views, err = w.Store.Views(ctx, principal(r.Context()).Name); err != nil {
 		return nil, err
 	}
 	q, err := query.Parse(p.Query, w.lookOptions())

@@ -261,7 +261,7 @@ func TestAListHasAnOrder(t *testing.T) {
 	h.get("/letters/"+string(large)+"?q=sort:size").want(t, 200, "/letters/"+string(last)+"?q=sort%3Asize")
 	h.get("/api/v1/letters?order=size&limit=1").want(t, 200, string(large))
 	h.get("/api/v1/letters?q=sort:oldest&limit=1").want(t, 200, string(small))
-	h.get("/api/v1/letters?order=loudest").want(t, 400, "order is received, oldest, died, attempts, size or due")
+	h.get("/api/v1/letters?order=loudest").want(t, 400, "order: expected value to be one of")
 	h.get("/triage?q=sort:size").want(t, 400)
 }
 

@@ -93,7 +93,7 @@ func linkValue(l *deadletter.Letter, name string) string {
 	case "broker":
 		return l.Origin.Broker
 	case "group":
-		return groupName(l.Group)
+		return l.Group.String()
 	case "message_id":
 		return l.Properties.MessageID
 	case "correlation_id":

@@ -105,7 +105,7 @@ func (w *Web) list(ctx context.Context, by deadletter.Principal, read func(ctx c
 // enough others are running.
 func inTurn[T any](w *Web, f func(r *http.Request) (T, error)) func(r *http.Request) (T, error) {
 	return func(r *http.Request) (v T, err error) {
-		err = w.list(r.Context(), principal(r), func(ctx context.Context) error {
+		err = w.list(r.Context(), principal(r.Context()), func(ctx context.Context) error {
 			v, err = f(r.WithContext(ctx))
 			return err
 		})

@@ -42,14 +42,14 @@ func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 	looked, next := 0, ""
 	for pages := 0; ; pages++ {
 		var out struct {
-			Letters []api.Row
+			Letters []deadletter.Row
 			Next    string
 			Looked  api.Looked
 		}
 		h.get("/api/v1/letters?limit=7&after="+next+"&q="+url.QueryEscape(q)).json(t, &out)
 		looked += out.Looked.Letters
 		if back, n := out.Looked.Back, len(out.Letters); n > 7 || back.IsZero() ||
-			n > 0 && back.After(out.Letters[n-1].ReceivedAt.Time) {
+			n > 0 && back.After(out.Letters[n-1].ReceivedAt) {
 			t.Fatalf("%d letters of 7, and dlo looked back to %s", n, back)
 		}
 		for _, l := range out.Letters {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -18,14 +19,14 @@ type Operations interface {
 	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
 	// newest first; before = 0 starts with the newest
 	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error)
-	// OperationLetters returns the letters of an operation that have one of the given results. It also
-	// returns the cursor of the next page, or "" after the last page.
+	// OperationLetters returns the letters of an operation that have one of the given results. It
+	// also returns the cursor of the next page, or "" after the last page.
 	OperationLetters(
 		ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int,
 	) ([]deadletter.OperationLetter, string, error)
-	// BackGroups returns the groups of the letters that came back after an operation. The group with
-	// the most letters comes first. OperationGroups returns the groups of all letters of an operation.
-	// If groups were merged, both methods return the group into which they were merged.
+	// BackGroups returns the groups of the letters that came back after an operation. The group
+	// with the most letters comes first. OperationGroups returns the groups of all letters of an
+	// operation. If groups were merged, both methods return the group into which they were merged.
 	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
 	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
 	// the newest unfinished operation of each group
@@ -43,9 +44,12 @@ const (
 )
 
 // pathOperation parses the id of an operation in the path of a request.
-func pathOperation(r *http.Request) (deadletter.OperationID, error) {
-	return pathAs(r, "operation", deadletter.ParseOperationID)
+func (p OperationPath) operation() (deadletter.OperationID, error) {
+	return pathAs(p.ID, "operation", deadletter.ParseOperationID)
 }
+
+// operationIn returns the path of a form or a page.
+func operationIn(r *http.Request) OperationPath { return OperationPath{chi.URLParam(r, "id")} }
 
 // operation handles GET /operations/{id}?result=&after=&from=&look=. Without the parameter
 // "result", it lists the letters with the result that a person should look at first. The parameter
@@ -60,7 +64,7 @@ func (w *Web) operation(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) operationPage(r *http.Request, result, after string) (view.OperationPage, error) {
-	id, err := pathOperation(r)
+	id, err := operationIn(r).operation()
 	if err != nil {
 		return view.OperationPage{}, err
 	}
@@ -244,7 +248,7 @@ func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 		if err := r.ParseForm(); err != nil {
 			return "", formError(err)
 		}
-		id, err := w.steer(r, do)
+		id, err := w.steer(r.Context(), operationIn(r), do)
 		return backTo(r, view.OperationURL(id)), err
 	}
 }
@@ -252,22 +256,19 @@ func (w *Web) control(do steering) func(r *http.Request) (string, error) {
 // rateOperation handles POST /operations/{id}/rate. If the rate is invalid, the form is shown again
 // with the mistake.
 func (w *Web) rateOperation(r *http.Request) (string, error) {
-	id, err := pathOperation(r)
+	id, err := operationIn(r).operation()
 	if err != nil {
 		return "", err
 	}
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
-	if w.draining() {
-		return "", errStopping
-	}
 	typed := strings.TrimSpace(r.PostFormValue("rate"))
 	rate, err := number(typed)
 	if err != nil {
 		err = invalid("a rate is a number of letters per second above 0, for example 50")
 	} else {
-		err = w.Desk.Rate(r.Context(), principal(r), id, rate)
+		err = w.Desk.Rate(r.Context(), principal(r.Context()), id, rate)
 	}
 	if errors.Is(err, deadletter.ErrInvalid) {
 		p, failed := w.operationPage(r, "", "")

@@ -35,10 +35,10 @@ func (w *Web) palette(r *http.Request) (any, error) {
 			})
 		}
 	}
-	if containsFold("Users and tokens", text) && principal(r).MayEverywhere(deadletter.VerbAccess) {
+	if containsFold("Users and tokens", text) && principal(r.Context()).MayEverywhere(deadletter.VerbAccess) {
 		out = append(out, view.PaletteEntry{Kind: "Page", Text: "Users and tokens", Link: "/access"})
 	}
-	views, err := w.Store.Views(ctx, principal(r).Name)
+	views, err := w.Store.Views(ctx, principal(r.Context()).Name)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -26,8 +27,8 @@ type Guarded interface {
 	Guards(ctx context.Context) ([]deadletter.Guard, error)
 	// the queues in which letters died, by broker, vhost and name
 	Queues(ctx context.Context) ([]deadletter.QueueCounts, error)
-	// ReceivedSince returns the number of letters that were received from each queue since the given
-	// time.
+	// ReceivedSince returns the number of letters that were received from each queue since the
+	// given time.
 	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
 }
 
@@ -231,8 +232,8 @@ func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, 
 		into = append(into, &inboxes[i].facts)
 	}
 	for i, q := range queues {
-		// A broker that is no longer configured, or that now has another vhost, must not be asked about
-		// the queue. It would answer for a different queue.
+		// A broker that is no longer configured, or that now has another vhost, must not be asked
+		// about the queue. It would answer for a different queue.
 		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
 			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
 		}
@@ -354,12 +355,13 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueue handles POST /queues/pause. resumeQueue handles POST /queues/resume. If the form has
-// mistakes, both show the page of queues again.
-func (w *Web) pauseQueue(r *http.Request) (string, error)  { return w.guardQueue(r, w.pause) }
-func (w *Web) resumeQueue(r *http.Request) (string, error) { return w.guardQueue(r, w.resume) }
+// pauseQueueForm handles POST /queues/pause. resumeQueueForm handles POST /queues/resume. If the
+// form has mistakes, both show the page of queues again.
+func (w *Web) pauseQueueForm(r *http.Request) (string, error) { return w.guardQueueForm(r, w.pause) }
 
-func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
+func (w *Web) resumeQueueForm(r *http.Request) (string, error) { return w.guardQueueForm(r, w.resume) }
+
+func (w *Web) guardQueueForm(r *http.Request, do guarding) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
@@ -371,7 +373,7 @@ func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
 		Origin: deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")},
 		Why:    strings.TrimSpace(r.PostFormValue("reason")),
 	}
-	err = do(r.Context(), principal(r), g)
+	err = do(r.Context(), principal(r.Context()), g)
 	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrInvalid) {
 		p, broken := w.queuesPage(r, "")
 		if broken != nil {
@@ -383,35 +385,40 @@ func (w *Web) guardQueue(r *http.Request, do guarding) (string, error) {
 	return backTo(r, "/queues"), err
 }
 
-// pauseGroup handles POST /groups/{id}/pause. resumeGroup handles POST /groups/{id}/resume.
-func (w *Web) pauseGroup(r *http.Request) (string, error)  { return w.guardGroup(r, w.pause) }
-func (w *Web) resumeGroup(r *http.Request) (string, error) { return w.guardGroup(r, w.resume) }
+// pauseGroupForm handles POST /groups/{id}/pause. resumeGroupForm handles POST /groups/{id}/resume.
+func (w *Web) pauseGroupForm(r *http.Request) (string, error) { return w.guardGroupForm(r, w.pause) }
 
-func (w *Web) guardGroup(r *http.Request, do guarding) (string, error) {
-	id, err := pathGroup(r)
+func (w *Web) resumeGroupForm(r *http.Request) (string, error) { return w.guardGroupForm(r, w.resume) }
+
+func (w *Web) guardGroupForm(r *http.Request, do guarding) (string, error) {
+	id, err := groupIn(r).group()
 	if err != nil {
 		return "", err
 	}
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
-	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r), deadletter.Guard{
+	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r.Context()), deadletter.Guard{
 		Group: id,
 		Why:   strings.TrimSpace(r.PostFormValue("reason")),
 	})
 }
 
-// pathGroup parses the id of a group in the path of a request.
-func pathGroup(r *http.Request) (deadletter.GroupID, error) {
-	return pathAs(r, "group", deadletter.ParseGroupID)
+// GroupPath is the id of a group in the path of a request.
+type GroupPath struct {
+	ID string `path:"id"`
 }
+
+func (p GroupPath) group() (deadletter.GroupID, error) {
+	return pathAs(p.ID, "group", deadletter.ParseGroupID)
+}
+
+// groupIn returns the path of a form or a page.
+func groupIn(r *http.Request) GroupPath { return GroupPath{chi.URLParam(r, "id")} }
 
 // pause pauses the automatic retries of a queue or a group. If they are already paused, it returns
 // an error that says how to proceed.
 func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
-	if w.draining() {
-		return errStopping
-	}
 	_, err := w.Desk.PauseRetries(ctx, by, g)
 	if errors.Is(err, deadletter.ErrConflict) {
 		return fmt.Errorf("%w; to pause them for another reason, resume them first", err)
@@ -422,9 +429,6 @@ func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.G
 // resume resumes the automatic retries of a queue or a group. If nothing has stopped them, it
 // returns an error that says so.
 func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
-	if w.draining() {
-		return errStopping
-	}
 	err := w.Desk.ResumeRetries(ctx, by, g)
 	if errors.Is(err, deadletter.ErrConflict) {
 		return fmt.Errorf("%w: there is nothing to resume", err)

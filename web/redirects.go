@@ -9,14 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addOverride handles POST /rules/overrides. If the form has mistakes, it shows each one beside its
-// field.
-func (w *Web) addOverride(r *http.Request) (string, error) {
+// addOverrideForm handles POST /rules/overrides. If the form has mistakes, it shows each one beside
+// its field.
+func (w *Web) addOverrideForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
-	}
-	if w.draining() {
-		return "", errStopping
 	}
 	p, err := w.rulesPage(r)
 	if err != nil {
@@ -56,7 +53,7 @@ func (w *Web) addOverride(r *http.Request) (string, error) {
 	if len(p.Mistakes) > 0 {
 		return "", againError{view.Rules(p), invalid("the form has a mistake")}
 	}
-	_, err = w.Desk.Redirect(r.Context(), principal(r), o)
+	_, err = w.Desk.Redirect(r.Context(), principal(r.Context()), o)
 	for refusal, name := range map[error]string{deadletter.ErrInvalid: "to", deadletter.ErrConflict: "queue"} {
 		if errors.Is(err, refusal) {
 			p.Mistakes[name] = sentence(err, statusOf(err))
@@ -66,14 +63,9 @@ func (w *Web) addOverride(r *http.Request) (string, error) {
 	return "/rules", err
 }
 
-// removeOverride handles POST /rules/overrides/{id}/remove.
-func (w *Web) removeOverride(r *http.Request) (string, error) {
-	id, err := pathNumber(r, "redirect")
-	if err != nil {
-		return "", err
-	}
-	if w.draining() {
-		return "", errStopping
-	}
-	return "/rules", w.Desk.Unredirect(r.Context(), principal(r), id)
+// removeOverrideForm handles POST /rules/overrides/{id}/remove.
+func (w *Web) removeOverrideForm(r *http.Request) (string, error) {
+	in := numberIn(r)
+	_, err := w.removeOverride(r.Context(), &in)
+	return "/rules", err
 }

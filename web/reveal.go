@@ -42,22 +42,19 @@ type revealed struct {
 
 // record stores in the audit that somebody sees a masked value. It must be called before the value
 // is shown. If it returns an error, the value must not be shown.
-func (w *Web) record(r *http.Request, l *deadletter.Letter, what string) error {
-	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place()); err != nil {
+func (w *Web) record(ctx context.Context, l *deadletter.Letter, what string) error {
+	if err := deadletter.Allow(principal(ctx), deadletter.VerbReveal, l.Place()); err != nil {
 		return err
 	}
 	target := deadletter.Target{Kind: deadletter.TargetLetter, Name: string(l.ID)}
 	return w.Store.Record(
-		r.Context(), deadletter.Once(deadletter.ActRevealed, principal(r).Name, deadletter.Cut(what, 300), target),
+		ctx, deadletter.Once(deadletter.ActRevealed, principal(ctx).Name, deadletter.Cut(what, 300), target),
 	)
 }
 
 // reveal finds a masked value in a letter. It records in the audit that the value is shown.
-func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, error) {
-	if w.draining() {
-		return revealed{}, errStopping
-	}
-	if err := deadletter.Allow(principal(r), deadletter.VerbReveal, l.Place()); err != nil {
+func (w *Web) reveal(ctx context.Context, l *deadletter.Letter, a asked) (revealed, error) {
+	if err := deadletter.Allow(principal(ctx), deadletter.VerbReveal, l.Place()); err != nil {
 		return revealed{}, err
 	}
 	if l.State == deadletter.StatePurged {
@@ -65,17 +62,17 @@ func (w *Web) reveal(r *http.Request, l *deadletter.Letter, a asked) (revealed, 
 	}
 	switch fields := a.Field != "" || a.Node != ""; {
 	case a.Bytes:
-		return revealed{bytes: true}, w.record(r, l, "the whole body")
+		return revealed{bytes: true}, w.record(ctx, l, "the whole body")
 	case fields == (a.Header != ""):
 		return revealed{}, invalid("say what to reveal: give either field or header")
 	case fields:
-		return w.revealField(r, l, a)
+		return w.revealField(ctx, l, a)
 	}
-	return w.revealHeader(r, l, a.Header)
+	return w.revealHeader(ctx, l, a.Header)
 }
 
-func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revealed, error) {
-	doc, err := w.decode(r.Context(), l)
+func (w *Web) revealField(ctx context.Context, l *deadletter.Letter, a asked) (revealed, error) {
+	doc, err := w.decode(ctx, l)
 	if err != nil {
 		return revealed{}, err
 	}
@@ -93,7 +90,7 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 			deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)),
 		)
 	}
-	plain, err := w.decodeBy(r.Context(), w.Decoder().Revealed(), l)
+	plain, err := w.decodeBy(ctx, w.Decoder().Revealed(), l)
 	if err != nil {
 		return revealed{}, err
 	}
@@ -104,17 +101,17 @@ func (w *Web) revealField(r *http.Request, l *deadletter.Letter, a asked) (revea
 			deadletter.ErrConflict,
 		)
 	}
-	if err := w.record(r, l, "field "+path); err != nil {
+	if err := w.record(ctx, l, "field "+path); err != nil {
 		return revealed{}, err
 	}
 	return revealed{node: n, at: at, value: n.Text()}, nil
 }
 
-func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (revealed, error) {
+func (w *Web) revealHeader(ctx context.Context, l *deadletter.Letter, name string) (revealed, error) {
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
 		for _, text := range textsOf(p) {
 			if _, hidden := w.maskedText(text.name, *text.value); hidden && strings.EqualFold(text.name, name) {
-				return revealed{header: text.name, value: *text.value}, w.record(r, l, "property "+text.name)
+				return revealed{header: text.name, value: *text.value}, w.record(ctx, l, "property "+text.name)
 			}
 		}
 		for key, value := range p.Headers {
@@ -130,7 +127,7 @@ func (w *Web) revealHeader(r *http.Request, l *deadletter.Letter, name string) (
 				}
 				shown = string(b)
 			}
-			return revealed{header: key, value: shown}, w.record(r, l, "header "+key)
+			return revealed{header: key, value: shown}, w.record(ctx, l, "header "+key)
 		}
 	}
 	return revealed{}, invalid(
@@ -189,17 +186,21 @@ func (v revealed) showHeader(l, unmasked *deadletter.Letter) {
 	}
 }
 
-// apiReveal handles POST /letters/{id}/reveal {field or header}. It returns one masked value.
-func (w *Web) apiReveal(r *http.Request, in api.RevealRequest) (any, error) {
-	l, err := w.readLetter(r)
+// revealValue returns one masked value. Needs the right to reveal. The field or header is noted in
+// the history of the letter and in the audit, its value is not. Of a value with fields below it the
+// answer is their JSON as text; of a long one what the page shows, and all of it is had with
+// reveal=1 of the letter.
+func (w *Web) revealValue(ctx context.Context, in *struct {
+	LetterPath
+	Body api.RevealRequest
+},
+) (*reply[api.Revealed], error) {
+	l, err := w.readLetter(ctx, in.LetterPath)
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.reveal(r, &l, asked{Field: in.Field, Header: in.Header})
-	if err != nil {
-		return nil, err
-	}
-	return api.Revealed{Value: v.value}, nil
+	v, err := w.reveal(ctx, &l, asked{Field: in.Body.Field, Header: in.Body.Header})
+	return answer(api.Revealed{Value: v.value}, err)
 }
 
 // revealPage handles POST /letters/{id}/reveal. It returns the letter's page with one masked value,
@@ -208,11 +209,11 @@ func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	l, err := w.readLetter(r)
+	l, err := w.readLetter(r.Context(), letterIn(r))
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.reveal(r, &l, asked{
+	v, err := w.reveal(r.Context(), &l, asked{
 		Node:   r.PostForm.Get("node"),
 		Header: r.PostForm.Get("header"),
 		Bytes:  r.PostForm.Get("bytes") == "1",

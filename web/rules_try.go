@@ -51,7 +51,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage, text *string) error {
 	if err != nil {
 		return err
 	}
-	f, err := w.whatIf(r.Context(), principal(r), set, p.Try.Query, view.WhatIfLetters)
+	f, err := w.whatIf(r.Context(), principal(r.Context()), set, p.Try.Query, view.WhatIfLetters)
 	var wrong *query.Error
 	if errors.As(err, &wrong) {
 		p.Mistakes["try-q"] = sentence(err, statusOf(err))

@@ -10,14 +10,15 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addBinding handles POST /schemas/bindings. If the form has mistakes, it shows them in the form.
-func (w *Web) addBinding(r *http.Request) (string, error) {
+// addBindingForm handles POST /schemas/bindings. If the form has mistakes, it shows them in the
+// form.
+func (w *Web) addBindingForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
 	}
 	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	f := view.BindForm{Queue: field("queue"), Key: field("key"), Type: field("type"), Reason: field("reason")}
-	picked, err := w.pick(r, nil, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
+	picked, err := w.pick(r.Context(), Matching{}, nil, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
 	if errors.Is(err, deadletter.ErrInvalid) {
 		p, broken := w.schemasView(r, "")
 		if broken != nil {
@@ -43,9 +44,9 @@ func boundWords(picks []deadletter.Pick, id string) string {
 
 // removePick handles POST /schemas/picks/{id}/remove.
 func (w *Web) removePick(r *http.Request) (string, error) {
-	id, err := pathNumber(r, "pick")
+	id, err := numberIn(r).number("pick")
 	if err != nil {
 		return "", err
 	}
-	return backTo(r, "/schemas"), w.unpick(r, id)
+	return backTo(r, "/schemas"), w.unpick(r.Context(), Matching{}, id)
 }

@@ -28,7 +28,7 @@ func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return w.uploadAgain(r, form.Get("name"), err)
 		}
-		f := upload{by: principal(r).Name, name: form.Get("name"), fileName: form.Get("filename"), file: file}
+		f := upload{by: principal(r.Context()).Name, name: form.Get("name"), fileName: form.Get("filename"), file: file}
 		p, err := w.uploadPage(r, schemas, f)
 		if err != nil {
 			return w.uploadAgain(r, f.name, err)
@@ -51,11 +51,9 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case w.draining():
-		return nil, errStopping
 	}
 	key := r.PostFormValue("key")
-	f, ok := w.uploads.fileOf(key, principal(r).Name)
+	f, ok := w.uploads.fileOf(key, principal(r.Context()).Name)
 	if !ok {
 		return w.uploadAgain(r, "", errNotKept)
 	}
@@ -76,7 +74,7 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	defer done()
-	if _, _, err = schemas.Upload(r.Context(), principal(r), f.name, f.file, f.fileName, false); err != nil {
+	if _, _, err = schemas.Upload(r.Context(), principal(r.Context()), f.name, f.file, f.fileName, false); err != nil {
 		return w.uploadAgain(r, f.name, err)
 	}
 	w.uploads.forget(key)
@@ -94,7 +92,7 @@ func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.Schem
 		return view.SchemaUploadPage{}, err
 	}
 	defer done()
-	c, e, err := schemas.Upload(r.Context(), principal(r), f.name, f.file, f.fileName, true)
+	c, e, err := schemas.Upload(r.Context(), principal(r.Context()), f.name, f.file, f.fileName, true)
 	if err != nil {
 		return view.SchemaUploadPage{}, err
 	}
@@ -169,10 +167,8 @@ func (w *Web) removeSet(r *http.Request, dryRun bool) (string, deadletter.Schema
 	switch {
 	case err != nil:
 		return "", e, err
-	case w.draining() && !dryRun:
-		return "", e, errStopping
 	}
 	name := r.PostFormValue("set")
-	e, err = schemas.Remove(r.Context(), principal(r), name, dryRun)
+	e, err = schemas.Remove(r.Context(), principal(r.Context()), name, dryRun)
 	return name, e, err
 }

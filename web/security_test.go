@@ -8,15 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -369,57 +366,4 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	for range lines { // ends when the stream ends
 	}
 	io.Copy(io.Discard, res.Body)
-}
-
-// TestOpenAPIDescribesTheRoutes compares web/openapi.yaml with the router in both directions.
-// docs/api.md must also describe each resource.
-func TestOpenAPIDescribesTheRoutes(t *testing.T) {
-	t.Parallel()
-	h := open(t)
-	a := h.get("/api/v1/openapi.yaml").want(t, 200)
-	var doc struct {
-		OpenAPI string
-		Paths   map[string]map[string]yaml.Node
-	}
-	if err := yaml.Unmarshal([]byte(a.text), &doc); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
-		t.Error(doc.OpenAPI)
-	}
-	manual, err := os.ReadFile("../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var described, routed []string
-	for path, methods := range doc.Paths {
-		resource, _, _ := strings.Cut(path[1:], "/")
-		if !regexp.MustCompile("/" + regexp.QuoteMeta(resource) + `\b`).Match(manual) {
-			t.Errorf("docs/api.md does not name /%s", resource)
-		}
-		for method := range methods {
-			described = append(described, strings.ToUpper(method)+" "+path)
-		}
-	}
-	err = chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		if path, ok := strings.CutPrefix(route, "/api/v1"); ok {
-			routed = append(routed, method+" "+path)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(described)
-	slices.Sort(routed)
-	if !slices.Equal(described, routed) {
-		t.Errorf("described %v\nrouted %v", described, routed)
-	}
-	for _, ref := range strings.Split(a.text, `$ref: "#/components/`)[1:] {
-		kind, rest, _ := strings.Cut(ref, "/")
-		name, _, _ := strings.Cut(rest, `"`)
-		if !strings.Contains(a.text, "\n  "+kind+":") || !strings.Contains(a.text, "\n    "+name+":") {
-			t.Errorf("$ref to %s/%s leads nowhere", kind, name)
-		}
-	}
 }

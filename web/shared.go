@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -79,13 +78,13 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 // shared returns the values that at least half of the newest letters of a group have in common. It
 // compares body fields, headers and properties. If the parameter "different" is true, it also
 // returns how these letters differ from letters of the same queue that did not die again.
-func (w *Web) shared(r *http.Request, g *deadletter.GroupRow, different bool) (view.Values, error) {
-	here, err := w.valuesIn(r.Context(), inGroup(g.ID))
+func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool) (view.Values, error) {
+	here, err := w.valuesIn(ctx, inGroup(g.ID))
 	v := view.Values{Shared: commonest(here), Sampled: here.of}
 	if err != nil || !different || here.of == 0 || g.Queue == "" {
 		return v, err
 	}
-	quiet, err := w.valuesIn(r.Context(), quietIn(deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}))
+	quiet, err := w.valuesIn(ctx, quietIn(deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}))
 	v.Different, v.Quiet = differences(here, quiet), quiet.of
 	return v, err
 }

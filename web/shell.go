@@ -18,8 +18,8 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		Title:   title,
 		Section: section,
 		Path:    r.URL.RequestURI(),
-		Actor:   principal(r).Name,
-		As:      principal(r).As,
+		Actor:   principal(r.Context()).Name,
+		As:      principal(r.Context()).As,
 		Live:    true,
 		Now:     w.Now(),
 	}
@@ -40,7 +40,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	if c, err := r.Cookie(themeCookie); err == nil {
 		s.Theme = view.ParseTheme(c.Value)
 	}
-	if counts, err := w.Store.GroupCounts(r.Context(), principal(r).Name); err == nil {
+	if counts, err := w.Store.GroupCounts(r.Context(), principal(r.Context()).Name); err == nil {
 		s.Groups = counts
 	}
 	if running, err := w.Store.RunningOperations(r.Context()); err == nil {

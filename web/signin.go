@@ -183,7 +183,7 @@ func (w *Web) signOut(rw http.ResponseWriter, r *http.Request) {
 
 // againPage handles GET /signin/again.
 func (w *Web) againPage(r *http.Request) (templ.Component, error) {
-	return view.SignInAgain(view.SignInPage{Name: principal(r).Name, Next: localPath(r.URL.Query().Get("next"))}), nil
+	return view.SignInAgain(view.SignInPage{Name: principal(r.Context()).Name, Next: localPath(r.URL.Query().Get("next"))}), nil
 }
 
 // confirmPassword handles POST /signin/again. If the password is right, the session gets a new
@@ -193,7 +193,7 @@ func (w *Web) confirmPassword(rw http.ResponseWriter, r *http.Request) {
 		w.fail(rw, r, formError(err))
 		return
 	}
-	p := view.SignInPage{Name: principal(r).Name, Next: localPath(r.PostForm.Get("next"))}
+	p := view.SignInPage{Name: principal(r.Context()).Name, Next: localPath(r.PostForm.Get("next"))}
 	secret, err := w.Users.Confirm(r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("password"), w.browser(r))
 	if code := w.refusedSignIn(rw, &p, w.Users.Left(p.Name, w.Address(r)), err); code != 0 {
 		w.writePage(rw, r, code, view.SignInAgain(p))
@@ -214,15 +214,15 @@ func (w *Web) confirmPassword(rw http.ResponseWriter, r *http.Request) {
 func (w *Web) account(r *http.Request) (templ.Component, error) { return w.accountPage(r, "") }
 
 func (w *Web) accountPage(r *http.Request, refused string) (templ.Component, error) {
-	p := view.AccountPage{Shell: w.shell(r, "Your account", ""), Error: refused, ViewAs: viewAsForm(principal(r))}
-	for _, g := range principal(r).Grants {
+	p := view.AccountPage{Shell: w.shell(r, "Your account", ""), Error: refused, ViewAs: viewAsForm(principal(r.Context()))}
+	for _, g := range principal(r.Context()).Grants {
 		p.Grants = append(p.Grants, g.Words())
 	}
 	secret := identity.Secret(r, w.Secure)
 	if w.Users == nil || secret == "" {
 		return view.Account(p), nil
 	}
-	list, err := w.Users.Sessions(r.Context(), principal(r).Name)
+	list, err := w.Users.Sessions(r.Context(), principal(r.Context()).Name)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (w *Web) changePassword(rw http.ResponseWriter, r *http.Request) {
 		r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("old"), r.PostForm.Get("new"), w.browser(r),
 	)
 	var p view.SignInPage
-	if code := w.refusedSignIn(rw, &p, w.Users.Left(principal(r).Name, w.Address(r)), err); code != 0 {
+	if code := w.refusedSignIn(rw, &p, w.Users.Left(principal(r.Context()).Name, w.Address(r)), err); code != 0 {
 		refused(code, p.Error)
 		return
 	}
@@ -273,5 +273,5 @@ func (w *Web) changePassword(rw http.ResponseWriter, r *http.Request) {
 
 // endSession handles POST /account/sessions/{id}/end.
 func (w *Web) endSession(r *http.Request) (string, error) {
-	return "/account", w.Users.End(r.Context(), principal(r).Name, chi.URLParam(r, "id"))
+	return "/account", w.Users.End(r.Context(), principal(r.Context()).Name, chi.URLParam(r, "id"))
 }

@@ -17,19 +17,18 @@ func (w *Web) storeForm(answer storeAnswer) func(r *http.Request) (string, error
 		if err := r.ParseForm(); err != nil {
 			return "", formError(err)
 		}
-		if w.draining() {
-			return "", errStopping
-		}
-		return backTo(r, "/"), answer(w.Desk, r.Context(), principal(r))
+		return backTo(r, "/"), answer(w.Desk, r.Context(), principal(r.Context()))
 	}
 }
 
-// apiStore handles POST /api/v1/store/accept and POST /api/v1/store/hold.
-func (w *Web) apiStore(answer storeAnswer) func(r *http.Request) (any, error) {
-	return func(r *http.Request) (any, error) {
-		if w.draining() {
-			return nil, errStopping
-		}
-		return gone{}, answer(w.Desk, r.Context(), principal(r))
-	}
+// acceptStore says that the store is current, where nothing is left that shows it. What is due is
+// sent again. 409 when nobody asks (the problem store_unproved).
+func (w *Web) acceptStore(ctx context.Context, _ *struct{}) (*none, error) {
+	return nil, w.Desk.AcceptStore(ctx, principal(ctx))
+}
+
+// holdCopy says that the store is an older copy. What may have been sent since the copy was made is
+// held. 409 when nobody asks (the problem store_unproved).
+func (w *Web) holdCopy(ctx context.Context, _ *struct{}) (*none, error) {
+	return nil, w.Desk.HoldCopy(ctx, principal(ctx))
 }

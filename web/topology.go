@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -16,33 +15,31 @@ import (
 // them.
 type Topology interface {
 	Reports() []topology.Report // what dlo found when it last read each vhost
-	// Plan returns the policies that would make dead letters reach dlo. Its errors wrap ErrNotFound or
-	// ErrUnavailable.
+	// Plan returns the policies that would make dead letters reach dlo. Its errors wrap ErrNotFound
+	// or ErrUnavailable.
 	Plan(w topology.Wish) ([]topology.Plan, error)
 	// Refresh reads the vhosts again before a plan is made, unless they were read shortly before.
 	Refresh(ctx context.Context, broker, vhost string)
 }
 
-// apiFindings handles GET /topology/findings.
-func (w *Web) apiFindings(r *http.Request) (any, error) {
-	return api.NewTopology(w.reports(r.Context())), nil
+// listFindings returns faults that lose dead letters or that can lose them, the most urgent finding
+// of each vhost first, and when each vhost was read. dlo looks at each vhost that has a management
+// API in the configuration, every 30 s. docs/topology.md describes the kinds of findings.
+func (w *Web) listFindings(ctx context.Context, _ *struct{}) (*reply[api.Topology], error) {
+	return &reply[api.Topology]{api.NewTopology(w.reports(ctx))}, nil
 }
 
-// apiPlan handles POST /topology/plan {broker, vhost, queues, at_least_once}. It changes nothing.
-func (w *Web) apiPlan(r *http.Request) (any, error) {
-	var in api.PlanRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+// planTopology plans policies that lead dead letters to dlo. This changes nothing. The policies
+// repeat the keys of the policies that they hide. Queues that a policy cannot or should not lead to
+// dlo are refused, with the reason. 404 if dlo looks at no such vhost, and 503 if it could not look
+// yet.
+func (w *Web) planTopology(ctx context.Context, in *struct{ Body api.PlanRequest }) (*reply[api.Plans], error) {
 	if w.Topology == nil {
 		return nil, deadletter.ErrUnavailable
 	}
-	w.Topology.Refresh(r.Context(), in.Broker, in.VHost)
-	plans, err := w.Topology.Plan(topology.Wish(in))
-	if err != nil {
-		return nil, err
-	}
-	return api.NewPlans(plans), nil
+	w.Topology.Refresh(ctx, in.Body.Broker, in.Body.VHost)
+	plans, err := w.Topology.Plan(topology.Wish(in.Body))
+	return answer(api.NewPlans(plans), err)
 }
 
 // addFaults adds the faults of the dead-letter paths to the page of queues. The most urgent fault

@@ -57,7 +57,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	page := deadletter.GroupPage{Limit: triageRows, After: p.After}
 	switch p.Tab {
 	case view.TriageMine:
-		q = q.With(query.Owner, principal(r).Name)
+		q = q.With(query.Owner, principal(r.Context()).Name)
 	case view.TriageSnoozed:
 		page.Tab = deadletter.TabSnoozed
 	case view.TriageResolved:
@@ -92,7 +92,7 @@ func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, er
 	if w.Digests == nil {
 		return view.Triage(p), nil
 	}
-	d, err := w.digestNow(r)
+	d, err := w.digestNow(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (w *Web) decideForm(r *http.Request) (string, error) {
 	if d.Groups, err = formGroups(r); err != nil {
 		return "", err
 	}
-	done, err := w.decide(r, d)
+	done, err := w.decide(r.Context(), d)
 	if err != nil {
 		return "", err
 	}
@@ -249,7 +249,7 @@ func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
 		owner := value("owner")
 		d.Owner = &owner
 	case "mine":
-		d.Owner = new(principal(r).Name)
+		d.Owner = new(principal(r.Context()).Name)
 	case "snooze":
 		return w.formSnooze(r)
 	case "change":
@@ -319,7 +319,7 @@ func (w *Web) undoForm(r *http.Request) (string, error) {
 	if err != nil {
 		return "", noSuch("decision", r.PostFormValue("decision"))
 	}
-	done, err := w.undo(r, id)
+	done, err := w.undo(r.Context(), id)
 	if err != nil {
 		return "", err
 	}
@@ -358,7 +358,7 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 
 // sendDigestForm handles POST /triage/digest.
 func (w *Web) sendDigestForm(r *http.Request) (string, error) {
-	if _, err := w.sendDigest(r); err != nil {
+	if _, err := w.sendDigest(r.Context(), nil); err != nil {
 		return "", err
 	}
 	return view.TriageURL(view.TriageDigest, "", "") + "&sent=1", nil

@@ -9,14 +9,11 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addView handles POST /views. The form contains the query "q" and a name. If the name is empty,
-// the view is named after its query.
-func (w *Web) addView(r *http.Request) (string, error) {
+// addViewForm handles POST /views. The form contains the query "q" and a name. If the name is
+// empty, the view is named after its query.
+func (w *Web) addViewForm(r *http.Request) (string, error) {
 	if err := r.ParseForm(); err != nil {
 		return "", formError(err)
-	}
-	if w.draining() {
-		return "", errStopping
 	}
 	text, name := strings.TrimSpace(r.PostFormValue("q")), strings.TrimSpace(r.PostFormValue("name"))
 	if _, err := query.Parse(text, w.lookOptions()); err != nil {
@@ -30,24 +27,21 @@ func (w *Web) addView(r *http.Request) (string, error) {
 	if len(name) > maxViewName {
 		return "", invalid("the name of a view has at most %d bytes", maxViewName)
 	}
-	owner, err := viewOwner(r, r.PostFormValue("for") == "me")
+	owner, err := viewOwner(r.Context(), r.PostFormValue("for") == "me")
 	if err != nil {
 		return "", err
 	}
-	_, err = w.Store.AddView(r.Context(), deadletter.View{Name: name, Query: text, Owner: owner, By: principal(r).Name})
+	_, err = w.Store.AddView(r.Context(), deadletter.View{Name: name, Query: text, Owner: owner, By: principal(r.Context()).Name})
 	return view.LettersURL(text, "", ""), err
 }
 
 // removeViewForm handles POST /views/{id}/remove.
 func (w *Web) removeViewForm(r *http.Request) (string, error) {
-	id, err := pathNumber(r, "view")
+	id, err := numberIn(r).number("view")
 	if err != nil {
 		return "", err
 	}
-	if w.draining() {
-		return "", errStopping
-	}
-	return backTo(r, "/letters"), w.removeView(r, id)
+	return backTo(r, "/letters"), w.unsave(r.Context(), id)
 }
 
 // backTo returns the local path in the form field "return". If the field is empty, it returns the

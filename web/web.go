@@ -208,7 +208,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.router.ServeHTTP(rw, r)
 }
 
-// Routes returns the routes, for the test that compares them with openapi.yaml.
+// Routes returns the routes, for the tests of who reaches each of them.
 func (w *Web) Routes() chi.Routes { return w.router }
 
 // Drain begins the shutdown: /readyz returns 503, actions are refused, and event streams end. Pages

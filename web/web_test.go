@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
@@ -281,7 +282,11 @@ func (a answer) json(t *testing.T, into any) {
 	if kind := a.Header.Get("Content-Type"); kind != "application/json" {
 		t.Fatalf("%s is no JSON: %.300s", kind, a.text)
 	}
-	if err := json.Unmarshal([]byte(a.text), into); err != nil {
+	err := json.Unmarshal([]byte(a.text), into)
+	if err != nil { // into is of the types of the API
+		err = api.Unmarshal([]byte(a.text), into)
+	}
+	if err != nil {
 		t.Fatalf("%v: %.300s", err, a.text)
 	}
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -61,13 +63,13 @@ type Me struct {
 
 // Token is a token of the API without its secret. The response to GET /tokens contains it.
 type Token struct {
-	Name      string `json:"name"`
-	Grant     Grant  `json:"grant"`
-	CreatedAt Time   `json:"created_at"`
-	CreatedBy string `json:"created_by"`
-	ExpiresAt Time   `json:"expires_at,omitzero"` // absent = never
-	UsedAt    Time   `json:"used_at,omitzero"`    // absent = never
-	UsedFrom  string `json:"used_from,omitzero"`  // the address from which the token was used last; absent = unknown
+	Name      string    `json:"name"`
+	Grant     Grant     `json:"grant"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // absent = never
+	UsedAt    time.Time `json:"used_at,omitzero"`    // absent = never
+	UsedFrom  string    `json:"used_from,omitzero"`  // the address from which the token was used last; absent = unknown
 }
 
 // NewToken converts a token to the JSON form of the API.
@@ -75,10 +77,10 @@ func NewToken(t deadletter.APIToken) Token {
 	return Token{
 		Name:      t.Name,
 		Grant:     NewGrant(t.Grant),
-		CreatedAt: At(t.CreatedAt),
+		CreatedAt: t.CreatedAt,
 		CreatedBy: t.CreatedBy,
-		ExpiresAt: At(t.ExpiresAt),
-		UsedAt:    At(t.UsedAt),
+		ExpiresAt: t.ExpiresAt,
+		UsedAt:    t.UsedAt,
 		UsedFrom:  t.UsedFrom,
 	}
 }
@@ -92,7 +94,7 @@ type Tokens struct {
 type TokenRequest struct {
 	Name string `json:"name"`
 	GrantRequest
-	ExpiresAt Time `json:"expires_at,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
 // NewSecret is the response to POST /tokens. It is the only response that contains the secret.
@@ -103,12 +105,12 @@ type NewSecret struct {
 
 // User is a local user. The response to GET /users contains it.
 type User struct {
-	Name       string `json:"name"`
-	Grant      Grant  `json:"grant"`
-	CreatedAt  Time   `json:"created_at"`
-	CreatedBy  string `json:"created_by"`
-	SignedInAt Time   `json:"signed_in_at,omitzero"` // absent = never
-	Invited    bool   `json:"invited"`               // the user has not chosen a password yet
+	Name       string    `json:"name"`
+	Grant      Grant     `json:"grant"`
+	CreatedAt  time.Time `json:"created_at"`
+	CreatedBy  string    `json:"created_by"`
+	SignedInAt time.Time `json:"signed_in_at,omitzero"` // absent = never
+	Invited    bool      `json:"invited"`               // the user has not chosen a password yet
 }
 
 // NewUser converts a user to the JSON form of the API.
@@ -116,9 +118,9 @@ func NewUser(u deadletter.User) User {
 	return User{
 		Name:       u.Name,
 		Grant:      NewGrant(u.Grant),
-		CreatedAt:  At(u.CreatedAt),
+		CreatedAt:  u.CreatedAt,
 		CreatedBy:  u.CreatedBy,
-		SignedInAt: At(u.SignedInAt),
+		SignedInAt: u.SignedInAt,
 		Invited:    u.Invited,
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
@@ -77,7 +78,7 @@ type AdoptedPolicy struct {
 	Priority   int             `json:"priority"`
 	Definition json.RawMessage `json:"definition"`
 	Queues     []string        `json:"queues"`
-	At         Time            `json:"at"`
+	At         time.Time       `json:"at"`
 	By         string          `json:"by"`
 }
 
@@ -102,7 +103,7 @@ func NewAdoptedPolicy(a topology.Adopted) AdoptedPolicy {
 		Priority:   a.Priority,
 		Definition: a.Definition.JSON(),
 		Queues:     a.Queues,
-		At:         At(a.At),
+		At:         a.At,
 		By:         a.By,
 	}
 }

@@ -1,16 +1,5 @@
 package api
 
-// Failure is what the consumer reported about the latest death of a letter. The response to GET
-// /letters/{id} contains it.
-type Failure struct {
-	By      string `json:"by"` // for example annotation
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	Stack   string `json:"stack"`
-	Service string `json:"service"`
-	Version string `json:"version"`
-}
-
 // Annotation is a consumer's report on a message that it rejects. It is the body of POST
 // /annotations, which also accepts a list of them. deadletter.ReadAnnotation parses it.
 type Annotation struct {

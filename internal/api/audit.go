@@ -1,22 +1,24 @@
 package api
 
 import (
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // AuditEntry is a recorded action. The response to GET /audit contains it.
 type AuditEntry struct {
-	ID        int64    `json:"id"`
-	At        Time     `json:"at"`
-	Kind      string   `json:"kind"`
-	Actor     string   `json:"actor"`
-	Through   string   `json:"through"` // page, api, cli or dlo; "" = not recorded
-	Address   string   `json:"address"` // the address from which the person acted; "" = not recorded
-	Operation string   `json:"operation"`
-	Total     int      `json:"total"` // number of letters in the operation
-	Query     string   `json:"query"`
-	Detail    string   `json:"detail"`
-	Targets   []Target `json:"targets"` // none = not recorded
+	ID        int64                  `json:"id"`
+	At        time.Time              `json:"at"`
+	Kind      string                 `json:"kind"`
+	Actor     string                 `json:"actor"`
+	Through   string                 `json:"through"` // page, api, cli or dlo; "" = not recorded
+	Address   string                 `json:"address"` // the address from which the person acted; "" = not recorded
+	Operation deadletter.OperationID `json:"operation"`
+	Total     int                    `json:"total"` // number of letters in the operation
+	Query     string                 `json:"query"`
+	Detail    string                 `json:"detail"`
+	Targets   []Target               `json:"targets"` // none = not recorded
 	// number of letters, groups or other objects that were requested; null = not recorded
 	Asked *int `json:"asked"`
 	Done  *int `json:"done"`
@@ -26,7 +28,7 @@ type AuditEntry struct {
 func NewAuditEntry(a deadletter.Act) AuditEntry {
 	e := AuditEntry{
 		ID:      a.ID,
-		At:      At(a.At),
+		At:      a.At,
 		Kind:    a.Kind,
 		Actor:   a.Actor,
 		Through: string(a.Through),
@@ -38,9 +40,7 @@ func NewAuditEntry(a deadletter.Act) AuditEntry {
 		Asked:   recorded(a.Asked),
 		Done:    recorded(a.Done),
 	}
-	if a.Operation != 0 {
-		e.Operation = a.Operation.String()
-	}
+	e.Operation = a.Operation
 	for _, t := range a.Targets {
 		e.Targets = append(e.Targets, Target{Kind: string(t.Kind), Name: t.Name, Title: t.Title})
 	}

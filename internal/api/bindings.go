@@ -1,18 +1,24 @@
 package api
 
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
 // Pick is a type that a person picked for a letter, a group or a queue. The responses to GET
 // /bindings, POST /bindings and POST /letters/{id}/type contain it.
 type Pick struct {
-	ID     int64  `json:"id"`
-	For    string `json:"for"` // "letter", "group" or "binding"
-	Letter string `json:"letter,omitzero"`
-	Group  string `json:"group,omitzero"`
-	Queue  string `json:"queue,omitzero"`
-	Key    string `json:"key,omitzero"`
-	Type   string `json:"type"`
-	By     string `json:"by"`
-	Reason string `json:"reason"`
-	At     Time   `json:"at"`
+	ID     int64              `json:"id"`
+	For    string             `json:"for"` // "letter", "group" or "binding"
+	Letter deadletter.ID      `json:"letter,omitzero"`
+	Group  deadletter.GroupID `json:"group,omitzero"`
+	Queue  string             `json:"queue,omitzero"`
+	Key    string             `json:"key,omitzero"`
+	Type   string             `json:"type"`
+	By     string             `json:"by"`
+	Reason string             `json:"reason"`
+	At     time.Time          `json:"at"`
 }
 
 // Binding is a binding from the configuration. The response to GET /bindings contains it.

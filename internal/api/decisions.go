@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -15,31 +17,12 @@ type Change struct {
 	Reopen   bool                 `json:"reopen,omitzero"`
 }
 
-// Decision is a recorded decision about groups. Every call that makes a decision returns it.
-type Decision struct {
-	ID      int64       `json:"id"`
-	Kind    string      `json:"kind"`
-	Detail  string      `json:"detail,omitzero"`
-	By      string      `json:"by"`
-	At      Time        `json:"at"`
-	Groups  []string    `json:"groups"`
-	Skipped []LeftAlone `json:"skipped,omitzero"`
-	Undone  *Time       `json:"undone_at,omitzero"`
-}
-
-// LeftAlone is a group to which a decision does not apply, and the reason. The response to POST
-// /groups/decisions contains it.
-type LeftAlone struct {
-	Group string `json:"group"`
-	Why   string `json:"why"`
-}
-
 // SnoozeChange is the part of the body of PATCH /groups/{id} that snoozes a group.
 type SnoozeChange struct {
-	Until Time   `json:"until,omitzero"`
-	For   string `json:"for,omitzero"`   // a duration such as "2h", instead of until
-	After int    `json:"after,omitzero"` // number of further letters that end the snooze
-	Queue bool   `json:"queue,omitzero"` // the snooze ends when another queue has the same error
+	Until time.Time `json:"until,omitzero"`
+	For   string    `json:"for,omitzero"`   // a duration such as "2h", instead of until
+	After int       `json:"after,omitzero"` // number of further letters that end the snooze
+	Queue bool      `json:"queue,omitzero"` // the snooze ends when another queue has the same error
 }
 
 // ResolveChange is the part of the body of PATCH /groups/{id} that resolves a group.
@@ -61,5 +44,5 @@ type MergeRequest struct {
 
 // Decisions is the response to GET /groups/decisions.
 type Decisions struct {
-	Decisions []Decision `json:"decisions"`
+	Decisions []deadletter.Decided `json:"decisions"`
 }

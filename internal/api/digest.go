@@ -1,9 +1,15 @@
 package api
 
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
 // Digest is the response to GET /digest: the digest as it would be sent now.
 type Digest struct {
-	From      Time         `json:"from"`
-	To        Time         `json:"to"`
+	From      time.Time    `json:"from"`
+	To        time.Time    `json:"to"`
 	Groups    int          `json:"groups"`
 	Letters   int          `json:"letters"`
 	New       int          `json:"new"`
@@ -19,14 +25,14 @@ type Digest struct {
 // Pause describes a pause of retries that began at least a day ago and that still keeps letters
 // waiting. The response to GET /digest contains it.
 type Pause struct {
-	Broker  string `json:"broker"`
-	VHost   string `json:"vhost"`
-	Queue   string `json:"queue"`
-	Group   string `json:"group,omitzero"` // "" = the retries of the whole queue are paused
-	Reason  string `json:"reason"`
-	By      string `json:"by"`
-	Since   Time   `json:"since"`
-	Letters int    `json:"letters"` // number of letters that wait
+	Broker  string             `json:"broker"`
+	VHost   string             `json:"vhost"`
+	Queue   string             `json:"queue"`
+	Group   deadletter.GroupID `json:"group,omitzero"` // "" = the retries of the whole queue are paused
+	Reason  string             `json:"reason"`
+	By      string             `json:"by"`
+	Since   time.Time          `json:"since"`
+	Letters int                `json:"letters"` // number of letters that wait
 }
 
 // DigestBefore holds the numbers of the previous period, so that a reader can compare them with

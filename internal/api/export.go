@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -13,8 +14,8 @@ type ExportedLetter struct {
 	V     int              `json:"v"`
 	ID    deadletter.ID    `json:"id"`
 	State deadletter.State `json:"state"`
-	// Masked reports whether a part of the letter is masked. The body of such a letter is omitted, and
-	// its headers are masked.
+	// Masked reports whether a part of the letter is masked. The body of such a letter is omitted,
+	// and its headers are masked.
 	Masked bool `json:"masked,omitzero"`
 	// Damaged names the contents that changed in the file of the store after dlo stored them.
 	Damaged    string                      `json:"damaged,omitzero"`
@@ -22,17 +23,17 @@ type ExportedLetter struct {
 	Inbox      Text                        `json:"inbox"`
 	Exchange   Text                        `json:"exchange"` // exchange from which the letter was delivered to dlo
 	RoutingKey Text                        `json:"routing_key"`
-	ReceivedAt Time                        `json:"received_at"`
-	DiedAt     *Time                       `json:"died_at"` // null = unknown
+	ReceivedAt time.Time                   `json:"received_at"`
+	DiedAt     time.Time                   `json:"died_at"` // null = unknown
 	Reason     Text                        `json:"reason"`
 	Attempts   int                         `json:"attempts"`
 	Type       string                      `json:"type"`
 	Error      string                      `json:"error"`
 	Why        string                      `json:"why"`
-	Properties Properties                  `json:"properties"`
+	Properties deadletter.Properties       `json:"properties"`
 	Headers    map[string]deadletter.Typed `json:"headers"`
-	// Encoded holds the properties and headers in their AMQP encoding. It is set only if JSON cannot
-	// represent them exactly.
+	// Encoded holds the properties and headers in their AMQP encoding. It is set only if JSON
+	// cannot represent them exactly.
 	Encoded []byte  `json:"encoded,omitzero"`
 	Body    *[]byte `json:"body"` // null = the body is masked or purged
 }

@@ -13,14 +13,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// options say how the API writes and reads JSON. A time is RFC 3339 in UTC with at most three digits
-// after the second; the zero time is null, and so is a time that RFC 3339 cannot represent, which a
-// header may contain. A duration is a text such as "2m0s". An empty list is [], and bytes are base64.
+// options say how the API writes and reads JSON. A time is RFC 3339 in UTC with at most three
+// digits after the second; the zero time is null, and so is a time that RFC 3339 cannot represent,
+// which a header may contain. A duration is a text such as "2m0s". An empty list is [], and bytes
+// are base64.
 var options = json.JoinOptions(
 	json.Deterministic(true),
 	jsontext.AllowInvalidUTF8(true), // names and headers may have any bytes
-	json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration))),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(readDuration)),
+	json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration),
+		json.MarshalToFunc(writeNamed[deadletter.GroupID]), json.MarshalToFunc(writeNamed[deadletter.OperationID]),
+		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder),
+	)),
+	json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(readDuration),
+		json.UnmarshalFromFunc(readNamed(deadletter.ParseGroupID)),
+		json.UnmarshalFromFunc(readNamed(deadletter.ParseOperationID)),
+		json.UnmarshalFromFunc(readResult), json.UnmarshalFromFunc(readOrder),
+	)),
 )
 
 // Marshal returns the JSON of a value as the API writes it.
@@ -30,8 +40,8 @@ func Marshal(v any) ([]byte, error) { return json.Marshal(v, options) }
 func Unmarshal(b []byte, into any) error { return json.Unmarshal(b, into, options) }
 
 // UnmarshalStrict reads the JSON of a request. An unknown member, a member that is there twice and
-// anything after the value are errors, because this version must not silently ignore what it does not
-// support. The error wraps deadletter.ErrInvalid.
+// anything after the value are errors, because this version must not silently ignore what it does
+// not support. The error wraps deadletter.ErrInvalid.
 func UnmarshalStrict(b []byte, into any) error {
 	err := json.Unmarshal(b, into, options, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(false))
 	if err == nil {
@@ -57,6 +67,66 @@ func writeTime(e *jsontext.Encoder, t time.Time) error {
 		return e.WriteToken(jsontext.Null)
 	}
 	return e.WriteToken(jsontext.String(t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)))
+}
+
+// writeNamed writes the id of a group or an operation, such as G-418. The id 0, which is none, is
+// "".
+func writeNamed[ID deadletter.GroupID | deadletter.OperationID](e *jsontext.Encoder, id ID) error {
+	return e.WriteToken(jsontext.String(fmt.Sprint(id)))
+}
+
+func readNamed[ID deadletter.GroupID | deadletter.OperationID](
+	parse func(string) (ID, error),
+) func(*jsontext.Decoder, *ID) error {
+	return func(d *jsontext.Decoder, into *ID) error {
+		text, err := readText(d)
+		if err == nil && text != "" {
+			*into, err = parse(text)
+		}
+		return err
+	}
+}
+
+func readText(d *jsontext.Decoder) (text string, err error) {
+	value, err := d.ReadValue()
+	if err == nil {
+		err = json.Unmarshal(value, &text)
+	}
+	return text, err
+}
+
+// writeResult writes the result of an operation for a letter, such as came_back.
+func writeResult(e *jsontext.Encoder, r deadletter.Result) error {
+	return e.WriteToken(jsontext.String(ResultName(r)))
+}
+
+func readResult(d *jsontext.Decoder, into *deadletter.Result) error {
+	text, err := readText(d)
+	*into = deadletter.Result(strings.ReplaceAll(text, "_", " "))
+	return err
+}
+
+// ResultName returns the name of a result in JSON and in URLs, for example came_back.
+func ResultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
+
+// These are the values of deadletter.NewestFirst.
+const (
+	OldestFirst = "oldest"
+	NewestFirst = "newest"
+)
+
+func writeOrder(e *jsontext.Encoder, newest deadletter.NewestFirst) error {
+	order := OldestFirst
+	if newest {
+		order = NewestFirst
+	}
+	return e.WriteToken(jsontext.String(order))
+}
+
+func readOrder(d *jsontext.Decoder, into *deadletter.NewestFirst) error {
+	text, err := readText(d)
+	*into = text == NewestFirst
+	return err
 }
 
 func writeDuration(e *jsontext.Encoder, d time.Duration) error {

@@ -1,53 +1,49 @@
 package api
 
 import (
+	"slices"
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Operation is an action on letters. The response to GET /operations contains it. So does the
 // response to every call that starts or controls an operation.
 type Operation struct {
-	ID          string                    `json:"id"`
-	Action      deadletter.Verb           `json:"action"`
-	State       deadletter.OperationState `json:"state"`
-	Phase       deadletter.OperationPhase `json:"phase"`
-	PhaseUntil  Time                      `json:"phase_until,omitzero"`
-	Why         string                    `json:"why"`
-	By          string                    `json:"by"`
-	Through     string                    `json:"through"`
-	Reason      string                    `json:"reason"`
-	Query       string                    `json:"query"`
-	Except      int                       `json:"except"`  // number of letters that match the query but were excluded
-	Changed     int                       `json:"changed"` // number of letters that match the query but had changed
-	To          string                    `json:"to"`
-	DueAt       Time                      `json:"due_at,omitzero"`
-	Reset       bool                      `json:"reset_attempts,omitzero"`
-	Restored    bool                      `json:"include_restored,omitzero"`
-	CreatedAt   Time                      `json:"created_at"`
-	SentAt      Time                      `json:"sent_at,omitzero"`
-	FinishedAt  Time                      `json:"finished_at,omitzero"`
-	Total       int                       `json:"total"` // number of letters
-	Sent        int                       `json:"sent"`  // number of letters that the broker has confirmed
-	Twice       int                       `json:"twice"` // number of letters that may have been sent twice
-	Rate        float64                   `json:"rate"`  // current letters per second
-	Pace        Pace                      `json:"pace"`
-	Counts      map[string]int            `json:"counts"` // number of letters with each result; the sum is total
-	Verdict     Verdict                   `json:"verdict"`
-	NewFailures *NewFailures              `json:"new_failures,omitzero"` // not in lists
-	Queues      []OperationQueue          `json:"queues"`
+	deadletter.Operation
+	Sent        int          `json:"sent"` // number of letters that the broker has confirmed
+	Rate        float64      `json:"rate"` // current letters per second
+	Verdict     Verdict      `json:"verdict"`
+	NewFailures *NewFailures `json:"new_failures,omitzero"` // not in lists
 }
 
-// Pace says how fast and how carefully a requeue sends letters. A plan and the response to GET
-// /operations contain it.
-type Pace struct {
-	Rate       float64  `json:"rate"`   // letters per second
-	Canary     int      `json:"canary"` // number of letters that are sent first; 0 = none
-	CanaryWait Duration `json:"canary_wait"`
-	// percentage of returned letters at which the operation stops; 0 = it never stops by itself
-	StopAt   float64  `json:"stop_at"`
-	MaxDepth int      `json:"max_depth"` // maximum number of messages in a target queue; 0 = no limit
-	Order    string   `json:"order"`
-	Hold     Duration `json:"hold"`
+// NewOperation returns an operation in the form of the API. Its counts have every result.
+func NewOperation(o deadletter.Operation) Operation {
+	c := o.Counts
+	o.Counts = everyResult(c)
+	o.Queues = slices.Clone(o.Queues)
+	for i := range o.Queues {
+		o.Queues[i].Counts = everyResult(o.Queues[i].Counts)
+	}
+	return Operation{Operation: o, Sent: o.Sent(), Rate: o.Pace.Rate, Verdict: Verdict{
+		Final:      o.Phase == deadletter.PhaseOver,
+		Quiet:      c[deadletter.ResultQuiet],
+		Unverified: c[deadletter.ResultUnverified],
+		CameBack:   c[deadletter.ResultCameBack],
+		Returned:   c[deadletter.ResultReturned],
+		Failed:     c[deadletter.ResultFailed],
+		InDoubt:    c[deadletter.ResultInDoubt],
+		Skipped:    c[deadletter.ResultSkipped],
+		Watched:    c[deadletter.ResultConfirmed],
+	}}
+}
+
+func everyResult(counts map[deadletter.Result]int) map[deadletter.Result]int {
+	all := make(map[deadletter.Result]int, len(deadletter.Results))
+	for _, r := range deadletter.Results {
+		all[r] = counts[r]
+	}
+	return all
 }
 
 // Verdict counts the letters of an operation by their results. The response to GET /operations
@@ -71,26 +67,17 @@ type NewFailures struct {
 	Exact bool `json:"exact"` // false = there are more letters
 }
 
-// OperationQueue counts the letters of an operation in one queue by their results. The response to
-// GET /operations contains it.
-type OperationQueue struct {
-	Broker string         `json:"broker"`
-	VHost  string         `json:"vhost"`
-	Queue  string         `json:"queue"`
-	Counts map[string]int `json:"counts"`
-}
-
 // OperationLetter is one letter of an operation. The response to GET /operations/{id} contains it.
 type OperationLetter struct {
-	Letter deadletter.ID `json:"letter"`
-	Queue  string        `json:"queue"`
-	Result string        `json:"result"`
-	Reason string        `json:"reason"`
-	Twice  bool          `json:"twice"` // the letter may have been sent twice
+	Letter deadletter.ID     `json:"letter"`
+	Queue  string            `json:"queue"`
+	Result deadletter.Result `json:"result"`
+	Reason string            `json:"reason"`
+	Twice  bool              `json:"twice"` // the letter may have been sent twice
 
-	State deadletter.State `json:"state"`           // current state
-	DueAt *Time            `json:"due_at,omitzero"` // if the letter is scheduled, when it is sent
-	Group string           `json:"group,omitzero"`  // the current group; missing = none
+	State deadletter.State   `json:"state"`           // current state
+	DueAt time.Time          `json:"due_at,omitzero"` // if the letter is scheduled, when it is sent
+	Group deadletter.GroupID `json:"group,omitzero"`  // the current group; missing = none
 	// the error of the latest death; if there is none, the title of the group
 	Error string `json:"error"`
 	// the letter came back with the same error as before; null = unknown

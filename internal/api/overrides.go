@@ -1,20 +1,10 @@
 package api
 
-// Override is a redirect that a person has saved. The response to GET /overrides contains it.
-type Override struct {
-	ID     int64  `json:"id"`
-	Broker string `json:"broker"`
-	VHost  string `json:"vhost"`
-	Queue  string `json:"queue"`
-	To     string `json:"to"`
-	By     string `json:"by"`
-	Reason string `json:"reason"`
-	At     Time   `json:"at"`
-}
+import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // Overrides is the response to GET /overrides.
 type Overrides struct {
-	Overrides []Override `json:"overrides"`
+	Overrides []deadletter.Override `json:"overrides"`
 }
 
 // OverrideRequest is the body of POST /overrides.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -12,24 +13,24 @@ type OperationRequest struct {
 	Q          *string         `json:"q,omitzero"` // "" = every letter
 	IDs        []string        `json:"ids,omitzero"`
 	Except     []string        `json:"except,omitzero"`
-	Until      Time            `json:"until,omitzero"`
+	Until      time.Time       `json:"until,omitzero"`
 	Expect     int             `json:"expect,omitzero"` // number of letters that the caller has seen in the plan
 	Reason     string          `json:"reason,omitzero"`
 	DryRun     bool            `json:"dry_run,omitzero"`
 	Rate       *float64        `json:"rate,omitzero"`   // letters per second
 	Canary     *int            `json:"canary,omitzero"` // number of letters that are sent first
-	CanaryWait *Duration       `json:"canary_wait,omitzero"`
+	CanaryWait *time.Duration  `json:"canary_wait,omitzero"`
 	// percentage of returned letters at which the operation stops
-	StopAt   *float64  `json:"stop_at,omitzero"`
-	MaxDepth *int      `json:"max_depth,omitzero"` // maximum number of messages in a target queue
-	Order    string    `json:"order,omitzero"`
-	First    int       `json:"first,omitzero"` // maximum number of letters; 0 = all
-	To       string    `json:"to,omitzero"`
-	Hold     *Duration `json:"hold,omitzero"`
-	DueAt    Time      `json:"due_at,omitzero"`
-	Reset    bool      `json:"reset_attempts,omitzero"`
-	Restored bool      `json:"include_restored,omitzero"`
-	TakeOver []string  `json:"take_over,omitzero"` // halted operations whose remaining letters are cancelled
+	StopAt   *float64       `json:"stop_at,omitzero"`
+	MaxDepth *int           `json:"max_depth,omitzero"` // maximum number of messages in a target queue
+	Order    string         `json:"order,omitzero"`
+	First    int            `json:"first,omitzero"` // maximum number of letters; 0 = all
+	To       string         `json:"to,omitzero"`
+	Hold     *time.Duration `json:"hold,omitzero"`
+	DueAt    time.Time      `json:"due_at,omitzero"`
+	Reset    bool           `json:"reset_attempts,omitzero"`
+	Restored bool           `json:"include_restored,omitzero"`
+	TakeOver []string       `json:"take_over,omitzero"` // halted operations whose remaining letters are cancelled
 
 	Patch json.RawMessage `json:"patch,omitzero"` // for an edit: a patch of the decoded body, RFC 6902
 }
@@ -40,12 +41,12 @@ type OperationRequest struct {
 type Plan struct {
 	Action   deadletter.Verb `json:"action"`
 	Query    string          `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter
-	Until    Time            `json:"until"`
+	Until    time.Time       `json:"until"`
 	Total    int             `json:"total"`    // number of selected letters
 	Eligible int             `json:"eligible"` // number of letters on which the operation would act
 	First    int             `json:"first"`    // maximum number of letters; 0 = all
 	To       string          `json:"to"`
-	Pace     Pace            `json:"pace"`
+	Pace     deadletter.Pace `json:"pace"`
 	Queues   []PlanQueue     `json:"queues"`
 	Skipped  []PlanSkip      `json:"skipped"`
 	Warnings []string        `json:"warnings"`

@@ -1,25 +1,31 @@
 package api
 
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
 // Retries is the state of the automatic retries of a queue or a group. If they are held back, it
 // gives the reason. The response to GET /queues contains it.
 type Retries struct {
-	State string `json:"state"` // running, or the state of the guard that holds them back
-	Why   string `json:"why"`
-	By    string `json:"by"`
-	Since Time   `json:"since,omitzero"`
-	Until Time   `json:"until,omitzero"` // if the state is tripped, when dlo probes the queue
+	State string    `json:"state"` // running, or the state of the guard that holds them back
+	Why   string    `json:"why"`
+	By    string    `json:"by"`
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"` // if the state is tripped, when dlo probes the queue
 }
 
 // GroupPaused is a group with retries that are held back. Either a person has paused them, or a
 // breaker holds them back. The response to GET /queues contains it.
 type GroupPaused struct {
-	Group string `json:"group"`
-	Title string `json:"title"`
-	State string `json:"state"` // paused, tripped, probing or ramping
-	Why   string `json:"why"`
-	By    string `json:"by"`
-	Since Time   `json:"since"`
-	Until Time   `json:"until,omitzero"` // if the state is tripped, when dlo probes the group
+	Group deadletter.GroupID `json:"group"`
+	Title string             `json:"title"`
+	State string             `json:"state"` // paused, tripped, probing or ramping
+	Why   string             `json:"why"`
+	By    string             `json:"by"`
+	Since time.Time          `json:"since"`
+	Until time.Time          `json:"until,omitzero"` // if the state is tripped, when dlo probes the group
 }
 
 // Queue is a queue in which letters died. The response to GET /queues contains it.
@@ -58,8 +64,8 @@ type QueueRetries struct {
 
 // GroupRetries is the response to POST /groups/{id}/pause and POST /groups/{id}/resume.
 type GroupRetries struct {
-	Group   string  `json:"group"`
-	Retries Retries `json:"retries"`
+	Group   deadletter.GroupID `json:"group"`
+	Retries Retries            `json:"retries"`
 }
 
 // Queues is the response to GET /queues.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -49,11 +51,11 @@ type RuleStep struct {
 
 // Rules is the response to GET /rules.
 type Rules struct {
-	File     string `json:"file"` // "" = there is no file, and the defaults apply
-	LoadedAt Time   `json:"loaded_at,omitzero"`
-	Rules    []Rule `json:"rules"` // in their order; the first rule that matches a letter applies
-	Default  Rule   `json:"default"`
-	YAML     string `json:"yaml"` // all rules as YAML that can be pasted into the configuration
+	File     string    `json:"file"` // "" = there is no file, and the defaults apply
+	LoadedAt time.Time `json:"loaded_at,omitzero"`
+	Rules    []Rule    `json:"rules"` // in their order; the first rule that matches a letter applies
+	Default  Rule      `json:"default"`
+	YAML     string    `json:"yaml"` // all rules as YAML that can be pasted into the configuration
 }
 
 // RuleTestRequest is the body of POST /rules/test.

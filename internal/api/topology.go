@@ -2,34 +2,35 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // Finding is one fault of a vhost that loses dead letters or that can lose them.
 type Finding struct {
-	Kind      string `json:"kind"` // one of the words in docs/topology.md, which never change
-	Severity  string `json:"severity"`
-	Broker    string `json:"broker"` // "" = the finding is about a file
-	VHost     string `json:"vhost"`
-	Queue     string `json:"queue"` // "" if the finding is not about one queue
-	Title     string `json:"title"`
-	Loses     string `json:"loses"` // what is lost
-	Why       string `json:"why"`
-	Sure      string `json:"sure"`  // "certain" or "likely"
-	Since     *Time  `json:"since"` // null = unknown
-	Cure      string `json:"cure"`
-	Plannable bool   `json:"plannable"` // a policy cures it
+	Kind      string    `json:"kind"` // one of the words in docs/topology.md, which never change
+	Severity  string    `json:"severity"`
+	Broker    string    `json:"broker"` // "" = the finding is about a file
+	VHost     string    `json:"vhost"`
+	Queue     string    `json:"queue"` // "" if the finding is not about one queue
+	Title     string    `json:"title"`
+	Loses     string    `json:"loses"` // what is lost
+	Why       string    `json:"why"`
+	Sure      string    `json:"sure"`  // "certain" or "likely"
+	Since     time.Time `json:"since"` // null = unknown
+	Cure      string    `json:"cure"`
+	Plannable bool      `json:"plannable"` // a policy cures it
 }
 
 // Look says when dlo last read one vhost, and which parts of the vhost it could not read.
 type Look struct {
-	Broker string `json:"broker"` // "" = the look was at a file
-	VHost  string `json:"vhost"`
-	ReadAt Time   `json:"read_at,omitzero"` // missing = no look has succeeded yet
-	Failed string `json:"failed"`           // why the latest look failed; "" = it succeeded
-	Queues int    `json:"queues"`           // number of queues in the vhost
-	Gaps   []Gap  `json:"gaps"`
+	Broker string    `json:"broker"` // "" = the look was at a file
+	VHost  string    `json:"vhost"`
+	ReadAt time.Time `json:"read_at,omitzero"` // missing = no look has succeeded yet
+	Failed string    `json:"failed"`           // why the latest look failed; "" = it succeeded
+	Queues int       `json:"queues"`           // number of queues in the vhost
+	Gaps   []Gap     `json:"gaps"`
 }
 
 // Gap is a part of a vhost that could not be read.
@@ -52,7 +53,7 @@ func NewTopology(reports []topology.Report) Topology {
 		look := Look{
 			Broker: r.Broker,
 			VHost:  r.VHost,
-			ReadAt: At(r.ReadAt),
+			ReadAt: r.ReadAt,
 			Failed: r.Failed,
 			Queues: r.Queues,
 			Gaps:   []Gap{},
@@ -73,7 +74,7 @@ func NewTopology(reports []topology.Report) Topology {
 				Loses:     f.Loses,
 				Why:       f.Why,
 				Sure:      string(f.Sure),
-				Since:     IfKnown(f.Since),
+				Since:     f.Since,
 				Cure:      f.Cure,
 				Plannable: f.Plannable,
 			})

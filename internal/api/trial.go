@@ -7,23 +7,14 @@ import (
 // Trial says how far a test letter of dlo has come. GET /trial and POST /trial return it. The time
 // of a step is missing until the letter has reached the step.
 type Trial struct {
-	Broker     string                `json:"broker"`
-	VHost      string                `json:"vhost"`
-	Queue      string                `json:"queue"`
-	By         string                `json:"by"`
-	State      deadletter.TrialState `json:"state"`
-	Problem    string                `json:"problem"` // why the trial was not completed
-	Cure       string                `json:"cure"`    // a command that solves the problem
-	Letter     deadletter.ID         `json:"letter,omitzero"`
-	Type       string                `json:"type"`    // type of the letter's body
-	Summary    string                `json:"summary"` // summary of the letter's body, decoded
-	StartedAt  Time                  `json:"started_at"`
-	RejectedAt Time                  `json:"rejected_at,omitzero"`
-	ArrivedAt  Time                  `json:"arrived_at,omitzero"`
-	DecodedAt  Time                  `json:"decoded_at,omitzero"`
-	RequeuedAt Time                  `json:"requeued_at,omitzero"`
-	AcceptedAt Time                  `json:"accepted_at,omitzero"`
-	SettledAt  Time                  `json:"settled_at,omitzero"`
+	deadletter.Trial
+	Queue string `json:"queue"`
+	Type  string `json:"type"` // type of the letter's body
+}
+
+// NewTrial returns a trial in the form of the API.
+func NewTrial(t deadletter.Trial) Trial {
+	return Trial{t, deadletter.TrialQueue, deadletter.TrialType}
 }
 
 // TrialRequest is the body of POST /trial.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -12,8 +14,8 @@ type SchemaSet struct {
 	Source    deadletter.SchemaSource `json:"source"`
 	Detail    string                  `json:"detail"`
 	By        string                  `json:"by"`
-	At        Time                    `json:"at,omitzero"`
-	CurrentAt Time                    `json:"current_at,omitzero"`
+	At        time.Time               `json:"at,omitzero"`
+	CurrentAt time.Time               `json:"current_at,omitzero"`
 	Files     int                     `json:"files"`
 	TypeCount int                     `json:"type_count"`
 	Types     []string                `json:"types"` // set only for the current version; the first 1,000 types
@@ -27,15 +29,15 @@ type RemovedSet struct {
 	Source    deadletter.SchemaSource `json:"source"`
 	Detail    string                  `json:"detail"`
 	By        string                  `json:"by"`
-	At        Time                    `json:"at"`
-	RemovedAt Time                    `json:"removed_at"`
+	At        time.Time               `json:"at"`
+	RemovedAt time.Time               `json:"removed_at"`
 }
 
 // SchemaServer is a gRPC server that dlo asks for types. The response to GET /types contains it.
 type SchemaServer struct {
-	Address string `json:"address"`
-	AskedAt Time   `json:"asked_at,omitzero"`
-	Problem string `json:"problem"`
+	Address string    `json:"address"`
+	AskedAt time.Time `json:"asked_at,omitzero"`
+	Problem string    `json:"problem"`
 }
 
 // TypeHit is a type or a field whose name contains the word that was searched for. The response to

@@ -109,7 +109,7 @@ func (c tokenAddCmd) Run(p *Program) error {
 		return printSecret(p, c.Name, secret)
 	}
 	var added api.NewSecret
-	body := api.TokenRequest{Name: c.Name, GrantRequest: c.request(), ExpiresAt: api.At(expires)}
+	body := api.TokenRequest{Name: c.Name, GrantRequest: c.request(), ExpiresAt: expires}
 	if printed, err := c.fetch(p, http.MethodPost, "/tokens", body, &added); printed || err != nil {
 		return err
 	}

@@ -33,15 +33,15 @@ type actFlags struct {
 // paceFlags are the flags that set how fast a requeue sends letters, and which letters it sends
 // first. The server's default applies to each flag that is not set.
 type paceFlags struct {
-	Rate       *float64      `name:"rate" help:"Letters per second (50)."`
-	Canary     *int          `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
-	CanaryWait *api.Duration `name:"canary-wait" help:"How long the first letters are watched before the rest goes (2m)."`
-	StopAt     *float64      `name:"stop-at" help:"Stop automatically when more than this percentage of the sent letters has come back (5); 0 = never."`
-	MaxDepth   *int          `name:"max-depth" help:"Wait while a target queue has this many messages; 0 = no limit (0)."`
-	Order      string        `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
-	First      int           `name:"first" help:"At most this many letters, in that order; 0 = all."`
-	To         string        `name:"to" help:"Send them to this queue of the same broker and vhost, instead of the one they died in."`
-	Reset      bool          `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
+	Rate       *float64  `name:"rate" help:"Letters per second (50)."`
+	Canary     *int      `name:"canary" help:"How many letters go first and are watched (10); 0 = none."`
+	CanaryWait *duration `name:"canary-wait" help:"How long the first letters are watched before the rest goes (2m)."`
+	StopAt     *float64  `name:"stop-at" help:"Stop automatically when more than this percentage of the sent letters has come back (5); 0 = never."`
+	MaxDepth   *int      `name:"max-depth" help:"Wait while a target queue has this many messages; 0 = no limit (0)."`
+	Order      string    `name:"order" enum:"oldest,newest" default:"oldest" help:"Which letters go first: oldest or newest."`
+	First      int       `name:"first" help:"At most this many letters, in that order; 0 = all."`
+	To         string    `name:"to" help:"Send them to this queue of the same broker and vhost, instead of the one they died in."`
+	Reset      bool      `name:"reset-attempts" help:"Start their retries again: a letter that comes back has all retries of its rule again."`
 }
 
 // restoredFlag is the flag --include-restored, for a store that was restored from a copy. With this
@@ -53,7 +53,7 @@ type restoredFlag struct {
 // holdFlag is the flag --hold. It sets how long an operation that cannot be undone waits before it
 // starts.
 type holdFlag struct {
-	Hold *api.Duration `name:"hold" help:"How long the operation waits before it starts, and can be undone (10s); 0s = start at once."`
+	Hold *duration `name:"hold" help:"How long the operation waits before it starts, and can be undone (10s); 0s = start at once."`
 }
 
 type (
@@ -88,8 +88,8 @@ func (c lettersRequeueCmd) Run(p *Program) error { return c.act(p, deadletter.Ve
 // before it starts, and whether restored letters are included.
 func (c lettersRequeueCmd) pace() api.OperationRequest {
 	return api.OperationRequest{
-		Rate: c.Rate, Canary: c.Canary, CanaryWait: c.CanaryWait, StopAt: c.StopAt, MaxDepth: c.MaxDepth,
-		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Restored: c.Restored, Hold: c.Hold,
+		Rate: c.Rate, Canary: c.Canary, CanaryWait: (*time.Duration)(c.CanaryWait), StopAt: c.StopAt, MaxDepth: c.MaxDepth,
+		Order: c.Order, First: c.First, To: c.To, Reset: c.Reset, Restored: c.Restored, Hold: (*time.Duration)(c.Hold),
 	}
 }
 
@@ -108,7 +108,7 @@ func (c lettersRescheduleCmd) Run(p *Program) error {
 			errUsage, c.DueAt,
 		)
 	}
-	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: api.At(at)})
+	return c.act(p, deadletter.VerbReschedule, api.OperationRequest{DueAt: at})
 }
 
 func (c lettersHoldCmd) Run(p *Program) error {
@@ -128,7 +128,7 @@ func (c lettersRestoreCmd) Run(p *Program) error {
 }
 
 func (c lettersPurgeCmd) Run(p *Program) error {
-	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: c.Hold})
+	return c.act(p, deadletter.VerbPurge, api.OperationRequest{Hold: (*time.Duration)(c.Hold)})
 }
 
 // askedFrom is a limit for a destructive command that runs without a terminal, so that nobody can
@@ -164,7 +164,7 @@ func (c actFlags) act(p *Program, verb deadletter.Verb, request api.OperationReq
 		return err
 	}
 	if c.Watch {
-		return c.watch(p, op.ID)
+		return c.watch(p, op.ID.String())
 	}
 	if c.Output != "table" {
 		return printJSON(p.Stdout, raw, c.Output == "json")
@@ -328,7 +328,7 @@ func (a plan) paceWords(verb deadletter.Verb) string {
 	if !verb.Sends() {
 		return strings.Join(parts, "; ")
 	}
-	rate := strconv.FormatFloat(a.Pace.Rate, 'g', -1, 64) + " a second, " + a.Pace.Order + " first"
+	rate := strconv.FormatFloat(a.Pace.Rate, 'g', -1, 64) + " a second, " + map[deadletter.NewestFirst]string{true: api.NewestFirst, false: api.OldestFirst}[a.Pace.Newest] + " first"
 	if n := min(a.Pace.Canary, a.letterCount()); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d go first and are watched for %s, then %s", n, a.Pace.CanaryWait, rate))
 	} else {

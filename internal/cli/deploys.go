@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 type deploysCmd struct {
@@ -28,25 +29,25 @@ func (c deploysAddCmd) Run(p *Program) error {
 		if err != nil {
 			return fmt.Errorf("%w: --at %q is not a time such as 2026-11-20T07:30:00Z", errUsage, c.At)
 		}
-		body.At = api.At(at)
+		body.At = at
 	}
 	return add(
 		p, c.answerFlags, "/deploys", body,
-		func(d api.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) },
+		func(d deadletter.Deploy) string { return strings.TrimSpace("deploy of " + d.Service + " " + d.Version) },
 	)
 }
 
 type deploysListCmd struct{ answerFlags }
 
 func (c deploysListCmd) Run(p *Program) error {
-	list := listing[api.Deploy]{
+	list := listing[deadletter.Deploy]{
 		path:  "/deploys",
 		key:   "deploys",
 		whole: true,
 		head:  []string{"WHEN", "SERVICE", "VERSION", "WHO", "LINK"},
 		none:  "no deploy was marked",
 	}
-	return list.run(p, c.answerFlags, func(d api.Deploy) []string {
+	return list.run(p, c.answerFlags, func(d deadletter.Deploy) []string {
 		return []string{ago(d.At, time.Now()), d.Service, d.Version, d.By, d.Link}
 	})
 }

@@ -28,8 +28,8 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	)
 	for _, pause := range d.Pauses {
 		what := pause.Queue
-		if pause.Group != "" {
-			what = pause.Group + " of " + what
+		if pause.Group != 0 {
+			what = pause.Group.String() + " of " + what
 		}
 		fmt.Fprintf(
 			p.Stdout, "retries of %s are paused since %s, by %s; %s\n", deadletter.Visible(what),
@@ -44,7 +44,7 @@ func (c digestPreviewCmd) Run(p *Program) error {
 	var rows [][]string
 	for _, l := range d.Lines {
 		rows = append(rows, []string{
-			l.Group.ID, "+" + strconv.Itoa(l.Letters), strconv.Itoa(l.Group.Count), l.Group.Severity, l.Group.Status,
+			l.Group.ID.String(), "+" + strconv.Itoa(l.Letters), strconv.Itoa(l.Group.Count), l.Group.Severity, l.Group.Status,
 			l.Group.Queue, deadletter.Cut(l.Group.Title, 100), l.Suggestion,
 		})
 	}

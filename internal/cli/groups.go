@@ -58,7 +58,7 @@ func (c groupsListCmd) Run(p *Program) error {
 	}
 	return list.run(p, c.answerFlags, func(g api.Group) []string {
 		return []string{
-			g.ID, g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), strconv.Itoa(g.Overdue),
+			g.ID.String(), g.Severity, g.Status, strconv.Itoa(g.Count), strconv.Itoa(g.Waiting), strconv.Itoa(g.Overdue),
 			ago(g.LastSeen, time.Now()), g.Queue, g.Reason, g.Owner, deadletter.Cut(g.Title, 100),
 		}
 	})
@@ -81,13 +81,13 @@ func (c groupsShowCmd) Run(p *Program) error {
 			rows = append(rows, []string{name, value})
 		}
 	}
-	say("group", g.ID+"  "+g.Title)
+	say("group", g.ID.String()+"  "+g.Title)
 	say("queue", g.Queue)
 	say("type", g.Type)
 	say("reason", g.Reason)
 	say("severity", g.Severity)
 	say("status", g.Status)
-	say("merged into", g.MergedInto)
+	say("merged into", g.MergedInto.String())
 	say("owner", g.Owner)
 	say("ticket", g.Ticket)
 	note := g.Note
@@ -97,7 +97,7 @@ func (c groupsShowCmd) Run(p *Program) error {
 	say("note", note)
 	var letters []string
 	for _, s := range deadletter.States {
-		if n := g.Letters[string(s)]; n > 0 {
+		if n := g.Letters[s]; n > 0 {
 			letters = append(letters, fmt.Sprintf("%d %s", n, s))
 		}
 	}
@@ -119,10 +119,10 @@ func (c groupsShowCmd) Run(p *Program) error {
 		)
 	}
 	for _, o := range g.Operations {
-		say("operation", o.ID+" "+string(o.Action)+", "+string(o.State))
+		say("operation", o.ID.String()+" "+string(o.Action)+", "+string(o.State))
 	}
 	for _, e := range g.History {
-		say("history", strings.TrimSpace(ago(e.At, now)+" "+e.By+": "+e.Kind+" "+e.Detail))
+		say("history", strings.TrimSpace(ago(e.At, now)+" "+e.Actor+": "+e.Kind+" "+e.Detail))
 	}
 	return printTable(p.Stdout, []string{"FIELD", "VALUE"}, rows)
 }
@@ -134,9 +134,9 @@ type groupsFlags struct {
 }
 
 // decisionWords returns a sentence that describes a decision and names the command that undoes it.
-func decisionWords(d api.Decision) string {
+func decisionWords(d deadletter.Decided) string {
 	text := strings.TrimSpace(
-		d.Kind+" "+strings.Join(d.Groups, " ")+" "+d.Detail,
+		d.Kind+" "+joined(d.Groups)+" "+d.Detail,
 	) + fmt.Sprintf("; dlo groups undo %d undoes it", d.ID)
 	for _, s := range d.Skipped {
 		text += fmt.Sprintf("; %s %s", s.Group, s.Why)
@@ -215,10 +215,10 @@ func (c groupsDiscardCmd) Run(p *Program) error {
 
 type groupsSnoozeCmd struct {
 	groupsFlags
-	For   api.Duration `name:"for" help:"How long, for example 4h or 7d; at most 90d."`
-	Until string       `name:"until" help:"Until a time, for example 2026-11-22T08:30:00Z."`
-	After int          `name:"after" help:"Or until this many more letters die."`
-	Queue bool         `name:"another-queue" help:"Or until another queue has the same error."`
+	For   duration `name:"for" help:"How long, for example 4h or 7d; at most 90d."`
+	Until string   `name:"until" help:"Until a time, for example 2026-11-22T08:30:00Z."`
+	After int      `name:"after" help:"Or until this many more letters die."`
+	Queue bool     `name:"another-queue" help:"Or until another queue has the same error."`
 }
 
 func (c groupsSnoozeCmd) Run(p *Program) error {
@@ -229,13 +229,13 @@ func (c groupsSnoozeCmd) Run(p *Program) error {
 	case c.For == 0 && c.Until == "" && c.After == 0 && !c.Queue:
 		return fmt.Errorf("%w: say until when, with --for, --until, --after or --another-queue", errUsage)
 	case c.For != 0:
-		snooze.For = c.For.String()
+		snooze.For = time.Duration(c.For).String()
 	case c.Until != "":
 		at, err := time.Parse(time.RFC3339, c.Until)
 		if err != nil {
 			return fmt.Errorf("%w: --until %q is not a time such as 2026-11-22T08:30:00Z", errUsage, c.Until)
 		}
-		snooze.Until = api.At(at)
+		snooze.Until = at
 	}
 	return c.decide(p, api.Change{Snooze: &snooze})
 }
@@ -323,26 +323,26 @@ func (c groupsUndoCmd) Run(p *Program) error {
 	if c.Decision != 0 {
 		return add(
 			p, c.answerFlags, "/groups/decisions/"+strconv.FormatInt(c.Decision, 10)+"/undo", nil,
-			func(d api.Decision) string {
-				return "undone: " + strings.TrimSpace(d.Kind+" "+strings.Join(d.Groups, " "))
+			func(d deadletter.Decided) string {
+				return "undone: " + strings.TrimSpace(d.Kind+" "+joined(d.Groups))
 			},
 		)
 	}
-	list := listing[api.Decision]{
+	list := listing[deadletter.Decided]{
 		path:  "/groups/decisions",
 		key:   "decisions",
 		whole: true,
 		head:  []string{"DECISION", "WHEN", "WHO", "WHAT", "GROUPS", "UNDONE"},
 		none:  "no decisions in the last seven days",
 	}
-	return list.run(p, c.answerFlags, func(d api.Decision) []string {
+	return list.run(p, c.answerFlags, func(d deadletter.Decided) []string {
 		undone := ""
-		if d.Undone != nil {
-			undone = ago(*d.Undone, time.Now())
+		if !d.UndoneAt.IsZero() {
+			undone = ago(d.UndoneAt, time.Now())
 		}
 		return []string{
 			strconv.FormatInt(d.ID, 10), ago(d.At, time.Now()), d.By, strings.TrimSpace(d.Kind + " " + d.Detail),
-			strings.Join(d.Groups, " "), undone,
+			joined(d.Groups), undone,
 		}
 	})
 }

@@ -42,7 +42,7 @@ type lettersListCmd struct {
 }
 
 func (c lettersListCmd) Run(p *Program) error {
-	list := listing[api.Row]{
+	list := listing[deadletter.Row]{
 		path:   "/letters",
 		key:    "letters",
 		values: url.Values{"q": {c.Query}, "order": {c.Order}},
@@ -50,7 +50,7 @@ func (c lettersListCmd) Run(p *Program) error {
 		head:   []string{"ID", "STATE", "RECEIVED", "QUEUE", "REASON", "TYPE", "ATTEMPTS", "WHAT"},
 		none:   "no letter matches",
 	}
-	return list.run(p, c.answerFlags, func(l api.Row) []string {
+	return list.run(p, c.answerFlags, func(l deadletter.Row) []string {
 		return []string{
 			string(l.ID), string(l.State), ago(l.ReceivedAt, time.Now()), l.Queue, l.Reason, l.Type,
 			strconv.Itoa(l.Attempts), deadletter.Cut(strings.TrimSpace(l.Error+"  "+l.Summary), 80),
@@ -82,7 +82,7 @@ func (c lettersShowCmd) Run(p *Program) error {
 	line("queue", fmt.Sprintf("%s (vhost %s)", l.Queue, l.VHost))
 	line("reason", l.Reason)
 	line("published", fmt.Sprintf("exchange %q, key %q", l.Exchange, l.RoutingKey))
-	line("group", l.Group)
+	line("group", l.Group.String())
 	line("type", l.Type)
 	line("size", fmt.Sprintf("%d B", l.Size))
 	line("received", l.ReceivedAt.Format(time.RFC3339))

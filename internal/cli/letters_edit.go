@@ -107,8 +107,8 @@ func (c lettersEditCmd) editOne(p *Program) error {
 		return err
 	}
 	printEdited(p.Stdout, &a)
-	if c.Watch && a.Operation != "" {
-		return c.watch(p, a.Operation)
+	if c.Watch && a.Operation != 0 {
+		return c.watch(p, a.Operation.String())
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func printEdited(out io.Writer, a *api.Edited) {
 	switch {
 	case a.Revision == nil:
 		fmt.Fprintln(out, "nothing was stored")
-	case a.Operation == "":
+	case a.Operation == 0:
 		fmt.Fprintf(out, "revision %d is stored; a requeue sends it\n", a.Revision.Number)
 	default:
 		fmt.Fprintf(out, "revision %d is stored; %s requeues it\n", a.Revision.Number, a.Operation)

@@ -33,10 +33,10 @@ func (o operation) count(results ...deadletter.Result) int {
 	return countOf(o.Counts, results...)
 }
 
-func countOf(counts map[string]int, results ...deadletter.Result) int {
+func countOf(counts map[deadletter.Result]int, results ...deadletter.Result) int {
 	n := 0
 	for _, r := range results {
-		n += counts[strings.ReplaceAll(string(r), " ", "_")]
+		n += counts[r]
 	}
 	return n
 }
@@ -173,7 +173,7 @@ func (c operationsListCmd) Run(p *Program) error {
 	}
 	return list.run(p, c.answerFlags, func(o operation) []string {
 		return []string{
-			o.ID, string(o.Action), string(o.State), strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By,
+			o.ID.String(), string(o.Action), string(o.State), strconv.Itoa(o.Total), ago(o.CreatedAt, time.Now()), o.By,
 			o.words(), o.Reason,
 		}
 	})
@@ -217,14 +217,14 @@ func (c operationsShowCmd) Run(p *Program) error {
 
 func printOperation(p *Program, o *api.OperationLetters) error {
 	line := func(name, value string) { printFact(p.Stdout, name, value) }
-	line("operation", o.ID)
+	line("operation", o.ID.String())
 	line("action", string(o.Action))
 	line("stands", operation{o.Operation}.words())
 	line("letters", strconv.Itoa(o.Total))
 	line("query", o.Query)
 	line("to", o.To)
 	line("reason", o.Reason)
-	line("who", o.By+", by "+o.Through)
+	line("who", o.By+", by "+string(o.Through))
 	line("started", o.CreatedAt.Format(time.RFC3339))
 	if !o.FinishedAt.IsZero() {
 		line("finished", o.FinishedAt.Format(time.RFC3339))
@@ -257,7 +257,7 @@ func printOperation(p *Program, o *api.OperationLetters) error {
 			twice = "perhaps twice"
 		}
 		rows = append(rows, []string{
-			string(l.Letter), l.Queue, strings.ReplaceAll(l.Result, "_", " "), l.Reason, twice,
+			string(l.Letter), l.Queue, string(l.Result), l.Reason, twice,
 		})
 	}
 	fmt.Fprintln(p.Stdout)
@@ -270,7 +270,7 @@ func printOperation(p *Program, o *api.OperationLetters) error {
 	return nil
 }
 
-func countWords(counts map[string]int) string {
+func countWords(counts map[deadletter.Result]int) string {
 	var parts []string
 	for _, r := range deadletter.Results {
 		if n := countOf(counts, r); n > 0 {

@@ -16,46 +16,46 @@ func TestHowAnOperationEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		op      api.Operation
+		op      deadletter.Operation
 		over    bool
 		code    int
 		sayings string
 	}{
 		{
 			"all quiet",
-			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 3}},
+			deadletter.Operation{State: "done", Phase: "over", Total: 3, Counts: map[deadletter.Result]int{"quiet": 3}},
 			true,
 			0,
 			"",
 		},
 		{
 			"dlo could not see",
-			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"unverified": 3}},
+			deadletter.Operation{State: "done", Phase: "over", Total: 3, Counts: map[deadletter.Result]int{"unverified": 3}},
 			true,
 			0,
 			"",
 		},
 		{
 			"some came back",
-			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"quiet": 2, "came_back": 1}},
+			deadletter.Operation{State: "done", Phase: "over", Total: 3, Counts: map[deadletter.Result]int{"quiet": 2, "came back": 1}},
 			true,
 			exitPartly,
 			"2 of 3 letters",
 		},
 		{
 			"all came back",
-			api.Operation{State: "done", Phase: "over", Total: 3, Counts: map[string]int{"came_back": 3}},
+			deadletter.Operation{State: "done", Phase: "over", Total: 3, Counts: map[deadletter.Result]int{"came back": 3}},
 			true,
 			exitPartly,
 			"0 of 3 letters",
 		},
 		{
 			"returned and in doubt",
-			api.Operation{
+			deadletter.Operation{
 				State:  "done",
 				Phase:  "over",
 				Total:  3,
-				Counts: map[string]int{"quiet": 1, "returned": 1, "in_doubt": 1},
+				Counts: map[deadletter.Result]int{"quiet": 1, "returned": 1, "in doubt": 1},
 			},
 			true,
 			exitPartly,
@@ -63,25 +63,25 @@ func TestHowAnOperationEnds(t *testing.T) {
 		},
 		{
 			"all skipped",
-			api.Operation{State: "done", Phase: "over", Total: 2, Counts: map[string]int{"skipped": 2}},
+			deadletter.Operation{State: "done", Phase: "over", Total: 2, Counts: map[deadletter.Result]int{"skipped": 2}},
 			true,
 			ExitFailed,
 			"no letter was changed",
 		},
 		{
 			"cancelled before it began",
-			api.Operation{State: "cancelled", Phase: "over", Total: 2, Counts: map[string]int{"cancelled": 2}},
+			deadletter.Operation{State: "cancelled", Phase: "over", Total: 2, Counts: map[deadletter.Result]int{"cancelled": 2}},
 			true,
 			ExitFailed,
 			"no letter was changed",
 		},
 		{
 			"cancelled, and some are watched",
-			api.Operation{
+			deadletter.Operation{
 				State:  "cancelled",
 				Phase:  "sending",
 				Total:  2,
-				Counts: map[string]int{"cancelled": 1, "confirmed": 1},
+				Counts: map[deadletter.Result]int{"cancelled": 1, "confirmed": 1},
 			},
 			false,
 			exitPartly,
@@ -89,12 +89,12 @@ func TestHowAnOperationEnds(t *testing.T) {
 		},
 		{
 			"stopped by itself",
-			api.Operation{
+			deadletter.Operation{
 				State:  "stopped",
 				Phase:  "sending",
 				Why:    "6 % came back",
 				Total:  2,
-				Counts: map[string]int{"pending": 2},
+				Counts: map[deadletter.Result]int{"pending": 2},
 			},
 			true,
 			exitPartly,
@@ -102,22 +102,22 @@ func TestHowAnOperationEnds(t *testing.T) {
 		},
 		{
 			"paused",
-			api.Operation{State: "paused", Phase: "sending", Total: 2, Counts: map[string]int{"pending": 2}},
+			deadletter.Operation{State: "paused", Phase: "sending", Total: 2, Counts: map[deadletter.Result]int{"pending": 2}},
 			false,
 			0,
 			"",
 		},
 		{
 			"watched",
-			api.Operation{State: "running", Phase: "watching", Total: 2, Counts: map[string]int{"confirmed": 2}},
+			deadletter.Operation{State: "running", Phase: "watching", Total: 2, Counts: map[deadletter.Result]int{"confirmed": 2}},
 			false,
 			0,
 			"",
 		},
 	} {
 		var said strings.Builder
-		c.op.ID = "O-7"
-		op := operation{c.op}
+		c.op.ID = 7
+		op := operation{api.Operation{Operation: c.op}}
 		if code := ExitCode(
 			op.outcome("http://dlo"), &said,
 		); op.isOver() != c.over || code != c.code || !strings.Contains(said.String(), c.sayings) {
@@ -152,13 +152,13 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	g := newProgress(&out)
 	for i := range 101 {
 		g.show(operation{
-			api.Operation{
-				ID:     "O-7",
+			api.Operation{Operation: deadletter.Operation{
+				ID:     7,
 				State:  "running",
 				Phase:  "sending",
 				Total:  100,
-				Counts: map[string]int{string(deadletter.ResultPending): 100 - i, "confirmed": i},
-			},
+				Counts: map[deadletter.Result]int{deadletter.ResultPending: 100 - i, "confirmed": i},
+			}},
 		})
 	}
 	g.end()

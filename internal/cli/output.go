@@ -101,8 +101,8 @@ func printLines(out io.Writer, values []json.RawMessage) error {
 }
 
 // ago describes how far a time is from now, for example "5 min ago".
-func ago(at api.Time, now time.Time) string {
-	switch d := now.Sub(at.Time); {
+func ago(at time.Time, now time.Time) string {
+	switch d := now.Sub(at); {
 	case d < 0:
 		return "in " + roughDuration(-d)
 	case d < time.Second:
@@ -136,4 +136,17 @@ func terminal(stream any) bool {
 	}
 	null, err := os.Stat(os.DevNull) // the null device is a character device too, but not a terminal
 	return err != nil || !os.SameFile(info, null)
+}
+
+// joined returns the ids of groups, separated by spaces.
+func joined(ids []deadletter.GroupID) string { return strings.Trim(fmt.Sprint(ids), "[]") }
+
+// duration is a flag for a duration, such as 2m or 90d.
+type duration time.Duration
+
+// UnmarshalText parses a duration.
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := deadletter.ParseDuration(string(text))
+	*d = duration(v)
+	return err
 }

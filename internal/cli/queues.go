@@ -22,7 +22,7 @@ type queuesCmd struct {
 }
 
 // drainWords returns a description of a drain's state and of how many letters it has taken.
-func drainWords(d api.Drain) string {
+func drainWords(d deadletter.Drain) string {
 	text := fmt.Sprintf("%s: %s, %d letters taken out of %s", d.ID, d.State, d.Taken, d.Queue)
 	if d.Why != "" {
 		text += "; " + d.Why
@@ -43,12 +43,12 @@ func (c queuesDrainCmd) Run(p *Program) error {
 	if c.Count < 0 {
 		return fmt.Errorf("%w: --count is 0 or more", errUsage)
 	}
-	body := api.DrainRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Origin: c.Origin, Count: c.Count}
+	body := deadletter.DrainRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, Origin: c.Origin, Count: c.Count}
 	var raw json.RawMessage
 	if err := c.call(p, http.MethodPost, "/queues/drain", body, &raw); err != nil {
 		return err
 	}
-	var d api.Drain
+	var d deadletter.Drain
 	if err := api.Unmarshal(raw, &d); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c queuesDrainCmd) Run(p *Program) error {
 		}
 		found := false
 		for _, one := range answer.Drains {
-			var now api.Drain
+			var now deadletter.Drain
 			if err := api.Unmarshal(one, &now); err != nil {
 				return err
 			}
@@ -104,17 +104,17 @@ func (c queuesDrainCmd) Run(p *Program) error {
 type queuesDrainsCmd struct{ answerFlags }
 
 func (c queuesDrainsCmd) Run(p *Program) error {
-	list := listing[api.Drain]{
+	list := listing[deadletter.Drain]{
 		path:  "/queues/drains",
 		key:   "drains",
 		whole: true,
 		head:  []string{"ID", "STATE", "BROKER", "QUEUE", "TAKEN", "OF", "STARTED", "WHO", "WHY"},
 		none:  "there are no drains",
 	}
-	return list.run(p, c.answerFlags, func(d api.Drain) []string {
+	return list.run(p, c.answerFlags, func(d deadletter.Drain) []string {
 		of := "all"
-		if d.Count > 0 {
-			of = strconv.Itoa(d.Count)
+		if d.Asked > 0 {
+			of = strconv.Itoa(d.Asked)
 		}
 		return []string{
 			d.ID, string(d.State), d.Broker, d.Queue, strconv.Itoa(d.Taken), of, ago(d.StartedAt, time.Now()), d.By,

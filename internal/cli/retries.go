@@ -79,7 +79,7 @@ func (c queuesListCmd) Run(p *Program) error {
 	return list.run(p, c.answerFlags, func(q api.Queue) []string {
 		var groups []string
 		for _, g := range q.GroupsPaused {
-			groups = append(groups, g.Group+" "+g.State)
+			groups = append(groups, g.Group.String()+" "+g.State)
 		}
 		return []string{
 			q.Broker, q.VHost, q.Queue, strconv.Itoa(q.Scheduled), strconv.Itoa(q.Dead), strconv.Itoa(q.Held),

@@ -82,14 +82,14 @@ func printRules(out io.Writer, rules []api.Rule) error {
 }
 
 // sourcePhrase returns a phrase that says from which file the rules were read, and when.
-func sourcePhrase(file string, at api.Time) string {
+func sourcePhrase(file string, at time.Time) string {
 	if file == "" {
 		return "no rules file: these are the defaults"
 	}
 	return deadletter.Visible("read from "+file) + loadedWords(at)
 }
 
-func loadedWords(at api.Time) string {
+func loadedWords(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}

@@ -57,11 +57,11 @@ func TestRulesAsATable(t *testing.T) {
 		t.Errorf("%q: what nobody knows is said", got)
 	}
 	if got, want := sourcePhrase(
-		"a\x1b", api.At(time.Now().Add(-2*time.Minute)),
+		"a\x1b", time.Now().Add(-2*time.Minute),
 	), "read from a\\x1b, loaded 2 min ago"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := sourcePhrase("", api.Time{}); got != "no rules file: these are the defaults" {
+	if got := sourcePhrase("", time.Time{}); got != "no rules file: these are the defaults" {
 		t.Error(got)
 	}
 }

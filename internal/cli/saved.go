@@ -61,14 +61,14 @@ type overridesCmd struct {
 type overridesListCmd struct{ answerFlags }
 
 func (c overridesListCmd) Run(p *Program) error {
-	list := listing[api.Override]{
+	list := listing[deadletter.Override]{
 		path:  "/overrides",
 		key:   "overrides",
 		whole: true,
 		head:  []string{"ID", "BROKER", "VHOST", "QUEUE", "GOES TO", "WHO", "SAVED", "REASON"},
 		none:  "there are no redirects",
 	}
-	return list.run(p, c.answerFlags, func(o api.Override) []string {
+	return list.run(p, c.answerFlags, func(o deadletter.Override) []string {
 		return []string{
 			strconv.FormatInt(o.ID, 10), o.Broker, o.VHost, o.Queue, o.To, o.By, ago(o.At, time.Now()), o.Reason,
 		}
@@ -91,7 +91,7 @@ type placeFlags struct {
 
 func (c overridesAddCmd) Run(p *Program) error {
 	body := api.OverrideRequest{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue, To: c.To, Reason: c.Reason}
-	return add(p, c.answerFlags, "/overrides", body, func(o api.Override) string {
+	return add(p, c.answerFlags, "/overrides", body, func(o deadletter.Override) string {
 		return fmt.Sprintf("redirect %d: letters of %s go to %s", o.ID, o.Queue, o.To)
 	})
 }

@@ -279,7 +279,7 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		if l.Failed != "" && !l.ReadAt.IsZero() {
 			fmt.Fprintf(
 				out, "\ncould not look at %s now: %s\n  what is known about it is from %s\n",
-				vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clockTime(l.ReadAt.Time),
+				vhostOf(l.Broker, l.VHost, brokers > 1), deadletter.Visible(l.Failed), clockTime(l.ReadAt),
 			)
 		}
 	}
@@ -291,7 +291,7 @@ func printTopology(out io.Writer, t api.Topology, dropped int64) {
 		if len(t.Looks) > 1 {
 			title += " (" + vhostOf(f.Broker, f.VHost, brokers > 1) + ")"
 		}
-		if since := f.Since.OrZero(); !since.IsZero() {
+		if since := f.Since; !since.IsZero() {
 			title += ", since " + clockTime(since)
 		}
 		fmt.Fprintln(out, "  "+deadletter.Visible(title))

@@ -232,7 +232,7 @@ func printAdopted(p *Program, list []api.AdoptedPolicy) {
 	for _, a := range list {
 		fmt.Fprintf(
 			p.Stdout, "policy %s in vhost %s of broker %s, priority %d, set %s by %s\n", a.Name,
-			deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clockTime(a.At.Time),
+			deadletter.Visible(a.VHost), deadletter.Visible(a.Broker), a.Priority, clockTime(a.At),
 			deadletter.Visible(a.By),
 		)
 		for _, q := range a.Queues {

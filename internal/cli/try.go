@@ -66,7 +66,7 @@ func (c tryCmd) report(p *Program, t api.Trial, raw json.RawMessage) error {
 func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 	for i, step := range []struct {
 		name, text string
-		at         api.Time
+		at         time.Time
 	}{
 		{"rejected", "by the consumer of " + t.Queue, t.RejectedAt},
 		{"arrived", "as letter " + string(t.Letter), t.ArrivedAt},
@@ -81,7 +81,7 @@ func sayTrial(out io.Writer, t api.Trial, printed int) (n int) {
 			break
 		}
 		fmt.Fprintf(
-			out, "%-9s %5.1f s  %s\n", step.name, step.at.Sub(t.StartedAt.Time).Seconds(),
+			out, "%-9s %5.1f s  %s\n", step.name, step.at.Sub(t.StartedAt).Seconds(),
 			deadletter.Visible(step.text),
 		)
 		n++

@@ -156,7 +156,7 @@ func (c typesShowCmd) Run(p *Program) error {
 
 func (c typesShowCmd) showSet(p *Program, s api.SchemaSet) error {
 	if c.Output != "table" {
-		s.At = api.Time{} // only `types list` shows the time at which a version first arrived
+		s.At = time.Time{} // only `types list` shows the time at which a version first arrived
 		return printJSON(p.Stdout, s, c.Output == "json")
 	}
 	fmt.Fprintln(

@@ -18,9 +18,9 @@ import (
 func pickedFor(p *api.Pick) string {
 	switch p.For {
 	case "letter":
-		return "letter " + p.Letter
+		return "letter " + string(p.Letter)
 	case "group":
-		return "group " + p.Group
+		return "group " + p.Group.String()
 	}
 	return boundQueue(p.Queue, p.Key)
 }

@@ -4,29 +4,31 @@ import "time"
 
 // Attempt is one publish of a letter back to RabbitMQ.
 type Attempt struct {
-	Revision  int // revision that was sent; 0 = the message as it was received
-	Letter    ID
-	Number    int // value of the header dlo-attempt
-	Token     Token
-	Queue     string // queue to which the letter was sent
-	Operation OperationID
-	Sends     int // number of publishes; more than 1 if an outcome was in doubt; all of them have the same token
-	Outcome   OutcomeKind
-	Detail    string
-	At        time.Time // time at which the intent to publish was committed
-	ClosedAt  time.Time // time at which the outcome became known
-	Back      *Return   // death with which the letter came back; nil = it did not come back
-	Probe     bool      // sent as a probe of a breaker; if it comes back, it does not count as a retry
-	WaitsIn   string    // queue of the broker in which the letter waited before it was delivered; "" = none
-	WaitUntil time.Time // planned end of the wait in WaitsIn
+	Revision  int         `json:"revision,omitzero"` // revision that was sent; 0 = the message as it was received
+	Letter    ID          `json:"-"`
+	Number    int         `json:"number"` // value of the header dlo-attempt
+	Token     Token       `json:"-"`
+	Queue     string      `json:"queue"` // queue to which the letter was sent
+	Operation OperationID `json:"operation"`
+	// number of publishes; more than 1 if an outcome was in doubt; all of them have the same token
+	Sends    int         `json:"sends"`
+	Outcome  OutcomeKind `json:"outcome"`
+	Detail   string      `json:"detail"`
+	At       time.Time   `json:"at"`                 // time at which the intent to publish was committed
+	ClosedAt time.Time   `json:"closed_at,omitzero"` // time at which the outcome became known
+	Back     *Return     `json:"came_back,omitzero"` // death with which the letter came back; nil = it did not come back
+	Probe    bool        `json:"-"`                  // sent as a probe of a breaker; if it comes back, it does not count as a retry
+	// queue of the broker in which the letter waited before it was delivered; "" = none
+	WaitsIn   string    `json:"waits_in,omitzero"`
+	WaitUntil time.Time `json:"wait_until,omitzero"` // planned end of the wait in WaitsIn
 }
 
 // Return describes how a letter died again after an attempt, and came back to dlo.
 type Return struct {
-	At     time.Time
-	Queue  string
-	Reason string
-	Copies int // number of further copies with the same token
+	At     time.Time `json:"at"`
+	Queue  string    `json:"queue"`
+	Reason string    `json:"reason"`
+	Copies int       `json:"further_copies"` // number of further copies with the same token
 }
 
 // OutcomeKind says how a publish ended.

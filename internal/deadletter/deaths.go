@@ -8,13 +8,14 @@ import "time"
 // on, Count is 1 again after each publish by a client (measured on 3.10.8, 4.0.5, 4.3.6). Therefore
 // no decision depends on Count.
 type Death struct {
-	Queue, Exchange string
-	RoutingKeys     []string
-	Reason          string
-	Count           int64
-	FirstAt         time.Time // in whole seconds; zero if missing
+	Queue       string    `json:"queue"`
+	Exchange    string    `json:"exchange"`
+	RoutingKeys []string  `json:"routing_keys"`
+	Reason      string    `json:"reason"`
+	Count       int64     `json:"count"`
+	FirstAt     time.Time `json:"first_at"` // in whole seconds; zero if missing
 	// the message only expired in this queue, after a consumer of another queue had rejected it
-	RejectedBefore bool
+	RejectedBefore bool `json:"-"`
 }
 
 const (

@@ -29,21 +29,21 @@ type Decision struct {
 
 // Decided is a decision that is recorded.
 type Decided struct {
-	ID       int64
-	Kind     string // such as "snoozed"
-	Detail   string
-	By       string
-	At       time.Time
-	Groups   []GroupID // groups that the decision changed
-	Title    string    // title of the group, if the decision changed only one
-	Skipped  []Skipped // groups that the decision did not change
-	UndoneAt time.Time // zero = not undone
+	ID       int64     `json:"id"`
+	Kind     string    `json:"kind"` // such as "snoozed"
+	Detail   string    `json:"detail,omitzero"`
+	By       string    `json:"by"`
+	At       time.Time `json:"at"`
+	Groups   []GroupID `json:"groups"`             // groups that the decision changed
+	Title    string    `json:"-"`                  // title of the group, if the decision changed only one
+	Skipped  []Skipped `json:"skipped,omitempty"`  // groups that the decision did not change
+	UndoneAt time.Time `json:"undone_at,omitzero"` // zero = not undone
 }
 
 // Skipped is a group that a decision did not change, and the reason.
 type Skipped struct {
-	Group GroupID
-	Why   string
+	Group GroupID `json:"group"`
+	Why   string  `json:"why"`
 }
 
 const (

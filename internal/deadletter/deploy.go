@@ -4,10 +4,10 @@ import "time"
 
 // Deploy records that a version of a service went live.
 type Deploy struct {
-	ID      int64
-	At      time.Time // zero = now
-	Service string
-	Version string
-	Link    string // address of a page about the deployed version; "" = none
-	By      string // name of the person or token that reported the deploy
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"` // zero = now
+	Service string    `json:"service"`
+	Version string    `json:"version"`
+	Link    string    `json:"link,omitzero"` // address of a page about the deployed version; "" = none
+	By      string    `json:"by"`            // name of the person or token that reported the deploy
 }

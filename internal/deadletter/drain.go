@@ -17,17 +17,19 @@ type DrainRequest struct {
 // Drain describes one run that takes letters out of a queue that is not an inbox. The run may have
 // ended.
 type Drain struct {
-	ID                   string // id such as D-1mfc2x8k4; never used again, even after a restart of dlo
-	Broker, VHost, Queue string
-	Origin               string
-	Asked                int // requested number of letters; 0 = until the queue is empty
-	Taken                int // number of letters that were stored; at most Asked
-	State                DrainState
+	ID     string     `json:"id"` // id such as D-1mfc2x8k4; never used again, even after a restart of dlo
+	Broker string     `json:"broker"`
+	VHost  string     `json:"vhost"`
+	Queue  string     `json:"queue"`
+	Origin string     `json:"origin"`
+	Asked  int        `json:"count"` // requested number of letters; 0 = until the queue is empty
+	Taken  int        `json:"taken"` // number of letters that were stored; at most Asked
+	State  DrainState `json:"state"`
 	// while the drain runs, why it waits, or "" if it does not wait; after that, why it ended
-	Why       string
-	By        string
-	StartedAt time.Time
-	EndedAt   time.Time // zero while running
+	Why       string    `json:"why"`
+	By        string    `json:"by"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"` // zero while running
 }
 
 // DrainState is the state of a drain.

@@ -22,8 +22,18 @@ type GroupID int64
 // OperationID identifies an operation. Pages and the API write it as O-77. Zero means no operation.
 type OperationID int64
 
-func (g GroupID) String() string     { return fmt.Sprintf("G-%d", int64(g)) }
-func (o OperationID) String() string { return fmt.Sprintf("O-%d", int64(o)) }
+// String returns the id as pages and the API write it, and "" if there is no group.
+func (g GroupID) String() string { return withPrefix("G-", int64(g)) }
+
+// String returns the id as pages and the API write it, and "" if there is no operation.
+func (o OperationID) String() string { return withPrefix("O-", int64(o)) }
+
+func withPrefix(prefix string, n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return prefix + strconv.FormatInt(n, 10)
+}
 
 // An ID consists of a serial and 62 random bits. The serial has 48 bits of Unix milliseconds and a
 // 12-bit counter within the millisecond. The store sorts and finds letters by their serials.

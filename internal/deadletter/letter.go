@@ -266,23 +266,27 @@ type Route struct{ Exchange, RoutingKey string }
 
 // Row is a letter with the values that lists show. It has no body and no headers.
 type Row struct {
-	ID                   ID
-	State                State
-	WaitsIn              string
-	Broker, VHost, Queue string
-	Reason               string
-	Type                 string
-	Group                GroupID
-	Attempts             int
-	Exchange, RoutingKey string
-	ReceivedAt           time.Time
-	DiedAt               time.Time
-	DueAt                time.Time
-	Size                 int
-	Summary, Error       string
-	Why                  string
-	Severity             Severity
-	Unverified           bool
+	ID         ID        `json:"id"`
+	State      State     `json:"state"`
+	WaitsIn    string    `json:"waits_in"` // queue of the broker in which the letter waits; "" = none
+	Broker     string    `json:"broker"`
+	VHost      string    `json:"vhost"`
+	Queue      string    `json:"queue"`
+	Reason     string    `json:"reason"`
+	Type       string    `json:"type"`
+	Group      GroupID   `json:"group"`
+	Attempts   int       `json:"attempts"` // number of attempts used so far
+	Exchange   string    `json:"exchange"`
+	RoutingKey string    `json:"routing_key"`
+	ReceivedAt time.Time `json:"received_at"`
+	DiedAt     time.Time `json:"died_at"`
+	DueAt      time.Time `json:"due_at,omitzero"`
+	Size       int       `json:"size"` // size of the body in bytes
+	Summary    string    `json:"summary"`
+	Error      string    `json:"error"`
+	Why        string    `json:"-"`
+	Severity   Severity  `json:"-"`
+	Unverified bool      `json:"-"`
 }
 
 // Row returns the letter with the values that lists show.
@@ -378,18 +382,18 @@ var Orders = []Order{OrderReceived, OrderOldest, OrderDied, OrderAttempts, Order
 // Event is one entry in the history of a letter or in the audit. Both are in one table, to which
 // entries are only added.
 type Event struct {
-	Letter    ID
-	Operation OperationID
-	At        time.Time
-	Kind      string
-	Actor     string
-	Detail    string
+	Letter    ID          `json:"-"`
+	Operation OperationID `json:"operation"`
+	At        time.Time   `json:"at"`
+	Kind      string      `json:"kind"`
+	Actor     string      `json:"actor"`
+	Detail    string      `json:"detail"`
 }
 
 // FacetValue is one value of a field, and the number of letters with this value.
 type FacetValue struct {
-	Value string
-	Count int
+	Value string `json:"value"`
+	Count int    `json:"count"`
 }
 
 // Due is a claimed letter together with its committed attempt.

@@ -4,55 +4,59 @@ import "time"
 
 // Operation is one action on a frozen selection of letters. The server runs it.
 type Operation struct {
-	ID         OperationID
-	Action     Verb
-	State      OperationState
-	Phase      OperationPhase
-	Why        string    // reason why the operation is stopped or waits automatically; otherwise ""
-	PhaseUntil time.Time // end of the hold, or of the wait after the canary; otherwise zero
-	By         string
-	Through    Way
-	Reason     string
-	Key        string   // Idempotency-Key; requests of one principal with the same key start only one operation
-	Request    [32]byte // hash of the request; another request with the same key is rejected
-	Query      string   // query that selected the letters, with fixed times; "" = the letters were chosen by id
-	Except     int      // number of letters that match the query but that the person excluded
-	CreatedAt  time.Time
-	SentAt     time.Time // time at which the last letter was sent; zero = not yet
-	FinishedAt time.Time
-	HaltedAt   time.Time // time at which the operation was last paused, or stopped automatically; zero = never
-	Total      int
-	First      int // maximum number of letters that are taken from the selection; 0 = all
-	Expect     int // number of letters that the person saw, which is the maximum for the operation; 0 = not given
-	Changed    int // number of letters that were left out because they changed after the person saw them
-	Twice      int // number of letters that may have been sent twice, because the broker's confirm was lost
-	Pace       Pace
-	Base       Base
-	To         string    // queue to which a redirect sends the letters; "" = each letter goes to its own queue
-	DueAt      time.Time // for a reschedule: time at which the letters become due
-	Patch      []byte    // for an edit: patch of the decoded body (RFC 6902)
-	Reveal     bool      // for an edit: the person may see masked values, so that the patch may change them
-	Reset      bool      // for a requeue: letters that come back get all their retries again
-	// the operation also takes letters that may have been sent after the backup from which the
-	// store was restored
-	Restored bool
+	ID         OperationID    `json:"id"`
+	Action     Verb           `json:"action"`
+	State      OperationState `json:"state"`
+	Phase      OperationPhase `json:"phase"`
+	Why        string         `json:"why"`                  // reason why the operation is stopped or waits automatically; otherwise ""
+	PhaseUntil time.Time      `json:"phase_until,omitzero"` // end of the hold, or of the wait after the canary; otherwise zero
+	By         string         `json:"by"`
+	Through    Way            `json:"through"`
+	Reason     string         `json:"reason"`
+	Key        string         `json:"-"` // Idempotency-Key; requests of one principal with the same key start only one operation
+	Request    [32]byte       `json:"-"` // hash of the request; another request with the same key is rejected
+	// query that selected the letters, with fixed times; "" = the letters were chosen by id
+	Query      string    `json:"query"`
+	Except     int       `json:"except"` // number of letters that match the query but that the person excluded
+	CreatedAt  time.Time `json:"created_at"`
+	SentAt     time.Time `json:"sent_at,omitzero"` // time at which the last letter was sent; zero = not yet
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	HaltedAt   time.Time `json:"-"` // time at which the operation was last paused, or stopped automatically; zero = never
+	Total      int       `json:"total"`
+	First      int       `json:"-"` // maximum number of letters that are taken from the selection; 0 = all
+	// number of letters that the person saw, which is the maximum for the operation; 0 = not given
+	Expect int `json:"-"`
+	// number of letters that were left out because they changed after the person saw them
+	Changed  int       `json:"changed"`
+	Twice    int       `json:"twice"` // number of letters that may have been sent twice, because the broker's confirm was lost
+	Pace     Pace      `json:"pace"`
+	Base     Base      `json:"-"`
+	To       string    `json:"to"`                        // queue to which a redirect sends the letters; "" = each letter goes to its own queue
+	DueAt    time.Time `json:"due_at,omitzero"`           // for a reschedule: time at which the letters become due
+	Patch    []byte    `json:"-"`                         // for an edit: patch of the decoded body (RFC 6902)
+	Reveal   bool      `json:"-"`                         // for an edit: the person may see masked values, so that the patch may change them
+	Reset    bool      `json:"reset_attempts,omitzero"`   // for a requeue: letters that come back get all their retries again
+	Restored bool      `json:"include_restored,omitzero"` // the operation also takes letters that may have been sent after the backup from which the store was restored
 	// halted operations that are cancelled, so that this operation gets their remaining letters
-	TakesOver []OperationID
-	Counts    map[Result]int   // number of letters by result; the sum is Total
-	Queues    []OperationQueue // numbers by queue of origin, most letters first
+	TakesOver []OperationID    `json:"-"`
+	Counts    map[Result]int   `json:"counts"` // number of letters by result; the sum is Total
+	Queues    []OperationQueue `json:"queues"` // numbers by queue of origin, most letters first
 }
 
 // Pace says how an operation sends its letters. Only operations that send letters have a pace.
 type Pace struct {
-	Rate       float64       // letters per second, above 0
-	Canary     int           // number of letters that are sent first; 0 = none
-	CanaryWait time.Duration // time for which the canary is watched before the other letters are sent
+	Rate       float64       `json:"rate"`        // letters per second, above 0
+	Canary     int           `json:"canary"`      // number of letters that are sent first; 0 = none
+	CanaryWait time.Duration `json:"canary_wait"` // time for which the canary is watched before the other letters are sent
 	// percentage of sent letters that may come back before the operation stops; 0 = it never stops
-	StopAt   float64
-	MaxDepth int           // number of messages in a target queue at which the operation waits; 0 = no limit
-	Newest   bool          // letters are sent newest received first; otherwise oldest first
-	Hold     time.Duration // time before the first letter is sent, during which the operation can be undone
+	StopAt   float64       `json:"stop_at"`
+	MaxDepth int           `json:"max_depth"` // number of messages in a target queue at which the operation waits; 0 = no limit
+	Newest   NewestFirst   `json:"order"`
+	Hold     time.Duration `json:"hold"` // time before the first letter is sent, during which the operation can be undone
 }
+
+// NewestFirst says that letters are sent newest received first; otherwise oldest first.
+type NewestFirst bool
 
 // Base contains the counts of an operation at the start of its last canary. The canary is the first
 // part of the letters, which is sent as a test. dlo judges the canary only by what happened after
@@ -65,9 +69,11 @@ type Base struct {
 
 // OperationQueue contains the counts of an operation for the letters of one queue.
 type OperationQueue struct {
-	Broker, VHost, Queue string
-	Inbox                string // inbox of the letters; set only if their queue is unknown
-	Counts               map[Result]int
+	Broker string         `json:"broker"`
+	VHost  string         `json:"vhost"`
+	Queue  string         `json:"queue"`
+	Inbox  string         `json:"-"` // inbox of the letters; set only if their queue is unknown
+	Counts map[Result]int `json:"counts"`
 }
 
 // Place returns the place to which the letters belong, as Letter.Place does.

@@ -14,12 +14,14 @@ type View struct {
 
 // Override is a redirect that a person saved. Letters of one queue are sent to another queue.
 type Override struct {
-	ID                   int64
-	Broker, VHost, Queue string
-	To                   string
-	By                   string
-	Reason               string
-	At                   time.Time
+	ID     int64     `json:"id"`
+	Broker string    `json:"broker"`
+	VHost  string    `json:"vhost"`
+	Queue  string    `json:"queue"`
+	To     string    `json:"to"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
 }
 
 // Facet contains the values of one field among some letters. The values with the most letters come
@@ -41,16 +43,20 @@ type Facets struct {
 // letters were counted, Sampled is 0. Otherwise it is the number of newest letters that were
 // counted as a sample.
 type Histogram struct {
-	From, To time.Time     // start of the first bar and end of the last bar
-	Step     time.Duration // duration of one bar
-	Bars     []Bar
-	Sampled  int
+	From    time.Time     `json:"from,omitzero"` // start of the first bar
+	To      time.Time     `json:"to,omitzero"`   // end of the last bar
+	Step    time.Duration `json:"step"`          // duration of one bar
+	Bars    []Bar         `json:"bars"`
+	Sampled int           `json:"sampled"`
 }
 
 // Bar is one interval of a histogram. Each letter counts in exactly one of the four outcomes.
 type Bar struct {
-	At                                  time.Time // start of the interval
-	Waiting, Recovered, Dead, Discarded int
+	At        time.Time `json:"at"` // start of the interval
+	Waiting   int       `json:"waiting"`
+	Recovered int       `json:"recovered"`
+	Dead      int       `json:"dead"`
+	Discarded int       `json:"discarded"`
 }
 
 // Add adds n letters in the state s to the bar.

@@ -10,19 +10,19 @@ import (
 // The client library cannot distinguish it from an empty string, priority 0 or delivery mode 0
 // (RABBITMQ: measured on 3.10.8, 4.0.5 and 4.3.6).
 type Properties struct {
-	ContentType     string
-	ContentEncoding string
-	Headers         Table
-	DeliveryMode    uint8 // 2 = persistent
-	Priority        uint8
-	CorrelationID   string
-	ReplyTo         string
-	Expiration      string // in milliseconds, as text
-	MessageID       string
-	Timestamp       time.Time // in whole seconds
-	Type            string
-	UserID          string
-	AppID           string
+	ContentType     string    `json:"content_type,omitzero"`
+	ContentEncoding string    `json:"content_encoding,omitzero"`
+	Headers         Table     `json:"-"`
+	DeliveryMode    uint8     `json:"delivery_mode,omitzero"` // 2 = persistent
+	Priority        uint8     `json:"priority,omitzero"`
+	CorrelationID   string    `json:"correlation_id,omitzero"`
+	ReplyTo         string    `json:"reply_to,omitzero"`
+	Expiration      string    `json:"expiration,omitzero"` // in milliseconds, as text
+	MessageID       string    `json:"message_id,omitzero"`
+	Timestamp       time.Time `json:"timestamp,omitzero"` // in whole seconds
+	Type            string    `json:"type,omitzero"`
+	UserID          string    `json:"user_id,omitzero"`
+	AppID           string    `json:"app_id,omitzero"`
 }
 
 // These are the flags of the properties in the AMQP 0-9-1 content header.

@@ -5,14 +5,15 @@ import "time"
 // Revision is an edited version of a letter. It is sent instead of the received message, which does
 // not change.
 type Revision struct {
-	Letter     ID
-	Number     int // counted from 1
-	Properties Properties
-	Body       []byte
-	Changes    string // names of the changed fields without their values, e.g. "template.name; header x-tenant"
-	Reason, By string
-	At         time.Time
-	Operation  OperationID // operation that created the revision; 0 = a person edited only this letter
-	Key        string      // Idempotency-Key
-	Damaged    bool        // the store no longer has properties and body as dlo stored them
+	Letter     ID          `json:"-"`
+	Number     int         `json:"number"` // counted from 1
+	Properties Properties  `json:"-"`
+	Body       []byte      `json:"-"`
+	Changes    string      `json:"changes"` // names of the changed fields without their values, e.g. "template.name; header x-tenant"
+	Reason     string      `json:"reason"`
+	By         string      `json:"by"`
+	At         time.Time   `json:"at"`
+	Operation  OperationID `json:"operation,omitzero"` // operation that created the revision; 0 = a person edited only this letter
+	Key        string      `json:"-"`                  // Idempotency-Key
+	Damaged    bool        `json:"-"`                  // the store no longer has properties and body as dlo stored them
 }

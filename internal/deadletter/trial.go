@@ -35,20 +35,21 @@ func Tries(queue string) bool { return queue == TrialQueue || IsProbe(queue) }
 // Trial says how far a trial letter has got. A time is zero until the letter has reached that
 // point.
 type Trial struct {
-	Broker, VHost string
-	By            string
-	State         TrialState
-	Problem       string // reason why the trial failed
-	Cure          string // command that solves the problem; "" = there is none
-	Letter        ID     // set when the letter has arrived
-	Summary       string // summary of the decoded body
-	StartedAt     time.Time
-	RejectedAt    time.Time // time at which the consumer of the trial rejected the letter
-	ArrivedAt     time.Time
-	DecodedAt     time.Time
-	RequeuedAt    time.Time // time at which the broker confirmed the requeue
-	AcceptedAt    time.Time // time at which the consumer of the trial accepted the letter
-	SettledAt     time.Time
+	Broker     string     `json:"broker"`
+	VHost      string     `json:"vhost"`
+	By         string     `json:"by"`
+	State      TrialState `json:"state"`
+	Problem    string     `json:"problem"`         // reason why the trial failed
+	Cure       string     `json:"cure"`            // command that solves the problem; "" = there is none
+	Letter     ID         `json:"letter,omitzero"` // set when the letter has arrived
+	Summary    string     `json:"summary"`         // summary of the decoded body
+	StartedAt  time.Time  `json:"started_at"`
+	RejectedAt time.Time  `json:"rejected_at,omitzero"` // time at which the consumer of the trial rejected the letter
+	ArrivedAt  time.Time  `json:"arrived_at,omitzero"`
+	DecodedAt  time.Time  `json:"decoded_at,omitzero"`
+	RequeuedAt time.Time  `json:"requeued_at,omitzero"` // time at which the broker confirmed the requeue
+	AcceptedAt time.Time  `json:"accepted_at,omitzero"` // time at which the consumer of the trial accepted the letter
+	SettledAt  time.Time  `json:"settled_at,omitzero"`
 }
 
 // TrialState is the state of a trial.

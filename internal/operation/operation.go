@@ -234,7 +234,7 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	if r.Action.Irreversible() {
 		pace.Hold = hold
 	}
-	pace.Newest = r.Pace.Newest
+	pace.Newest = deadletter.NewestFirst(r.Pace.Newest)
 	if !r.Action.Sends() {
 		return pace, nil
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,7 +47,7 @@ func lines(t *testing.T, path string) (ids []int64) {
 	defer file.Close()
 	for s := bufio.NewScanner(file); s.Scan(); {
 		var e api.AuditEntry
-		if err := json.Unmarshal(
+		if err := api.Unmarshal(
 			s.Bytes(), &e,
 		); err != nil || e.Actor != "ana\n{" || e.Address != "192.0.2.1" || e.Done != nil ||
 			e.Targets[0].Title != "a ***" {

@@ -47,7 +47,7 @@ func (s *Store) freeze(
 		return err
 	}
 	until := s.now()
-	list, changed, err := s.pick(ctx, sel, first, op.Pace.Newest)
+	list, changed, err := s.pick(ctx, sel, first, bool(op.Pace.Newest))
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func operationColumns(op *deadletter.Operation) columns {
 		{`canary_wait`, lasting{&op.Pace.CanaryWait}},
 		{`stop_at`, &op.Pace.StopAt},
 		{`max_depth`, &op.Pace.MaxDepth},
-		{`newest`, &op.Pace.Newest},
+		{`newest`, (*bool)(&op.Pace.Newest)},
 		{`hold`, lasting{&op.Pace.Hold}},
 		{`base_taken`, &op.Base.Taken},
 		{`base_sent`, &op.Base.Sent},

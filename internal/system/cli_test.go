@@ -109,7 +109,7 @@ func TestTheWholeCommandLine(t *testing.T) {
 	out, errs := p.dlo(ctx, 3, "damaged\n"+lines.String(), "letters", "import", "-")
 	has(out, "150 letters imported, 0 were already there, 1 lines left out")
 	has(
-		errs, "server "+p.url+" (production)\n", "line 1 left out: it cannot be read",
+		errs, "server "+p.url+" (production)\n", "line 1 left out: the JSON cannot be read",
 		"partly done: 1 lines were left out",
 	)
 	file := filepath.Join(t.TempDir(), "letters.ndjson")
@@ -141,8 +141,8 @@ func TestTheWholeCommandLine(t *testing.T) {
 	p.dlo(ctx, 2, "", "letters", "facets", "--field", "colour")
 	var ids []string
 	for line := range strings.Lines(ok("letters", "list", "-q", "queue:sms", "-n", "0", "-o", "jsonl")) {
-		var l api.Row
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
+		var l deadletter.Row
+		if err := api.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, string(l.ID))
@@ -175,7 +175,8 @@ func TestTheWholeCommandLine(t *testing.T) {
 		"left alone: 50, it is dead, which cannot be restored",
 	)
 
-	// These commands change letters. They fail without --yes, because no person is there to confirm.
+	// These commands change letters. They fail without --yes, because no person is there to
+	// confirm.
 	_, errs = p.dlo(ctx, 2, "", "letters", "discard", "-q", "queue:sms")
 	has(errs, "needs --yes")
 	_, errs = p.dlo(ctx, 2, strings.Join(append(ids, ids[0]), "\n"), "letters", "purge", "-")

@@ -33,8 +33,8 @@ func TestFromAQueueToAQueueByCommandLine(t *testing.T) {
 	p.dlo(ctx, 1, "", "queues", "drain", "dlo.letters") // refused, because this queue is an inbox
 	eventually(t, "the letters are dead", func() bool { return p.letters("dead") == 30 })
 
-	// The origin queue of these letters does not exist, so the broker returns them. No letter may be
-	// lost.
+	// The origin queue of these letters does not exist, so the broker returns them. No letter may
+	// be lost.
 	_, errs := p.dlo(
 		ctx, 1, "", "letters", "requeue", "-q", "queue:gone", "--first", "2", "--yes", "--watch", "--hold", "0s",
 	)

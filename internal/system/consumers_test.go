@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -201,7 +202,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 			} `json:"history"`
 		}
 		_, answer := p.get("/api/v1/letters/" + string(id))
-		if err := json.Unmarshal([]byte(answer), &letter); err != nil {
+		if err := api.Unmarshal([]byte(answer), &letter); err != nil {
 			t.Fatal(err, answer)
 		}
 		var order struct{ ID int }

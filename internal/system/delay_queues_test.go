@@ -108,7 +108,8 @@ var delayRecipes = []delayRecipe{
 		},
 	},
 	{
-		// One delay queue without a time to live serves all delays. Each message has its own expiration.
+		// One delay queue without a time to live serves all delays. Each message has its own
+		// expiration.
 		name: "an expiration for each message", queue: "mail", inbox: "mail_error", delay: "mail_wait",
 		declare: func(ch *amqp.Channel) error {
 			if _, err := ch.QueueDeclare("mail", true, false, false, false, nil); err != nil {

@@ -241,7 +241,8 @@ func TestWrongPassword(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, _ := testenv.VHost(t)
 	p := newChild(t, strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1), fast)
-	// The URL comes from the environment, because the configuration file must not contain a password.
+	// The URL comes from the environment, because the configuration file must not contain a
+	// password.
 	if err := os.WriteFile(
 		p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600,
 	); err != nil {

@@ -284,8 +284,8 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 			t.Errorf("%s: a forged token went out", d.MessageId)
 		}
 	}
-	// The header CC put one copy into this queue when the letter was first published. A requeue must
-	// not add another copy.
+	// The header CC put one copy into this queue when the letter was first published. A requeue
+	// must not add another copy.
 	if n := ready(t, elsewhere.conn, "elsewhere"); n != 1 {
 		t.Errorf("%d messages in the queue that CC names, want the publisher's own copy only", n)
 	}

@@ -21,8 +21,8 @@ type frameworkError struct {
 	inbox string // name of the error queue; %s stands for the queue of the consumer
 	p     amqp.Publishing
 	// reads is a list of the headers that a consumer of the framework needs to decode the message.
-	// These headers must come back unchanged. The content type, the type and the body must come back
-	// unchanged too.
+	// These headers must come back unchanged. The content type, the type and the body must come
+	// back unchanged too.
 	reads []string
 }
 

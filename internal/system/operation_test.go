@@ -1,7 +1,6 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,7 +48,7 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 			}
 			_, body := p.get("/api/v1/operations/O-1")
 			var op api.Operation
-			if err := json.Unmarshal(
+			if err := api.Unmarshal(
 				[]byte(body), &op,
 			); err != nil || op.Total != chosen || op.Counts["quiet"]+op.Counts["unverified"] != chosen {
 				t.Errorf("the operation says %s (%v)", body, err)
@@ -95,8 +94,8 @@ func TestTheCommandLine(t *testing.T) {
 	list := dlo(0, "", "letters", "list", "-q", "state:dead queue:work", "-o", "jsonl")
 	var ids []deadletter.ID
 	for line := range strings.Lines(list) {
-		var l api.Row
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
+		var l deadletter.Row
+		if err := api.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, l.ID)

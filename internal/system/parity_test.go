@@ -302,7 +302,7 @@ var capabilities = []capability{
 		"be helped with a query", splitList("GET /letters/complete"), nil, splitList("completion"),
 		"shells complete from their own copy; the fields are in docs/query.md",
 	},
-	{"read how the API works", nil, splitList("GET /openapi.yaml"), splitList("man"), "the pages are their own manual"},
+	{"read how the API works", nil, splitList("GET /openapi.json"), splitList("man"), "the pages are their own manual"},
 	{
 		"say whether the store is current", splitList("POST /store/accept, POST /store/hold"),
 		splitList("POST /store/accept, POST /store/hold"), splitList("serve"), "",

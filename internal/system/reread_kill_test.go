@@ -151,8 +151,8 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 
-	// The map "held" counts how often dlo died while it was reading a letter. After three times, dlo
-	// no longer reads that letter, because the letter may be the cause.
+	// The map "held" counts how often dlo died while it was reading a letter. After three times,
+	// dlo no longer reads that letter, because the letter may be the cause.
 	held := map[uint64]int{}
 	left := func() int { return p.count("unread", "") }
 	died := func(at string) {

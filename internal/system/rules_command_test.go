@@ -1,13 +1,13 @@
 package system
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -27,8 +27,8 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	p.dlo(ctx, 0, exportLine(1, "sms", 2)+exportLine(2, "sms", 1), "letters", "import", "-")
 	eventually(t, "the letters are classified", func() bool { return p.letters("dead") == 2 })
 	list, _ := p.dlo(ctx, 0, "", "letters", "list", "-o", "jsonl")
-	var l api.Row
-	if err := json.Unmarshal([]byte(strings.SplitN(list, "\n", 2)[0]), &l); err != nil {
+	var l deadletter.Row
+	if err := api.Unmarshal([]byte(strings.SplitN(list, "\n", 2)[0]), &l); err != nil {
 		t.Fatal(err)
 	}
 

@@ -215,8 +215,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("the query is %q", query)
 	}
 
-	// The person selects the letters on the page, then all letters that match, and then excludes the
-	// newest. Without scripts, there is only a box for all letters that match.
+	// The person selects the letters on the page, then all letters that match, and then excludes
+	// the newest. Without scripts, there is only a box for all letters that match.
 	letters, choose := 114, func(verb string, all int) {
 		t.Helper()
 		if !script {
@@ -273,8 +273,8 @@ func story(t *testing.T, script bool, width int64) {
 		t.Errorf("%d letters left although it was undone", n)
 	}
 
-	// The operation runs again, slowly and with a canary. The person pauses it, changes its rate and
-	// resumes it.
+	// The operation runs again, slowly and with a canary. The person pauses it, changes its rate
+	// and resumes it.
 	r.tab.Open(p.url + "/letters?q=" + url.QueryEscape(query))
 	r.waitForTexts("115 match")
 	choose("requeue", 115)

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -66,7 +65,7 @@ func TestTheThreeSteps(t *testing.T) {
 			var trial api.Trial
 			p.json("/api/v1/trial", &trial)
 			if trial.State != deadletter.TrialDone || trial.ArrivedAt.Before(trial.StartedAt.Add(-time.Second)) ||
-				trial.RequeuedAt.Before(trial.ArrivedAt.Time) || trial.SettledAt.Before(trial.RequeuedAt.Time) ||
+				trial.RequeuedAt.Before(trial.ArrivedAt) || trial.SettledAt.Before(trial.RequeuedAt) ||
 				trial.AcceptedAt.IsZero() {
 				t.Errorf("%+v", trial)
 			}
@@ -82,7 +81,7 @@ func (p *child) json(path string, into any) {
 	if code != http.StatusOK {
 		p.t.Fatalf("%s: %d %s", path, code, body)
 	}
-	if err := json.Unmarshal([]byte(body), into); err != nil {
+	if err := api.Unmarshal([]byte(body), into); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -211,8 +211,8 @@ func TestTheWholeWay(t *testing.T) {
 	tab.Back()
 	on(`document.querySelectorAll('[data-row]').length == 50`)
 
-	// The worker of the queue is stopped, and a message is put at the head of the queue. After that,
-	// all letters on the page are requeued.
+	// The worker of the queue is stopped, and a message is put at the head of the queue. After
+	// that, all letters on the page are requeued.
 	stops[0]()
 	if err := ch.PublishWithContext(context.Background(), "", "email", true, false, amqp.Publishing{
 		MessageId: "was there before", Body: []byte("x"),

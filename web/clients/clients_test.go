@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 func TestAGoClient(t *testing.T) {
 	server := serve(t)
 	folder := t.TempDir()
-	document := fetch(t, server+"/api/v1/openapi.yaml?version=3.0", filepath.Join(folder, "openapi.yaml"))
+	document := fetch(t, server+"/api/v1/openapi.json?version=3.0", filepath.Join(folder, "openapi.json"))
 	client := filepath.Join(folder, "client.go")
 	run(t, ".", "go", "tool", "oapi-codegen", "-package", "client", "-generate", "types,client", "-o", client, document)
 
@@ -56,7 +56,7 @@ func TestATypeScriptClient(t *testing.T) {
 	if err := os.CopyFS(folder, os.DirFS("typescript")); err != nil {
 		t.Fatal(err)
 	}
-	document := fetch(t, server+"/api/v1/openapi.yaml", filepath.Join(folder, "openapi.yaml"))
+	document := fetch(t, server+"/api/v1/openapi.json", filepath.Join(folder, "openapi.json"))
 	run(t, folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error")
 	run(t, folder, "node_modules/.bin/openapi-typescript", document, "-o", "client.d.ts")
 	run(t, folder, "node_modules/.bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022", "call.ts")

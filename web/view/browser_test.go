@@ -54,9 +54,9 @@ func TestEveryStateInABrowser(t *testing.T) {
 			if moves := testenv.Run(tab, chromedp.Evaluate[string](moving)); moves != "" {
 				t.Errorf("%s moves for who wants less motion: %s", name, moves)
 			}
-			// The widths 720 and 320 stand for browsers that zoom (WCAG 1.4.10). On a 1440 px screen
-			// with 200 % zoom, the page has a width of 720 px. On a 1280 px screen with 400 % zoom, it
-			// has a width of 320 px.
+			// The widths 720 and 320 stand for browsers that zoom (WCAG 1.4.10). On a 1440 px
+			// screen with 200 % zoom, the page has a width of 720 px. On a 1280 px screen with 400
+			// % zoom, it has a width of 320 px.
 			for _, width := range []int{720, narrow, 390} {
 				tab.Viewport(int64(width), 1000)
 				fits(t, tab, name+" in dark colours", width)

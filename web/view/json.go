@@ -49,7 +49,8 @@ func tokens(text string, budget int) (out []piece, omitted int) {
 				end++
 			}
 		}
-		// A long piece is written in chunks of at most 4 KiB, so that it can end where the budget ends.
+		// A long piece is written in chunks of at most 4 KiB, so that it can end where the budget
+		// ends.
 		for at < end {
 			next := min(end, at+4096)
 			for next < end && text[next]&0xc0 == 0x80 {

@@ -38,8 +38,8 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 			got = append(got, p.Text)
 		}
 	}
-	// The bytes 56 to 71 are the second half of row 0030 and the first half of row 0040, in hex and in
-	// ASCII.
+	// The bytes 56 to 71 are the second half of row 0030 and the first half of row 0040, in hex and
+	// in ASCII.
 	if len(got) != 4 || strings.Count(got[0], " ") != 7 || len(got[0]) != 23 || len([]rune(got[1])) != 8 ||
 		len(got[2]) != 23 || len([]rune(got[3])) != 8 {
 		t.Errorf("%q", got)

@@ -38,7 +38,7 @@ func (p OperationPage) command() string {
 		if o.Pace.MaxDepth > 0 {
 			text += fmt.Sprintf(" --max-depth %d", o.Pace.MaxDepth)
 		}
-		if o.Pace.Newest {
+		if bool(o.Pace.Newest) {
 			text += " --order newest"
 		}
 		if o.Reset {
@@ -48,7 +48,7 @@ func (p OperationPage) command() string {
 	if o.First > 0 {
 		text += fmt.Sprintf(" --first %d", o.First)
 	}
-	if !o.Action.Sends() && o.Pace.Newest {
+	if !o.Action.Sends() && bool(o.Pace.Newest) {
 		text += " --order newest"
 	}
 	if o.Restored {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/google/uuid"
-
 	"github.com/deadletteroffice/dlo/web/clients/golang/client"
 )
 
@@ -44,7 +42,7 @@ func call(ctx context.Context, url string) error {
 	if err != nil || letters.JSON200 == nil || len(letters.JSON200.Letters) != 0 {
 		return fmt.Errorf("letters: %s, %w", letters.Body, err)
 	}
-	missing, err := c.GetLetterWithResponse(ctx, uuid.New(), &client.GetLetterParams{})
+	missing, err := c.GetLetterWithResponse(ctx, "01a1f82e-3420-7001-8000-000000000001", &client.GetLetterParams{})
 	if err != nil || missing.ApplicationproblemJSON4XX == nil || missing.ApplicationproblemJSON4XX.Detail == nil {
 		return fmt.Errorf("a missing letter: %s, %w", missing.Body, err)
 	}

@@ -1,0 +1,195 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/testenv"
+)
+
+// TestTheDocument holds the committed OpenAPI documents to the calls, their types and their
+// comments.
+func TestTheDocument(t *testing.T) {
+	t.Parallel()
+	doc := Document()
+	s := readSource(t, ".", "../internal/api", "../internal/deadletter")
+	s.describe(t, doc)
+	newer, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := doc.Downgrade()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"openapi.json": newer, "openapi-3.0.json": older} {
+		var b bytes.Buffer
+		if err := json.Indent(&b, text, "", " "); err != nil {
+			t.Fatal(err)
+		}
+		testenv.GoldenText(t, "../"+name, b.String()+"\n")
+	}
+}
+
+// Document returns the description of the API, without comments.
+func Document() *huma.OpenAPI { return (&Web{}).mount(chi.NewRouter(), chi.NewRouter()) }
+
+// source has the comments and types of Go packages, by name.
+type source struct {
+	comments     map[string]string // of functions
+	typeComments map[string]string
+	types        map[string]ast.Expr
+	inputs       map[string]ast.Expr // the type of the second parameter of each function
+}
+
+func readSource(t *testing.T, folders ...string) *source {
+	t.Helper()
+	s := &source{map[string]string{}, map[string]string{}, map[string]ast.Expr{}, map[string]ast.Expr{}}
+	for _, folder := range folders {
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), folder+"/"+f.Name(), nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				s.add(d)
+			}
+		}
+	}
+	return s
+}
+
+func (s *source) add(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		s.comments[d.Name.Name] = sentences(d.Doc.Text())
+		if list := d.Type.Params.List; len(list) > 1 {
+			s.inputs[d.Name.Name] = list[1].Type
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if typ, ok := spec.(*ast.TypeSpec); ok {
+				doc := typ.Doc
+				if doc == nil {
+					doc = d.Doc
+				}
+				s.typeComments[typ.Name.Name], s.types[typ.Name.Name] = sentences(doc.Text()), typ.Type
+			}
+		}
+	}
+}
+
+// sentences returns a comment as one paragraph for each of its paragraphs.
+func sentences(comment string) string {
+	parts := strings.Split(strings.TrimSpace(comment), "\n\n")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "\n", " ")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// fields adds the comments of the fields of a type to a map, by their names in JSON and in URLs.
+func (s *source) fields(t ast.Expr, into map[string]string) {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		s.fields(t.X, into)
+	case *ast.Ident:
+		s.fields(s.types[t.Name], into)
+	case *ast.SelectorExpr:
+		s.fields(s.types[t.Sel.Name], into)
+	case *ast.StructType:
+		for _, f := range t.Fields.List {
+			if len(f.Names) == 0 {
+				s.fields(f.Type, into)
+				continue
+			}
+			if f.Tag == nil {
+				continue
+			}
+			tag, _ := strconv.Unquote(f.Tag.Value)
+			for _, key := range []string{"json", "query", "path", "header"} {
+				name, _, _ := strings.Cut(reflect.StructTag(tag).Get(key), ",")
+				if text := sentences(f.Doc.Text() + f.Comment.Text()); name != "" && text != "" {
+					into[name] = text
+				}
+			}
+		}
+	}
+}
+
+// describe adds the comments to a document.
+func (s *source) describe(t *testing.T, doc *huma.OpenAPI) {
+	t.Helper()
+	tags := map[string]bool{}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Post, path.Patch, path.Delete} {
+			if op != nil {
+				s.describeCall(t, op)
+				tags[groupOfCall(op)] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		doc.Tags = append(doc.Tags, &huma.Tag{Name: name})
+	}
+	for name, schema := range doc.Components.Schemas.Map() {
+		schema.Description = s.typeComments[name]
+		comments := map[string]string{}
+		s.fields(s.types[name], comments)
+		for _, key := range slices.Sorted(maps.Keys(schema.Properties)) {
+			if p := schema.Properties[key]; p.Ref == "" && p.Description == "" {
+				p.Description = comments[key]
+			}
+		}
+	}
+}
+
+// groupOfCall returns the group of a call, which is the first part of its path.
+func groupOfCall(op *huma.Operation) string {
+	name, _, _ := strings.Cut(strings.Split(op.Path, "/")[1], ".")
+	return name
+}
+
+var afterSentence = regexp.MustCompile(`\.\s`)
+
+func (s *source) describeCall(t *testing.T, op *huma.Operation) {
+	t.Helper()
+	text, ok := strings.CutPrefix(s.comments[op.OperationID], op.OperationID+" ")
+	if !ok {
+		t.Errorf("%s %s: the comment of %s does not begin with its name", op.Method, op.Path, op.OperationID)
+		return
+	}
+	parts := afterSentence.Split(strings.ToUpper(text[:1])+text[1:], 2)
+	op.Summary = strings.TrimSuffix(parts[0], ".")
+	if len(parts) > 1 {
+		op.Description = parts[1]
+	}
+	op.Tags = []string{groupOfCall(op)}
+	op.Responses["4XX"] = op.Responses["default"]
+	comments := map[string]string{}
+	s.fields(s.inputs[op.OperationID], comments)
+	for _, p := range op.Parameters {
+		p.Description = comments[p.Name]
+	}
+}

@@ -1,0 +1,110 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/a-h/templ"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
+)
+
+// pages adds the pages and forms for people with a browser, with or without JavaScript.
+func (w *Web) pages(r chi.Router) {
+	get := func(path string, n need, h http.HandlerFunc) { r.With(w.actor, w.gate(n)).Get(path, h) }
+	post := func(path string, n need, h http.HandlerFunc) { r.With(w.actor, w.gate(n)).Post(path, h) }
+	pages := w.placePages()
+	for _, place := range view.Places {
+		page := pages[place.Section]
+		get(place.Path, page.need, w.page(page.handler))
+	}
+	get("/account", within(deadletter.VerbView), w.page(w.account))
+	get("/access", everywhere(deadletter.VerbAccess), w.page(w.access))
+	post("/access/tokens", everywhere(deadletter.VerbAccess), w.page(w.addTokenForm))
+	post("/access/tokens/revoke", everywhere(deadletter.VerbAccess), w.act(w.revokeTokenForm))
+	post("/view-as", everywhere(deadletter.VerbAccess), w.viewAs)
+	post("/view-as/stop", within(deadletter.VerbView), w.stopViewAs)
+	if w.Users != nil {
+		post("/account/password", within(deadletter.VerbView), limitPasswordForm(http.HandlerFunc(w.changePassword)).ServeHTTP)
+		post("/account/sessions/{id}/end", within(deadletter.VerbView), w.act(w.endSession))
+		post("/access/users", everywhere(deadletter.VerbAccess), w.page(w.addUserForm))
+		post("/access/users/reset", everywhere(deadletter.VerbAccess), w.page(w.resetUserForm))
+		post("/access/users/remove", everywhere(deadletter.VerbAccess), w.act(w.removeUserForm))
+		get("/signin/again", within(deadletter.VerbView), w.page(w.againPage))
+		post("/signin/again", within(deadletter.VerbView), limitPasswordForm(http.HandlerFunc(w.confirmPassword)).ServeHTTP)
+	}
+	get("/jump", within(deadletter.VerbView), w.act(w.jump))
+	get("/palette", within(deadletter.VerbView), w.json(inTurn(w, w.palette)))
+	post("/theme", within(deadletter.VerbView), w.theme)
+	post("/letters/confirm", within(deadletter.VerbRequeue), w.page(inTurn(w, w.confirm)))
+	get("/letters/complete", within(deadletter.VerbView), w.json(inTurn(w, w.complete)))
+	get("/letters/export", within(deadletter.VerbRead), w.exportLetters)
+	get("/letters/{id}", within(deadletter.VerbView), w.page(w.letter))
+	get("/letters/{id}/body", within(deadletter.VerbRead), w.getBody)
+	get("/letters/{id}/copy", within(deadletter.VerbRead), w.page(w.byHand))
+	post("/letters/{id}/type", everywhere(deadletter.VerbTypes), w.act(w.pickTypeForm))
+	get("/letters/{id}/edit", within(deadletter.VerbEdit), w.page(w.edit))
+	post("/letters/{id}/edit", within(deadletter.VerbEdit), w.page(w.sendEdit))
+	post("/letters/{id}/reveal", within(deadletter.VerbReveal), w.page(w.revealPage))
+	post("/operations", within(deadletter.VerbRequeue), w.act(w.startForm))
+	get("/operations/{id}", within(deadletter.VerbView), w.page(w.operation))
+	post("/operations/{id}/cancel", within(deadletter.VerbCancel), w.act(w.control(Control.Cancel)))
+	post("/operations/{id}/pause", within(deadletter.VerbCancel), w.act(w.control(Control.Pause)))
+	post("/operations/{id}/resume", within(deadletter.VerbCancel), w.act(w.control(Control.Resume)))
+	post("/operations/{id}/rate", within(deadletter.VerbCancel), w.act(w.rateOperation))
+	get("/audit/export", within(deadletter.VerbView), w.auditExport)
+	get("/audit/complete", within(deadletter.VerbView), w.json(w.completeAct))
+	get("/queues/one", within(deadletter.VerbView), w.page(w.queue))
+	post("/queues/pause", within(deadletter.VerbGuard), w.act(w.pauseQueueForm))
+	post("/queues/resume", within(deadletter.VerbGuard), w.act(w.resumeQueueForm))
+	post("/queues/adopt", everywhere(deadletter.VerbAdopt), w.act(w.adoptForm))
+	post("/queues/undo", everywhere(deadletter.VerbAdopt), w.act(w.undoPolicyForm))
+	post("/queues/leave", everywhere(deadletter.VerbAdopt), w.act(w.leaveForm))
+	post("/triage", within(deadletter.VerbTriage), w.act(w.decideForm))
+	post("/triage/undo", within(deadletter.VerbTriage), w.act(w.undoForm))
+	post("/triage/confirm", within(deadletter.VerbTriage), w.page(w.confirmGroups))
+	post("/triage/digest", everywhere(deadletter.VerbTell), w.act(w.sendDigestForm))
+	post("/channels/test", everywhere(deadletter.VerbTell), w.act(w.testChannelForm))
+	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))
+	post("/groups/{id}/pause", within(deadletter.VerbGuard), w.act(w.pauseGroupForm))
+	post("/groups/{id}/resume", within(deadletter.VerbGuard), w.act(w.resumeGroupForm))
+	post("/schemas/bindings", everywhere(deadletter.VerbTypes), w.act(w.addBindingForm))
+	post("/schemas/picks/{id}/remove", everywhere(deadletter.VerbTypes), w.act(w.removePick))
+	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)
+	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(w.useUpload))
+	post("/schemas/remove/confirm", everywhere(deadletter.VerbTypes), w.page(w.confirmRemoval))
+	post("/schemas/remove", everywhere(deadletter.VerbTypes), w.act(w.removeSchemas))
+	post("/rules/try", everywhere(deadletter.VerbRead), w.page(w.tryRules))
+	post("/rules/apply/confirm", everywhere(deadletter.VerbReschedule), w.confirmApply)
+	post("/rules/apply", everywhere(deadletter.VerbReschedule), w.applyWaiting)
+	post("/rules/overrides", everywhere(deadletter.VerbRedirect), w.act(w.addOverrideForm))
+	post("/rules/overrides/{id}/remove", everywhere(deadletter.VerbRedirect), w.act(w.removeOverrideForm))
+	post("/brokers/connect", everywhere(deadletter.VerbConnect), w.act(w.connectBrokerForm))
+	post("/trial", everywhere(deadletter.VerbTry), w.act(w.tryForm))
+	post("/store/accept", everywhere(deadletter.VerbStore), w.act(w.storeForm(Desk.AcceptStore)))
+	post("/store/hold", everywhere(deadletter.VerbStore), w.act(w.storeForm(Desk.HoldCopy)))
+	post("/views", within(deadletter.VerbOwnViews), w.act(w.addViewForm))
+	post("/views/{id}/remove", within(deadletter.VerbOwnViews), w.act(w.removeViewForm))
+	get(eventsPath, within(deadletter.VerbView), w.watchEvents)
+}
+
+// placePages returns the page of each section in the navigation.
+func (w *Web) placePages() map[view.Section]place {
+	some, all := within(deadletter.VerbView), everywhere(deadletter.VerbView)
+	return map[view.Section]place{
+		view.SectionOverview:   {some, w.overview},
+		view.SectionTriage:     {some, w.triage},
+		view.SectionLetters:    {some, inTurn(w, w.letters)},
+		view.SectionOperations: {some, w.operations},
+		view.SectionQueues:     {some, w.queues},
+		view.SectionSchemas:    {all, w.schemasPage},
+		view.SectionRules:      {all, w.rules},
+		view.SectionAudit:      {some, w.auditLog},
+	}
+}
+
+type place struct {
+	need    need
+	handler func(*http.Request) (templ.Component, error)
+}
