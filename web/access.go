@@ -145,26 +145,6 @@ func (w *Web) resetUserForm(r *http.Request) (templ.Component, error) {
 	return w.madeSecret(r, link, func(*view.AccessPage, string) {}, err)
 }
 
-// removeUserForm handles POST /access/users/remove.
-func (w *Web) removeUserForm(r *http.Request) (string, error) {
-	f, err := accessForm(r)
-	if err != nil {
-		return "", err
-	}
-	_, err = w.removeUser(r.Context(), &NamePath{f.Name})
-	return "/access", err
-}
-
-// revokeTokenForm handles POST /access/tokens/revoke.
-func (w *Web) revokeTokenForm(r *http.Request) (string, error) {
-	f, err := accessForm(r)
-	if err != nil {
-		return "", err
-	}
-	_, err = w.revokeToken(r.Context(), &NamePath{f.Name})
-	return "/access", err
-}
-
 func linkTo(i api.Invitation) view.NewSecret {
 	return view.NewSecret{Link: true, Name: i.Name, Text: i.Link}
 }

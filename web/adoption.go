@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -45,33 +43,43 @@ func planSum(p *topology.Plan) string {
 // adoptForm handles POST /queues/adopt. It applies the plan that the page of queues shows for a
 // problem. On the page of one queue, the form names the queue, and the plan is only for this queue.
 func (w *Web) adoptForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	place, err := url.ParseQuery(r.PostFormValue("queue"))
-	if err != nil {
-		return "", invalid("the form does not say which queue is meant")
+	if err := readForm(r); err != nil {
+		return "", err
 	}
 	problems := groupAlike(w.reports(r.Context()))
-	if len(place) > 0 {
+	if r.PostForm.Has("queue") {
 		problems = ofQueue(problems, deadletter.Origin{
-			Broker: place.Get("broker"),
-			VHost:  place.Get("vhost"),
-			Queue:  place.Get("queue"),
+			Broker: r.PostForm.Get("broker"),
+			VHost:  r.PostForm.Get("vhost"),
+			Queue:  r.PostForm.Get("queue"),
 		})
 	}
-	return w.adoptionForm(r, func(a Adoption) error {
-		for _, same := range problems {
-			if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 &&
-				planSum(plan) == r.PostFormValue("plan") {
-				_, err := a.Apply(r.Context(), principal(r.Context()), *plan)
-				return err
-			}
+	err := w.adopt(r.Context(), problems, r.PostForm.Get("plan"))
+	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrForbidden) {
+		page, broken := w.queuesAgain(r, err)
+		if broken != nil {
+			return "", broken
 		}
-		return fmt.Errorf(
-			"%w: the problem or its fix has changed since the page was shown; look at it again", deadletter.ErrConflict,
-		)
-	})
+		return "", againError{page, err}
+	}
+	return "/queues#policies", err
+}
+
+// adopt applies the plan with the given sum, which cures one of the problems.
+func (w *Web) adopt(ctx context.Context, problems [][]topology.Finding, sum string) error {
+	adoption, err := w.adopting()
+	if err != nil {
+		return err
+	}
+	for _, same := range problems {
+		if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 && planSum(plan) == sum {
+			_, err := adoption.Apply(ctx, principal(ctx), *plan)
+			return err
+		}
+	}
+	return fmt.Errorf(
+		"%w: the problem or its fix has changed since the page was shown; look at it again", deadletter.ErrConflict,
+	)
 }
 
 // ofQueue returns the findings about one queue. Each finding becomes a list with one element.
@@ -85,56 +93,6 @@ func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Fi
 		}
 	}
 	return list
-}
-
-// undoPolicyForm handles POST /queues/undo. It deletes a policy that dlo has set.
-func (w *Web) undoPolicyForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	id, err := strconv.ParseInt(r.PostFormValue("id"), 10, 64)
-	if err != nil {
-		return "", invalid("the form does not say which policy is meant")
-	}
-	return w.adoptionForm(r, func(a Adoption) error {
-		_, err := a.Undo(r.Context(), principal(r.Context()), id)
-		return err
-	})
-}
-
-// leaveForm handles POST /queues/leave. It removes a queue from a policy that dlo has set.
-func (w *Web) leaveForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	place, badPlace := url.ParseQuery(r.PostFormValue("vhost"))
-	queue, badQueue := url.QueryUnescape(r.PostFormValue("queue"))
-	if badPlace != nil || badQueue != nil || queue == "" {
-		return "", invalid("the form does not say which queue is meant")
-	}
-	wish := topology.Wish{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queues: []string{queue}}
-	return w.adoptionForm(r, func(a Adoption) error {
-		_, err := a.Leave(r.Context(), principal(r.Context()), wish)
-		return err
-	})
-}
-
-// adoptionForm makes a change to policies. If dlo refuses the change, the page of queues shows the
-// reason.
-func (w *Web) adoptionForm(r *http.Request, change func(Adoption) error) (string, error) {
-	adoption, err := w.adopting()
-	if err == nil {
-		err = change(adoption)
-	}
-	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrForbidden) {
-		p, broken := w.queuesPage(r, "")
-		if broken != nil {
-			return "", err
-		}
-		p.Problem = sentence(err, statusOf(err))
-		return "", againError{view.Queues(p), err}
-	}
-	return "/queues#policies", err
 }
 
 // adoptedPolicies adds the policies that dlo has set to the page of queues. It adds them only if

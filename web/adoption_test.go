@@ -104,32 +104,31 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	a.refuse = nil
 	h.post("/queues/undo", url.Values{"id": {"1"}}).redirectsTo(t, "/queues#policies")
 	h.post("/queues/leave", url.Values{
-		"vhost": {"broker=main&vhost=%2F"},
-		"queue": {"sms"},
+		"place": {"broker=main&vhost=%2F&queues=sms"},
 	}).redirectsTo(t, "/queues#policies")
 	h.post("/queues/leave", nil).want(t, 400)
 	if a.left != "main / sms" {
 		t.Errorf("left: %q", a.left)
 	}
 	h.post("/queues/undo", url.Values{"id": {"2"}}).want(t, 404)
-	h.post("/queues/undo", url.Values{"id": {"x"}}).want(t, 400)
+	h.post("/queues/undo", url.Values{"id": {"x"}}).want(t, 404)
 	if len(a.undone) != 1 {
 		t.Errorf("undone: %v", a.undone)
 	}
 	a.applied = nil
 	h.Topology = looked{site()}
 	form := regexp.MustCompile(
-		`name="plan" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="queue" value="([^"]+)"`,
+		`name="plan" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="place" value="([^"]+)"`,
 	).FindStringSubmatch(h.get(queuePage("main", "/", "sms")).want(t, 200, "Set 1 policy for 1 queue").text)
 	if form == nil {
 		t.Fatal("the page of a queue has no form that applies the fix for this queue")
 	}
-	one := url.Values{"plan": {form[1]}, "queue": {html.UnescapeString(form[2])}}
+	one := url.Values{"plan": {form[1]}, "place": {html.UnescapeString(form[2])}}
 	h.post("/queues/adopt", one).redirectsTo(t, "/queues#policies")
 	if len(a.applied) != 1 || !slices.Equal(a.applied[0].Queues(), []string{"sms"}) {
 		t.Errorf("applied for one of two queues with the same fault: %+v", a.applied)
 	}
-	one.Set("queue", queueNamed("main", "/", "mail"))
+	one.Set("place", queueNamed("main", "/", "mail"))
 	h.post("/queues/adopt", one).want(t, 409)
 	h.Adoption = nil
 	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 503)

@@ -154,7 +154,7 @@ func (w *Web) changeOperation(ctx context.Context, in *struct {
 },
 ) (*reply[api.Operation], error) {
 	if in.Body.Rate == nil {
-		return nil, invalid("rate is missing: letters per second")
+		return nil, invalid("a rate is a number of letters per second above 0, for example 50")
 	}
 	return w.steered(
 		ctx, in.OperationPath,
@@ -187,20 +187,14 @@ type steering = func(d Control, ctx context.Context, by deadletter.Principal, id
 
 // steered pauses, resumes or cancels an operation, and returns the operation.
 func (w *Web) steered(ctx context.Context, in OperationPath, do steering) (*reply[api.Operation], error) {
-	id, err := w.steer(ctx, in, do)
+	id, err := in.operation()
 	if err != nil {
 		return nil, err
 	}
-	return answer(w.operationNow(ctx, id))
-}
-
-// steer pauses, resumes or cancels an operation.
-func (w *Web) steer(ctx context.Context, in OperationPath, do steering) (deadletter.OperationID, error) {
-	id, err := in.operation()
-	if err != nil {
-		return 0, err
+	if err := do(w.Desk, ctx, principal(ctx), id); err != nil {
+		return nil, err
 	}
-	return id, do(w.Desk, ctx, principal(ctx), id)
+	return answer(w.operationNow(ctx, id))
 }
 
 // readJSON decodes the JSON body of a request.

@@ -77,7 +77,8 @@ func (w *Web) addBinding(ctx context.Context, in *struct {
 ) (*created[api.Pick], error) {
 	b := &in.Body
 	return w.createPick(
-		ctx, in.Matching, nil, deadletter.Pick{Queue: b.Queue, Key: b.Key, Type: b.Type, Reason: b.Reason},
+		ctx, in.Matching, nil,
+		deadletter.Pick{Queue: strings.TrimSpace(b.Queue), Key: strings.TrimSpace(b.Key), Type: b.Type, Reason: b.Reason},
 	)
 }
 
@@ -240,21 +241,17 @@ func (w *Web) removeBinding(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return nil, w.unpick(ctx, in.Matching, id)
-}
-
-func (w *Web) unpick(ctx context.Context, known Matching, id int64) error {
 	by := principal(ctx)
 	switch err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); {
 	case err != nil:
-		return err
+		return nil, err
 	case w.Picker == nil:
-		return deadletter.ErrNotFound
+		return nil, deadletter.ErrNotFound
 	}
 	w.picking.Lock()
 	defer w.picking.Unlock()
-	if err := w.bindingsUnchanged(ctx, known); err != nil {
-		return err
+	if err := w.bindingsUnchanged(ctx, in.Matching); err != nil {
+		return nil, err
 	}
-	return w.Picker.RemovePick(ctx, id, by.Name)
+	return nil, w.Picker.RemovePick(ctx, id, by.Name)
 }

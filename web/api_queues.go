@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -107,7 +108,7 @@ func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) 
 	}
 	g := deadletter.Guard{
 		Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue},
-		Why:    in.Reason,
+		Why:    strings.TrimSpace(in.Reason),
 	}
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply
 	if err != nil {
 		return nil, err
 	}
-	g := deadletter.Guard{Group: id, Why: in.Body.Reason}
+	g := deadletter.Guard{Group: id, Why: strings.TrimSpace(in.Body.Reason)}
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}

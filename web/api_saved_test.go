@@ -45,9 +45,9 @@ func TestAPIOverrides(t *testing.T) {
 	for _, c := range []struct{ name, body, detail string }{
 		{"into an inbox", `{"queue":"email","to":"dlo.letters"}`, "dead-letter queue of dlo"},
 		{"into the broker's own", `{"queue":"email","to":"amq.gen"}`, "belongs to the broker"},
-		{"to itself", `{"queue":"email","to":"email"}`, "already go to this queue"},
-		{"from nowhere", `{"to":"x"}`, "name the queue whose letters"},
-		{"to nowhere", `{"queue":"x"}`, "name the queue that the letters go to"},
+		{"to itself", `{"queue":"email","to":"email"}`, "that is the same queue"},
+		{"from nowhere", `{"to":"x"}`, "queue: name a queue"},
+		{"to nowhere", `{"queue":"x"}`, "to: name a queue"},
 		{"on no broker", `{"queue":"x","to":"y","broker":"other"}`, "no broker"},
 		{"on another vhost", `{"queue":"x","to":"y","vhost":"other"}`, "is configured for vhost"},
 		{"a queue that cannot be", `{"to":"x","queue":"` + strings.Repeat("q", 256) + `"}`, "at most 255 bytes"},

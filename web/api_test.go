@@ -228,7 +228,7 @@ func TestAPIOperationsByQuery(t *testing.T) {
 		)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":400}`).want(t, 200, `"rate":400`)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":-1}`).want(t, 400)
-	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{}`).want(t, 400, "rate is missing")
+	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{}`).want(t, 400, "a rate is a number")
 	h.postJSON("/api/v1/operations/O-1/resume", "").want(t, 409)
 	h.postJSON("/api/v1/operations/O-1/pause", "").want(t, 200, `"state":"paused"`)
 	h.advance()

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -14,22 +13,6 @@ type Connector interface {
 	// attempt. It returns after the attempt, or after a few seconds. The error wraps ErrForbidden
 	// or ErrNotFound. A failed attempt is not an error.
 	Connect(ctx context.Context, by deadletter.Principal, broker string) error
-}
-
-func (w *Web) connectNow(ctx context.Context, broker string) error {
-	switch {
-	case w.Connector == nil:
-		return deadletter.ErrUnavailable
-	}
-	return w.Connector.Connect(ctx, principal(ctx), broker)
-}
-
-// connectBrokerForm handles POST /brokers/connect, which the button in the banner sends.
-func (w *Web) connectBrokerForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	return backTo(r, "/"), w.connectNow(r.Context(), r.PostFormValue("broker"))
 }
 
 // label returns the configured label of a broker. It returns "" if the broker has none.
@@ -73,7 +56,10 @@ func (w *Web) listBrokers(ctx context.Context, _ *struct{}) (*reply[api.Brokers]
 // came of it. A broker that is connected is left alone, and none is tried more than twice a second.
 // 404 when no broker of the configuration has this name.
 func (w *Web) connectBroker(ctx context.Context, in *NamePath) (*reply[api.Broker], error) {
-	if err := w.connectNow(ctx, in.Name); err != nil {
+	if w.Connector == nil {
+		return nil, deadletter.ErrUnavailable
+	}
+	if err := w.Connector.Connect(ctx, principal(ctx), in.Name); err != nil {
 		return nil, err
 	}
 	for _, b := range w.brokers(ctx) {

@@ -60,12 +60,12 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h := open(t)
 	h.brokers = awayBrokers("main", "gone", "a/b c", "a%2Fb c")
 	h.get("/queues?from=1").want(
-		t, 200, `action="/brokers/connect"`, `name="broker" value="a/b c"`, "Try now",
+		t, 200, `action="/brokers/connect"`, `name="name" value="a/b c"`, "Try now",
 		`name="return" value="/queues?from=1"`,
 	)
-	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"/queues"}}).redirectsTo(t, "/queues")
-	h.post("/brokers/connect", url.Values{"broker": {"main"}, "return": {"//evil.example"}}).redirectsTo(t, "/")
-	h.post("/brokers/connect", url.Values{"broker": {"other"}}).want(t, 404)
+	h.post("/brokers/connect", url.Values{"name": {"main"}, "return": {"/queues"}}).redirectsTo(t, "/queues")
+	h.post("/brokers/connect", url.Values{"name": {"main"}, "return": {"//evil.example"}}).redirectsTo(t, "/")
+	h.post("/brokers/connect", url.Values{"name": {"other"}}).want(t, 404)
 	var b api.Broker
 	h.postJSON("/api/v1/brokers/gone/connect", "").want(t, 200).json(t, &b)
 	if b.Connected || b.Reason != "connection refused" || !b.NextTry.Equal(start.Add(90*time.Second)) {
@@ -84,7 +84,7 @@ func TestABrokerIsTriedNow(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	h.Drain()
-	h.post("/brokers/connect", url.Values{"broker": {"main"}}).want(t, 503)
+	h.post("/brokers/connect", url.Values{"name": {"main"}}).want(t, 503)
 }
 
 // TestABrokerThatIsAwayShowsWhereItMatters checks the pages that offer to send something to a

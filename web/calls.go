@@ -5,6 +5,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 const apiPath = "/api/v1"
@@ -25,21 +26,41 @@ func (w *Web) calls() []call {
 		row(http.MethodGet, "/operations", within(deadletter.VerbView), w.listOperations),
 		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation),
 		row(http.MethodGet, "/operations/{id}", within(deadletter.VerbView), w.getOperation),
-		row(http.MethodPatch, "/operations/{id}", within(deadletter.VerbCancel), w.changeOperation),
-		row(http.MethodPost, "/operations/{id}/pause", within(deadletter.VerbCancel), w.pauseOperation),
-		row(http.MethodPost, "/operations/{id}/resume", within(deadletter.VerbCancel), w.resumeOperation),
-		row(http.MethodPost, "/operations/{id}/cancel", within(deadletter.VerbCancel), w.cancelOperation),
+		row(http.MethodPatch, "/operations/{id}", within(deadletter.VerbCancel), w.changeOperation).
+			form("/operations/{id}/rate", "/operations/{id}").
+			orAgain(w.rateAgain),
+		row(http.MethodPost, "/operations/{id}/pause", within(deadletter.VerbCancel), w.pauseOperation).
+			form("/operations/{id}/pause", "/operations/{id}"),
+		row(http.MethodPost, "/operations/{id}/resume", within(deadletter.VerbCancel), w.resumeOperation).
+			form("/operations/{id}/resume", "/operations/{id}"),
+		row(http.MethodPost, "/operations/{id}/cancel", within(deadletter.VerbCancel), w.cancelOperation).
+			form("/operations/{id}/cancel", "/operations/{id}"),
 		row(http.MethodGet, "/views", within(deadletter.VerbView), w.listViews),
-		row(http.MethodPost, "/views", within(deadletter.VerbOwnViews), w.addView),
-		row(http.MethodDelete, "/views/{id}", within(deadletter.VerbOwnViews), w.removeView),
+		row(http.MethodPost, "/views", within(deadletter.VerbOwnViews), w.addView).
+			form("/views", "").
+			reading(readView).
+			going(afterView),
+		row(http.MethodDelete, "/views/{id}", within(deadletter.VerbOwnViews), w.removeView).
+			form("/views/{id}/remove", "/letters"),
 		row(http.MethodGet, "/overrides", within(deadletter.VerbView), w.listOverrides),
-		row(http.MethodPost, "/overrides", within(deadletter.VerbRedirect), w.addOverride),
-		row(http.MethodDelete, "/overrides/{id}", within(deadletter.VerbRedirect), w.removeOverride),
-		row(http.MethodPost, "/letters/{id}/type", everywhere(deadletter.VerbTypes), w.pickType),
+		row(http.MethodPost, "/overrides", within(deadletter.VerbRedirect), w.addOverride).
+			form("/rules/overrides", "/rules").
+			everywhere().
+			orAgain(w.redirectAgain),
+		row(http.MethodDelete, "/overrides/{id}", within(deadletter.VerbRedirect), w.removeOverride).
+			form("/rules/overrides/{id}/remove", "/rules").
+			everywhere(),
+		row(http.MethodPost, "/letters/{id}/type", everywhere(deadletter.VerbTypes), w.pickType).
+			form("/letters/{id}/type", "/letters/{id}").
+			orAgain(w.pickAgain),
 		row(http.MethodPost, "/letters/{id}/revisions", within(deadletter.VerbEdit), w.reviseLetter),
 		row(http.MethodGet, "/bindings", everywhere(deadletter.VerbView), w.listBindings),
-		row(http.MethodPost, "/bindings", everywhere(deadletter.VerbTypes), w.addBinding),
-		row(http.MethodDelete, "/bindings/{id}", everywhere(deadletter.VerbTypes), w.removeBinding),
+		row(http.MethodPost, "/bindings", everywhere(deadletter.VerbTypes), w.addBinding).
+			form("/schemas/bindings", "").
+			going(afterBinding).
+			orAgain(w.bindAgain),
+		row(http.MethodDelete, "/bindings/{id}", everywhere(deadletter.VerbTypes), w.removeBinding).
+			form("/schemas/picks/{id}/remove", "/schemas"),
 		row(http.MethodGet, "/types", everywhere(deadletter.VerbView), w.listTypes),
 		plain[uploadIn, created[api.Upload]](http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes),
 		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes),
@@ -51,45 +72,63 @@ func (w *Web) calls() []call {
 		row(http.MethodGet, "/deploys", everywhere(deadletter.VerbView), w.listDeploys),
 		row(http.MethodPost, "/deploys", everywhere(deadletter.VerbDeploy), w.addDeploy),
 		row(http.MethodGet, "/digest", within(deadletter.VerbView), w.getDigest),
-		row(http.MethodPost, "/digest/send", everywhere(deadletter.VerbTell), w.sendDigest),
-		row(http.MethodPost, "/channels/test", everywhere(deadletter.VerbTell), w.testChannel),
+		row(http.MethodPost, "/digest/send", everywhere(deadletter.VerbTell), w.sendDigest).
+			form("/triage/digest", view.TriageURL(view.TriageDigest, "", "")+"&sent=1"),
+		row(http.MethodPost, "/channels/test", everywhere(deadletter.VerbTell), w.testChannel).
+			form("/channels/test", "/#health"),
 		plain[auditIn, reply[api.Audit]](http.MethodGet, "/audit", within(deadletter.VerbView), w.listAudit),
 		row(http.MethodGet, "/brokers", within(deadletter.VerbView), w.listBrokers),
 		row(http.MethodGet, "/topology/findings", within(deadletter.VerbView), w.listFindings),
 		row(http.MethodPost, "/topology/plan", everywhere(deadletter.VerbView), w.planTopology),
 		row(http.MethodPost, "/topology/apply", everywhere(deadletter.VerbAdopt), w.applyTopology),
 		row(http.MethodGet, "/topology/adopted", everywhere(deadletter.VerbView), w.listAdopted),
-		row(http.MethodPost, "/topology/undo", everywhere(deadletter.VerbAdopt), w.undoTopology),
-		row(http.MethodPost, "/topology/leave", everywhere(deadletter.VerbAdopt), w.leaveTopology),
-		row(http.MethodPost, "/brokers/{name}/connect", everywhere(deadletter.VerbConnect), w.connectBroker),
+		row(http.MethodPost, "/topology/undo", everywhere(deadletter.VerbAdopt), w.undoTopology).
+			form("/queues/undo", "/queues#policies").
+			orAgain(w.queuesAgain),
+		row(http.MethodPost, "/topology/leave", everywhere(deadletter.VerbAdopt), w.leaveTopology).
+			form("/queues/leave", "/queues#policies").
+			orAgain(w.queuesAgain),
+		row(http.MethodPost, "/brokers/{name}/connect", everywhere(deadletter.VerbConnect), w.connectBroker).
+			form("/brokers/connect", "/"),
 		row(http.MethodGet, "/trial", everywhere(deadletter.VerbView), w.getTrial),
-		row(http.MethodPost, "/trial", everywhere(deadletter.VerbTry), w.startTrial),
+		row(http.MethodPost, "/trial", everywhere(deadletter.VerbTry), w.startTrial).form("/trial", "/"),
 		row(http.MethodGet, "/queues", within(deadletter.VerbView), w.listQueues),
-		row(http.MethodPost, "/queues/pause", within(deadletter.VerbGuard), w.pauseQueue),
-		row(http.MethodPost, "/queues/resume", within(deadletter.VerbGuard), w.resumeQueue),
+		row(http.MethodPost, "/queues/pause", within(deadletter.VerbGuard), w.pauseQueue).
+			form("/queues/pause", "/queues").
+			orAgain(w.queuesAgain),
+		row(http.MethodPost, "/queues/resume", within(deadletter.VerbGuard), w.resumeQueue).
+			form("/queues/resume", "/queues").
+			orAgain(w.queuesAgain),
 		row(http.MethodGet, "/groups", within(deadletter.VerbView), w.listGroups),
 		row(http.MethodGet, "/groups/decisions", within(deadletter.VerbView), w.listDecisions),
 		row(http.MethodPost, "/groups/decisions", within(deadletter.VerbTriage), w.decideGroups),
-		row(http.MethodPost, "/groups/decisions/{id}/undo", within(deadletter.VerbTriage), w.undoDecision),
+		row(http.MethodPost, "/groups/decisions/{id}/undo", within(deadletter.VerbTriage), w.undoDecision).
+			form("/triage/undo", "").
+			going(afterDecision),
 		row(http.MethodGet, "/groups/{id}", within(deadletter.VerbView), w.getGroup),
 		row(http.MethodPatch, "/groups/{id}", within(deadletter.VerbTriage), w.changeGroup),
 		row(http.MethodPost, "/groups/{id}/merge", within(deadletter.VerbTriage), w.mergeGroups),
 		row(http.MethodPost, "/groups/{id}/split", within(deadletter.VerbTriage), w.splitGroup),
-		row(http.MethodPost, "/groups/{id}/pause", within(deadletter.VerbGuard), w.pauseGroup),
-		row(http.MethodPost, "/groups/{id}/resume", within(deadletter.VerbGuard), w.resumeGroup),
+		row(http.MethodPost, "/groups/{id}/pause", within(deadletter.VerbGuard), w.pauseGroup).
+			form("/groups/{id}/pause", "/groups/{id}"),
+		row(http.MethodPost, "/groups/{id}/resume", within(deadletter.VerbGuard), w.resumeGroup).
+			form("/groups/{id}/resume", "/groups/{id}"),
 		row(http.MethodGet, "/queues/drains", everywhere(deadletter.VerbView), w.listDrains),
 		row(http.MethodPost, "/queues/drain", everywhere(deadletter.VerbDrain), w.startDrain),
 		row(http.MethodPost, "/queues/drains/{id}/stop", everywhere(deadletter.VerbDrain), w.stopDrain),
-		row(http.MethodPost, "/store/accept", everywhere(deadletter.VerbStore), w.acceptStore),
-		row(http.MethodPost, "/store/hold", everywhere(deadletter.VerbStore), w.holdCopy),
+		row(http.MethodPost, "/store/accept", everywhere(deadletter.VerbStore), w.acceptStore).
+			form("/store/accept", "/"),
+		row(http.MethodPost, "/store/hold", everywhere(deadletter.VerbStore), w.holdCopy).form("/store/hold", "/"),
 		row(http.MethodGet, "/me", within(deadletter.VerbView), w.getMe),
 		row(http.MethodGet, "/tokens", everywhere(deadletter.VerbAccess), w.listTokens),
 		row(http.MethodPost, "/tokens", everywhere(deadletter.VerbAccess), w.addToken),
-		row(http.MethodDelete, "/tokens/{name}", everywhere(deadletter.VerbAccess), w.revokeToken),
+		row(http.MethodDelete, "/tokens/{name}", everywhere(deadletter.VerbAccess), w.revokeToken).
+			form("/access/tokens/revoke", "/access"),
 		row(http.MethodGet, "/users", everywhere(deadletter.VerbAccess), w.listUsers),
 		row(http.MethodPost, "/users", everywhere(deadletter.VerbAccess), w.addUser),
 		row(http.MethodPost, "/users/{name}/reset", everywhere(deadletter.VerbAccess), w.resetUser),
-		row(http.MethodDelete, "/users/{name}", everywhere(deadletter.VerbAccess), w.removeUser),
+		row(http.MethodDelete, "/users/{name}", everywhere(deadletter.VerbAccess), w.removeUser).
+			form("/access/users/remove", "/access"),
 		row(http.MethodPost, "/annotations", within(deadletter.VerbAnnotate), w.addAnnotations),
 		plain[eventsIn, none](http.MethodGet, "/events", within(deadletter.VerbView), w.watchEvents),
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -20,22 +19,12 @@ type Channels interface {
 func (w *Web) testChannel(
 	ctx context.Context, in *struct{ Body api.ChannelTest },
 ) (*reply[api.ChannelTested], error) {
-	c, err := w.sendTest(ctx, in.Body.Channel)
-	return answer(api.ChannelTested{Channel: c.Name, Accepted: c.Accepted, Answer: c.Answer}, err)
-}
-
-// testChannelForm handles POST /channels/test of the Overview page, which then shows the answer.
-func (w *Web) testChannelForm(r *http.Request) (string, error) {
-	_, err := w.sendTest(r.Context(), r.PostFormValue("channel"))
-	return "/#health", err
-}
-
-func (w *Web) sendTest(ctx context.Context, channel string) (deadletter.Channel, error) {
 	switch err := deadletter.Allow(principal(ctx), deadletter.VerbTell, deadletter.Origin{}); {
 	case err != nil:
-		return deadletter.Channel{}, err
+		return nil, err
 	case w.Channels == nil:
-		return deadletter.Channel{}, deadletter.ErrNotFound
+		return nil, deadletter.ErrNotFound
 	}
-	return w.Channels.Test(ctx, channel, principal(ctx))
+	c, err := w.Channels.Test(ctx, in.Body.Channel, principal(ctx))
+	return answer(api.ChannelTested{Channel: c.Name, Accepted: c.Accepted, Answer: c.Answer}, err)
 }

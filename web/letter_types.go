@@ -2,11 +2,10 @@ package web
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
+	"github.com/a-h/templ"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -54,36 +53,19 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 	return append(append(letter, group...), binding...)
 }
 
-// pickTypeForm handles POST /letters/{id}/type {type, for, reason}. Mistakes are shown on the page
-// of the letter.
-func (w *Web) pickTypeForm(r *http.Request) (string, error) {
-	l, err := w.readLetter(r.Context(), letterIn(r))
-	if err != nil {
-		return "", err
+// pickAgain shows the page of a letter with the type that was refused.
+func (w *Web) pickAgain(r *http.Request, err error) (templ.Component, error) {
+	l, broken := w.readLetter(r.Context(), letterIn(r))
+	if broken != nil {
+		return nil, broken
 	}
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
+	form := url.Values{}
+	if back, wrong := url.Parse(backTo(r, "")); wrong == nil {
+		form = back.Query()
 	}
-	typ, whom, reason := strings.TrimSpace(r.PostFormValue("type")), r.PostFormValue("for"), strings.TrimSpace(r.PostFormValue("reason"))
-	p, err := pickFor(&l, whom)
-	if err == nil {
-		p.Type, p.Reason = typ, reason
-		_, err = w.pick(r.Context(), Matching{}, &l, p)
-	}
-	back := backTo(r, view.LetterURL(l.ID, "", ""))
-	if errors.Is(err, deadletter.ErrInvalid) {
-		form := url.Values{}
-		if u, wrong := url.Parse(back); wrong == nil {
-			form = u.Query()
-		}
-		page, broken := w.letterView(r, l, form, revealed{})
-		if broken != nil {
-			return "", err
-		}
-		page.Types.Typed, page.Types.For, page.Types.Reason, page.Types.Problem = typ, whom, reason, sentence(
-			err, statusOf(err),
-		)
-		return "", againError{view.Letter(page), err}
-	}
-	return back, err
+	page, broken := w.letterView(r, l, form, revealed{})
+	t := &page.Types
+	t.Typed, t.For, t.Reason = r.PostForm.Get("type"), r.PostForm.Get("for"), r.PostForm.Get("reason")
+	t.Problem = sentence(err, statusOf(err))
+	return view.Letter(page), broken
 }

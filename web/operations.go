@@ -2,9 +2,7 @@ package web
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
@@ -241,42 +239,9 @@ func (w *Web) operations(r *http.Request) (templ.Component, error) {
 	return view.Operations(p), nil
 }
 
-// control handles POST /operations/{id}/cancel, /pause and /resume. It then redirects to the page
-// whose form sent the request.
-func (w *Web) control(do steering) func(r *http.Request) (string, error) {
-	return func(r *http.Request) (string, error) {
-		if err := r.ParseForm(); err != nil {
-			return "", formError(err)
-		}
-		id, err := w.steer(r.Context(), operationIn(r), do)
-		return backTo(r, view.OperationURL(id)), err
-	}
-}
-
-// rateOperation handles POST /operations/{id}/rate. If the rate is invalid, the form is shown again
-// with the mistake.
-func (w *Web) rateOperation(r *http.Request) (string, error) {
-	id, err := operationIn(r).operation()
-	if err != nil {
-		return "", err
-	}
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	typed := strings.TrimSpace(r.PostFormValue("rate"))
-	rate, err := number(typed)
-	if err != nil {
-		err = invalid("a rate is a number of letters per second above 0, for example 50")
-	} else {
-		err = w.Desk.Rate(r.Context(), principal(r.Context()), id, rate)
-	}
-	if errors.Is(err, deadletter.ErrInvalid) {
-		p, failed := w.operationPage(r, "", "")
-		if failed != nil {
-			return "", failed
-		}
-		p.RateTyped, p.RateMistake = typed, sentence(err, http.StatusBadRequest)
-		return "", againError{view.Operation(p), err}
-	}
-	return view.OperationURL(id), err
+// rateAgain shows the page of an operation with a rate that was refused.
+func (w *Web) rateAgain(r *http.Request, err error) (templ.Component, error) {
+	p, broken := w.operationPage(r, "", "")
+	p.RateTyped, p.RateMistake = r.PostForm.Get("rate"), sentence(err, statusOf(err))
+	return view.Operation(p), broken
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -355,53 +354,11 @@ func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
 	return v
 }
 
-// pauseQueueForm handles POST /queues/pause. resumeQueueForm handles POST /queues/resume. If the
-// form has mistakes, both show the page of queues again.
-func (w *Web) pauseQueueForm(r *http.Request) (string, error) { return w.guardQueueForm(r, w.pause) }
-
-func (w *Web) resumeQueueForm(r *http.Request) (string, error) { return w.guardQueueForm(r, w.resume) }
-
-func (w *Web) guardQueueForm(r *http.Request, do guarding) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	place, err := url.ParseQuery(r.PostFormValue("place"))
-	if err != nil {
-		return "", invalid("the form does not say which queue is meant")
-	}
-	g := deadletter.Guard{
-		Origin: deadletter.Origin{Broker: place.Get("broker"), VHost: place.Get("vhost"), Queue: place.Get("queue")},
-		Why:    strings.TrimSpace(r.PostFormValue("reason")),
-	}
-	err = do(r.Context(), principal(r.Context()), g)
-	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrInvalid) {
-		p, broken := w.queuesPage(r, "")
-		if broken != nil {
-			return "", err
-		}
-		p.Problem = sentence(err, statusOf(err))
-		return "", againError{view.Queues(p), err}
-	}
-	return backTo(r, "/queues"), err
-}
-
-// pauseGroupForm handles POST /groups/{id}/pause. resumeGroupForm handles POST /groups/{id}/resume.
-func (w *Web) pauseGroupForm(r *http.Request) (string, error) { return w.guardGroupForm(r, w.pause) }
-
-func (w *Web) resumeGroupForm(r *http.Request) (string, error) { return w.guardGroupForm(r, w.resume) }
-
-func (w *Web) guardGroupForm(r *http.Request, do guarding) (string, error) {
-	id, err := groupIn(r).group()
-	if err != nil {
-		return "", err
-	}
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	return backTo(r, view.GroupURL(id)), do(r.Context(), principal(r.Context()), deadletter.Guard{
-		Group: id,
-		Why:   strings.TrimSpace(r.PostFormValue("reason")),
-	})
+// queuesAgain shows the page of queues with the reason why a form of it was refused.
+func (w *Web) queuesAgain(r *http.Request, err error) (templ.Component, error) {
+	p, broken := w.queuesPage(r, "")
+	p.Problem = sentence(err, statusOf(err))
+	return view.Queues(p), broken
 }
 
 // GroupPath is the id of a group in the path of a request.
@@ -413,7 +370,7 @@ func (p GroupPath) group() (deadletter.GroupID, error) {
 	return pathAs(p.ID, "group", deadletter.ParseGroupID)
 }
 
-// groupIn returns the path of a form or a page.
+// groupIn returns the path of a page.
 func groupIn(r *http.Request) GroupPath { return GroupPath{chi.URLParam(r, "id")} }
 
 // pause pauses the automatic retries of a queue or a group. If they are already paused, it returns

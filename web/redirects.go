@@ -1,71 +1,102 @@
 package web
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+
+	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addOverrideForm handles POST /rules/overrides. If the form has mistakes, it shows each one beside
-// its field.
-func (w *Web) addOverrideForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
+// redirectAgain shows the form for a redirect again, with each mistake beside its field.
+func (w *Web) redirectAgain(r *http.Request, err error) (templ.Component, error) {
+	p, broken := w.rulesPage(r)
+	form := r.PostForm
+	p.Form = view.OverrideForm{Place: form.Get("place"), Queue: form.Get("queue"), To: form.Get("to"), Reason: form.Get("reason")}
+	var refused deadletter.FieldErrors
+	if !errors.As(err, &refused) {
+		refused = deadletter.FieldErrors{{Field: "queue", Why: sentence(err, statusOf(err))}}
 	}
-	p, err := w.rulesPage(r)
-	if err != nil {
-		return "", err
+	for _, f := range refused {
+		p.Mistakes[f.Field] = strings.ToUpper(f.Why[:1]) + f.Why[1:] + "."
 	}
-	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-	p.Form = view.OverrideForm{
-		Place:  r.PostFormValue("place"),
-		Queue:  field("queue"),
-		To:     field("to"),
-		Reason: field("reason"),
-	}
-	o := deadletter.Override{Queue: p.Form.Queue, To: p.Form.To, Reason: p.Form.Reason}
-	for _, place := range p.Places {
-		// Forms send line breaks as CR LF.
-		if len(p.Places) == 1 || place.Value() == strings.ReplaceAll(p.Form.Place, "\r\n", "\n") {
-			o.Broker, o.VHost, p.Form.Place = place.Broker, place.VHost, place.Value()
-		}
-	}
-	if o.Broker == "" {
-		p.Mistakes["place"] = "Choose the broker and vhost of the queue."
-	}
-	for name, queue := range map[string]string{"queue": o.Queue, "to": o.To} {
-		switch {
-		case queue == "":
-			p.Mistakes[name] = "Name a queue."
-		case len(queue) > 255:
-			p.Mistakes[name] = "The name of a queue has at most 255 bytes."
-		}
-	}
-	if o.To != "" && o.To == o.Queue {
-		p.Mistakes["to"] = "That is the same queue."
-	}
-	if len(o.Reason) > maxReasonText {
-		p.Mistakes["reason"] = "A reason has at most 500 bytes."
-	}
-	if len(p.Mistakes) > 0 {
-		return "", againError{view.Rules(p), invalid("the form has a mistake")}
-	}
-	_, err = w.Desk.Redirect(r.Context(), principal(r.Context()), o)
-	for refusal, name := range map[error]string{deadletter.ErrInvalid: "to", deadletter.ErrConflict: "queue"} {
-		if errors.Is(err, refusal) {
-			p.Mistakes[name] = sentence(err, statusOf(err))
-			return "", againError{view.Rules(p), err}
-		}
-	}
-	return "/rules", err
+	return view.Rules(p), broken
 }
 
-// removeOverrideForm handles POST /rules/overrides/{id}/remove.
-func (w *Web) removeOverrideForm(r *http.Request) (string, error) {
-	in := numberIn(r)
-	_, err := w.removeOverride(r.Context(), &in)
-	return "/rules", err
+// SavedRedirects lists the redirects that people have saved.
+type SavedRedirects interface {
+	Overrides(ctx context.Context) ([]deadletter.Override, error) // sorted by queue
+}
+
+// Redirector saves and removes redirects. Each method checks the permission with deadletter.Allow,
+// and checks the list of allowed targets.
+type Redirector interface {
+	Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error)
+	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
+}
+
+// listOverrides returns the redirects that people saved, by queue. A redirect sends the letters of
+// a queue to another queue of its broker and vhost.
+func (w *Web) listOverrides(ctx context.Context, _ *struct{}) (*reply[api.Overrides], error) {
+	list, err := w.Store.Overrides(ctx)
+	return answer(api.Overrides{Overrides: list}, err)
+}
+
+// addOverride sends the letters of a queue to another queue of its broker and vhost. The target has
+// to be one that letters may be requeued to. The same redirect again is the same redirect; 409 when
+// the queue has another one. The broker may be missing if there is only one, and the vhost if the
+// broker has only one.
+func (w *Web) addOverride(
+	ctx context.Context, r *struct{ Body api.OverrideRequest },
+) (*created[deadletter.Override], error) {
+	in := &r.Body
+	if err := w.fillPlace(ctx, &in.Broker, &in.VHost); err != nil {
+		return nil, err
+	}
+	o, err := w.Desk.Redirect(ctx, principal(ctx), deadletter.Override{
+		Broker: in.Broker,
+		VHost:  in.VHost,
+		Queue:  strings.TrimSpace(in.Queue),
+		To:     strings.TrimSpace(in.To),
+		Reason: strings.TrimSpace(in.Reason),
+	})
+	return &created[deadletter.Override]{fmt.Sprint("/api/v1/overrides/", o.ID), o}, err
+}
+
+// fillPlace sets the broker and the vhost of a call if they are missing and there is only one
+// candidate.
+func (w *Web) fillPlace(ctx context.Context, broker, vhost *string) error {
+	brokers := w.brokers(ctx)
+	if *broker == "" {
+		if len(brokers) != 1 {
+			return invalid("there are %d brokers: say which, by its name in the configuration", len(brokers))
+		}
+		*broker = brokers[0].Name
+	}
+	if *vhost != "" {
+		return nil
+	}
+	for _, b := range brokers {
+		if b.Name == *broker {
+			*vhost = b.VHost
+		}
+	}
+	return nil
+}
+
+// removeOverride removes a redirect. Letters of the queue go to their own queue again, from the
+// next one that is sent.
+func (w *Web) removeOverride(ctx context.Context, in *NumberPath) (*none, error) {
+	id, err := in.number("redirect")
+	if err != nil {
+		return nil, err
+	}
+	return nil, w.Desk.Unredirect(ctx, principal(ctx), id)
 }

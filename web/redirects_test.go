@@ -49,11 +49,11 @@ func TestRedirects(t *testing.T) {
 	h.post("/rules/overrides/1/remove", nil).want(t, 404)
 	h.brokers = append(h.brokers, deadletter.BrokerStatus{Name: "second", VHost: "shop", Connected: true})
 	h.get("/rules").want(t, 200, "second, vhost shop")
-	h.post("/rules/overrides", url.Values{"queue": {"old"}, "to": {"new"}}).want(t, 400, "Choose the broker")
+	h.post("/rules/overrides", url.Values{"queue": {"old"}, "to": {"new"}}).want(t, 400, "say which")
 	h.post("/rules/overrides", url.Values{
 		"queue": {"old"},
 		"to":    {"new"},
-		"place": {"second\r\nshop"},
+		"place": {"broker=second&vhost=shop"},
 	}).redirectsTo(t, "/rules")
 	h.get("/rules").want(t, 200, "second")
 }

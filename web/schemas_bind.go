@@ -1,34 +1,33 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/a-h/templ"
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addBindingForm handles POST /schemas/bindings. If the form has mistakes, it shows them in the
-// form.
-func (w *Web) addBindingForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
+// bindAgain shows the form for a binding again, with its mistake.
+func (w *Web) bindAgain(r *http.Request, err error) (templ.Component, error) {
+	p, broken := w.schemasView(r, "")
+	form := r.PostForm
+	p.Bind = view.BindForm{
+		Queue:   strings.TrimSpace(form.Get("queue")),
+		Key:     form.Get("key"),
+		Type:    form.Get("type"),
+		Reason:  form.Get("reason"),
+		Problem: sentence(err, statusOf(err)),
 	}
-	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-	f := view.BindForm{Queue: field("queue"), Key: field("key"), Type: field("type"), Reason: field("reason")}
-	picked, err := w.pick(r.Context(), Matching{}, nil, deadletter.Pick{Queue: f.Queue, Key: f.Key, Type: f.Type, Reason: f.Reason})
-	if errors.Is(err, deadletter.ErrInvalid) {
-		p, broken := w.schemasView(r, "")
-		if broken != nil {
-			return "", err
-		}
-		f.Problem = sentence(err, statusOf(err))
-		p.Bind = f
-		return "", againError{view.Schemas(p), err}
-	}
-	return "/schemas?bound=" + strconv.FormatInt(picked.ID, 10), err
+	return view.Schemas(p), broken
+}
+
+// afterBinding returns the page that says what the new binding does.
+func afterBinding(_ *http.Request, p *created[api.Pick]) string {
+	return "/schemas?bound=" + strconv.FormatInt(p.Body.ID, 10)
 }
 
 // boundWords describes the effect of the binding with the given id. It returns "" if no such
@@ -40,13 +39,4 @@ func boundWords(picks []deadletter.Pick, id string) string {
 		}
 	}
 	return ""
-}
-
-// removePick handles POST /schemas/picks/{id}/remove.
-func (w *Web) removePick(r *http.Request) (string, error) {
-	id, err := numberIn(r).number("pick")
-	if err != nil {
-		return "", err
-	}
-	return backTo(r, "/schemas"), w.unpick(r.Context(), Matching{}, id)
 }

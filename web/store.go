@@ -2,24 +2,7 @@ package web
 
 import (
 	"context"
-	"net/http"
-
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
-
-// storeAnswer is a function that records what a person has answered about the store: it is current,
-// or it is an older copy.
-type storeAnswer = func(d Desk, ctx context.Context, by deadletter.Principal) error
-
-// storeForm handles POST /store/accept and POST /store/hold.
-func (w *Web) storeForm(answer storeAnswer) func(r *http.Request) (string, error) {
-	return func(r *http.Request) (string, error) {
-		if err := r.ParseForm(); err != nil {
-			return "", formError(err)
-		}
-		return backTo(r, "/"), answer(w.Desk, r.Context(), principal(r.Context()))
-	}
-}
 
 // acceptStore says that the store is current, where nothing is left that shows it. What is due is
 // sent again. 409 when nobody asks (the problem store_unproved).

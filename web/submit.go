@@ -1,11 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -15,84 +18,116 @@ import (
 
 // submit makes the call of a form, and returns the page that is shown afterwards.
 func submit[In, Out any](r *http.Request, a *action[In, Out], f *form[In, Out]) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
+	if err := readForm(r); err != nil {
+		return "", err
 	}
 	in := new(In)
 	err := fill(reflect.ValueOf(in).Elem(), r)
+	if err == nil && f.read != nil {
+		err = f.read(r, in)
+	}
 	var out *Out
 	if err == nil {
 		out, err = a.handler(r.Context(), in)
 	}
-	if f.again != nil && (errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict)) {
-		page, broken := f.again(r, in, err)
+	switch {
+	case err == nil && f.to != nil:
+		return f.to(r, out), nil
+	case err == nil:
+		return backTo(r, strings.ReplaceAll(f.back, "{id}", chi.URLParam(r, "id"))), nil
+	case f.again != nil && formMistake(err):
+		page, broken := f.again(r, err)
 		if broken != nil {
 			return "", broken
 		}
 		return "", againError{page, err}
 	}
-	if err != nil {
-		return "", err
+	return "", err
+}
+
+// backTo returns the local path in the form field "return". If the field is empty, it returns the
+// given fallback.
+func backTo(r *http.Request, fallback string) string {
+	if to := localPath(r.PostFormValue("return")); to != "/" {
+		return to
 	}
-	return f.to(r, in, out), nil
+	return fallback
+}
+
+// formMistake reports whether a form is shown again after an error.
+func formMistake(err error) bool {
+	return errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) ||
+		errors.Is(err, deadletter.ErrForbidden) && !errors.Is(err, deadletter.ErrDenied)
+}
+
+// readForm parses a form, with what its field "place" has.
+func readForm(r *http.Request) error {
+	if err := r.ParseForm(); err != nil {
+		return formError(err)
+	}
+	place, err := url.ParseQuery(strings.Join(r.PostForm["place"], "&"))
+	if err != nil {
+		return invalid("the form does not say which queue is meant")
+	}
+	for name, list := range r.PostForm {
+		for i := range list { // browsers send line breaks as CR LF
+			r.PostForm[name][i] = strings.ReplaceAll(list[i], "\r\n", "\n")
+		}
+	}
+	maps.Copy(r.PostForm, place)
+	return nil
 }
 
 // fill sets the fields of a call from a form: those of its path, and those of its body by their
 // names in JSON.
 func fill(in reflect.Value, r *http.Request) error {
-	for i := range in.NumField() {
-		f := in.Type().Field(i)
+	for _, f := range reflect.VisibleFields(in.Type()) {
+		into := in.FieldByIndex(f.Index)
 		switch name := f.Tag.Get("path"); {
 		case f.Name == "Body":
-			text, err := api.Marshal(members(f.Type, r))
-			if err == nil {
-				err = api.UnmarshalStrict(text, in.Field(i).Addr().Interface())
-			}
-			if err != nil {
-				return err
-			}
+			return setMembers(into, r.PostForm)
 		case name != "":
-			value := chi.URLParam(r, name)
-			if value == "" {
-				value = r.PostFormValue(name)
-			}
-			in.Field(i).SetString(value)
-		case f.Anonymous:
-			if err := fill(in.Field(i), r); err != nil {
-				return err
-			}
+			into.SetString(cmp.Or(chi.URLParam(r, name), r.PostForm.Get(name)))
 		}
 	}
 	return nil
 }
 
-// members returns the members of a JSON object of the type t that a form has.
-func members(t reflect.Type, r *http.Request) map[string]any {
-	out := map[string]any{}
-	for _, f := range reflect.VisibleFields(t) {
+// setMembers sets the members of a JSON object that a form has. The values stay as they are, also
+// if they are not UTF-8. What is to be a number and is none stays as it is.
+func setMembers(object reflect.Value, form url.Values) error {
+	for _, f := range reflect.VisibleFields(object.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || f.Anonymous || !r.PostForm.Has(name) {
+		list := form[name]
+		if name == "" || len(list) == 0 {
 			continue
 		}
-		text := strings.TrimSpace(strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n"))
-		kind := f.Type
-		if kind.Kind() == reflect.Pointer {
-			kind = kind.Elem()
+		into := object.FieldByIndex(f.Index)
+		n, err := number(list[0])
+		if into.Kind() == reflect.Pointer {
+			if into.Type().Elem().Kind() == reflect.Float64 && err != nil {
+				continue
+			}
+			into.Set(reflect.New(into.Type().Elem()))
+			into = into.Elem()
 		}
-		switch kind.Kind() {
-		case reflect.Bool:
-			out[name] = text != "" && text != "0"
-		case reflect.Slice:
-			out[name] = strings.Fields(strings.Join(r.PostForm[name], " "))
-		case reflect.Int, reflect.Int64, reflect.Float64:
-			if n, err := strconv.ParseFloat(text, 64); err == nil {
-				out[name] = n
-			} else if text != "" {
-				out[name] = text
+		switch into.Interface().(type) {
+		case bool:
+			into.SetBool(list[0] != "")
+		case []string:
+			into.Set(reflect.ValueOf(list))
+		case int, int64:
+			into.SetInt(int64(n))
+		case float64:
+			into.SetFloat(n)
+		case time.Time, time.Duration:
+			text, _ := api.Marshal(list[0]) // a text can always be encoded
+			if err = api.UnmarshalStrict(text, into.Addr().Interface()); err != nil {
+				return invalid("%s: %s", name, err)
 			}
 		default:
-			out[name] = text
+			into.SetString(list[0])
 		}
 	}
-	return out
+	return nil
 }

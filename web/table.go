@@ -53,15 +53,21 @@ type action[In, Out any] struct {
 	handler      func(context.Context, *In) (*Out, error)
 	stream       http.HandlerFunc // in place of handler
 	turn         bool             // see inTurn
-	forms        []form[In, Out]
+	forms        []*form[In, Out]
 }
 
-// form is a form of a page that makes a call.
+// form is a form of a page that makes a call. Its fields have the names of the parameters and of
+// the members of the body. A field "place" has several of them, encoded as in a URL: browsers
+// change line ends in other fields.
 type form[In, Out any] struct {
 	path string
-	to   func(r *http.Request, in *In, out *Out) string // the page that is shown afterwards
-	// the page that shows the form again, with the mistake; nil: the page of an error
-	again func(r *http.Request, in *In, err error) (templ.Component, error)
+	need need // that of the call, unless the page of the form shows more
+	// the page that is shown afterwards, unless the form names one in "return"
+	back string
+	read func(r *http.Request, in *In) error    // what the names do not say; nil: nothing
+	to   func(r *http.Request, out *Out) string // in place of back
+	// shows the form again if its call is refused (formMistake); nil: the page of an error
+	again func(r *http.Request, err error) (templ.Component, error)
 }
 
 // row returns the row of a call.
@@ -90,16 +96,33 @@ func (a action[In, Out]) inTurn() action[In, Out] {
 	return a
 }
 
-// form adds a form to a row. After the call, the browser is redirected.
-func (a action[In, Out]) form(path string, to func(r *http.Request, in *In, out *Out) string) action[In, Out] {
-	a.forms = append(a.forms, form[In, Out]{path: path, to: to})
+// form adds a form to a row. After the call, the browser goes back to the page that the form names,
+// or to this one, in which {id} is that of the path.
+func (a action[In, Out]) form(path, back string) action[In, Out] {
+	a.forms = append(a.forms, &form[In, Out]{path: path, need: a.need, back: back})
 	return a
 }
 
-// orAgain says what shows the last form again if its call is refused as invalid or as a conflict.
-func (a action[In, Out]) orAgain(
-	again func(r *http.Request, in *In, err error) (templ.Component, error),
-) action[In, Out] {
+// everywhere makes the last form need a grant for all queues.
+func (a action[In, Out]) everywhere() action[In, Out] {
+	a.forms[len(a.forms)-1].need.scoped = false
+	return a
+}
+
+// reading sets what reads the last form in addition to the names of its fields.
+func (a action[In, Out]) reading(read func(r *http.Request, in *In) error) action[In, Out] {
+	a.forms[len(a.forms)-1].read = read
+	return a
+}
+
+// going sets what returns the page after the last form.
+func (a action[In, Out]) going(to func(r *http.Request, out *Out) string) action[In, Out] {
+	a.forms[len(a.forms)-1].to = to
+	return a
+}
+
+// orAgain sets what shows the last form again.
+func (a action[In, Out]) orAgain(again func(r *http.Request, err error) (templ.Component, error)) action[In, Out] {
 	a.forms[len(a.forms)-1].again = again
 	return a
 }
@@ -132,8 +155,8 @@ func (a action[In, Out]) mount(w *Web, doc huma.API, pages chi.Router) {
 		return out, nil
 	})
 	for _, f := range a.forms {
-		pages.With(w.actor, w.gate(a.need)).Post(f.path, w.act(func(r *http.Request) (string, error) {
-			return submit(r, &a, &f)
+		pages.With(w.actor, w.gate(f.need)).Post(f.path, w.act(func(r *http.Request) (string, error) {
+			return submit(r, &a, f)
 		}))
 	}
 }

@@ -186,6 +186,11 @@ func (w *Web) justDecided(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
+// afterDecision returns the page that the reader returns to after a decision.
+func afterDecision(r *http.Request, d *reply[deadletter.Decided]) string {
+	return doneAt(backTo(r, "/triage"), d.Body)
+}
+
 // doneAt adds the id of a decision to the path of the page that the reader returns to.
 func doneAt(path string, d deadletter.Decided) string {
 	u, err := url.Parse(localPath(path))
@@ -310,22 +315,6 @@ func (w *Web) nextDigest(now time.Time) time.Time {
 	return time.Date(y, m, d+1, 8, 30, 0, 0, time.UTC)
 }
 
-// undoForm handles POST /triage/undo.
-func (w *Web) undoForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	id, err := strconv.ParseInt(r.PostFormValue("decision"), 10, 64)
-	if err != nil {
-		return "", noSuch("decision", r.PostFormValue("decision"))
-	}
-	done, err := w.undo(r.Context(), id)
-	if err != nil {
-		return "", err
-	}
-	return doneAt(backTo(r, "/triage"), done), nil
-}
-
 // confirmGroups handles POST /triage/confirm. It shows the plan of an action on the letters of the
 // chosen groups. The plan covers all letters of these groups that wait for a decision of a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
@@ -354,12 +343,4 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	}
 	r.Form = r.PostForm
 	return w.confirm(r)
-}
-
-// sendDigestForm handles POST /triage/digest.
-func (w *Web) sendDigestForm(r *http.Request) (string, error) {
-	if _, err := w.sendDigest(r.Context(), nil); err != nil {
-		return "", err
-	}
-	return view.TriageURL(view.TriageDigest, "", "") + "&sent=1", nil
 }

@@ -64,9 +64,9 @@ func TestTriageByForms(t *testing.T) {
 		`action="/triage/undo"`, "1 group, 1 letter needs a person",
 	)
 	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by local in 2026.11.20-2")
-	h.post("/triage/undo", url.Values{"decision": {"1"}, "return": {back}}).want(t, 303)
+	h.post("/triage/undo", url.Values{"id": {"1"}, "return": {back}}).want(t, 303)
 	h.get("/triage").want(t, 200, "2 groups")
-	h.post("/triage/undo", url.Values{"decision": {"1"}}).want(t, 409)
+	h.post("/triage/undo", url.Values{"id": {"1"}}).want(t, 409)
 
 	h.post("/triage", url.Values{
 		"id":            {"G-1", "G-2"},
@@ -109,7 +109,7 @@ func TestTriageByForms(t *testing.T) {
 		"one that is not":  {"/triage", url.Values{"id": {"G-77"}, "do": {"resolve"}}, 404},
 		"no number":        {"/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "after_letters": {"many"}}, 400},
 		"no duration":      {"/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "for": {"soon"}}, 400},
-		"no undo":          {"/triage/undo", url.Values{"decision": {"99"}}, 404},
+		"no undo":          {"/triage/undo", url.Values{"id": {"99"}}, 404},
 	} {
 		if a := h.post(c.path, c.form); a.StatusCode != c.code {
 			t.Errorf("%s: %d, want %d: %s", what, a.StatusCode, c.code, a.text)
@@ -123,8 +123,8 @@ func TestTriageByForms(t *testing.T) {
 	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
 	undone := h.post("/triage/undo", url.Values{
-		"decision": {decision.Query().Get("done")},
-		"return":   {"/triage"},
+		"id":     {decision.Query().Get("done")},
+		"return": {"/triage"},
 	}).want(t, 303).Header.Get("Location")
 	h.get(undone).want(t, 200, "Undone: Resolved G-1; 1 group left alone: G-2<")
 	// After a decision, the URL of the page contains only the id of the decision. The page reads

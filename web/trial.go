@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -24,14 +23,6 @@ type TrialCounter interface {
 	Trials(ctx context.Context) (int, error)
 }
 
-func (w *Web) try(ctx context.Context, broker string) (deadletter.Trial, error) {
-	switch {
-	case w.Trials == nil:
-		return deadletter.Trial{}, deadletter.ErrUnavailable
-	}
-	return w.Trials.Start(ctx, principal(ctx), broker)
-}
-
 // newestTrial returns the trial that was started last. If there is none, it returns an empty trial.
 func (w *Web) newestTrial() deadletter.Trial {
 	if w.Trials != nil {
@@ -40,15 +31,6 @@ func (w *Web) newestTrial() deadletter.Trial {
 		}
 	}
 	return deadletter.Trial{}
-}
-
-// tryForm handles POST /trial, which a button on the first page after the installation sends.
-func (w *Web) tryForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
-	}
-	_, err := w.try(r.Context(), r.PostFormValue("broker"))
-	return "/", err // the path has no fragment, because a redirect to a fragment would not reload the page
 }
 
 // getTrial returns the newest trial since dlo was started. 404 before the first.
@@ -64,6 +46,9 @@ func (w *Web) getTrial(context.Context, *struct{}) (*reply[api.Trial], error) {
 // and accepts it then. No other queue is touched, nobody is told, and after an hour nothing but a
 // line of history is left. 409 while a trial is under way, or where none can be.
 func (w *Web) startTrial(ctx context.Context, in *struct{ Body api.TrialRequest }) (*accepted[api.Trial], error) {
-	t, err := w.try(ctx, in.Body.Broker)
+	if w.Trials == nil {
+		return nil, deadletter.ErrUnavailable
+	}
+	t, err := w.Trials.Start(ctx, principal(ctx), in.Body.Broker)
 	return &accepted[api.Trial]{"/api/v1/trial", api.NewTrial(t)}, err
 }

@@ -1,54 +1,133 @@
 package web
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
+
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// addViewForm handles POST /views. The form contains the query "q" and a name. If the name is
-// empty, the view is named after its query.
-func (w *Web) addViewForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
+// SavedViews stores named queries.
+type SavedViews interface {
+	// the views of a person and those for everybody, sorted by name
+	Views(ctx context.Context, person string) ([]deadletter.View, error)
+	// AddView sets the id and the time of the view. It returns ErrConflict if the name is in use.
+	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
+	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist
+}
+
+const maxViewName = 100 // maximum length in bytes
+
+// NumberPath is the number of an object in the path of a request.
+type NumberPath struct {
+	ID string `path:"id"`
+}
+
+// number parses the number. If it is none, the error says that there is no such object.
+func (p NumberPath) number(kind string) (int64, error) {
+	n, err := strconv.ParseInt(p.ID, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, noSuch(kind, p.ID)
 	}
-	text, name := strings.TrimSpace(r.PostFormValue("q")), strings.TrimSpace(r.PostFormValue("name"))
-	if _, err := query.Parse(text, w.lookOptions()); err != nil {
-		return "", err
+	return n, nil
+}
+
+// numberIn returns the path of a form.
+func numberIn(r *http.Request) NumberPath { return NumberPath{chi.URLParam(r, "id")} }
+
+// listViews returns the saved queries, by name. A view is for everybody, or for the person who
+// saved it. Relative times in its query stay relative.
+func (w *Web) listViews(ctx context.Context, _ *struct{}) (*reply[api.Views], error) {
+	list, err := w.Store.Views(ctx, principal(ctx).Name)
+	return answer(api.Views{Views: each(list, api.NewView)}, err)
+}
+
+// addView saves a query under a name. It is kept as it is written, so relative times stay relative.
+// The same view again is the same view; 409 when the name has another query.
+func (w *Web) addView(ctx context.Context, r *struct{ Body api.ViewRequest }) (*created[api.View], error) {
+	in := &r.Body
+	in.Name, in.Query = strings.TrimSpace(in.Name), strings.TrimSpace(in.Query)
+	if in.Name == "" || len(in.Name) > maxViewName {
+		return nil, invalid("a view has a name of 1 to %d bytes", maxViewName)
 	}
-	if name == "" {
-		if name = deadletter.Cut(text, maxViewName); name == "" {
-			name = "All letters"
+	if _, err := query.Parse(in.Query, w.lookOptions()); err != nil {
+		return nil, err
+	}
+	owner, err := viewOwner(ctx, in.Mine)
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.Store.AddView(ctx, deadletter.View{
+		Name:  in.Name,
+		Query: in.Query,
+		Owner: owner,
+		By:    principal(ctx).Name,
+	})
+	if errors.Is(err, deadletter.ErrConflict) {
+		list, readErr := w.Store.Views(ctx, principal(ctx).Name)
+		if readErr != nil {
+			return nil, readErr
+		}
+		for _, known := range list {
+			if known.Name == in.Name && known.Query == in.Query && known.Owner == owner {
+				v, err = known, nil
+			}
 		}
 	}
-	if len(name) > maxViewName {
-		return "", invalid("the name of a view has at most %d bytes", maxViewName)
-	}
-	owner, err := viewOwner(r.Context(), r.PostFormValue("for") == "me")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, err = w.Store.AddView(r.Context(), deadletter.View{Name: name, Query: text, Owner: owner, By: principal(r.Context()).Name})
-	return view.LettersURL(text, "", ""), err
+	return &created[api.View]{fmt.Sprint("/api/v1/views/", v.ID), api.NewView(v)}, nil
 }
 
-// removeViewForm handles POST /views/{id}/remove.
-func (w *Web) removeViewForm(r *http.Request) (string, error) {
-	id, err := numberIn(r).number("view")
-	if err != nil {
-		return "", err
-	}
-	return backTo(r, "/letters"), w.unsave(r.Context(), id)
+// readView reads what the names of the fields of a form do not say. The query is that of the list,
+// and a view without a name is named after it.
+func readView(r *http.Request, in *struct{ Body api.ViewRequest }) error {
+	in.Body.Query = strings.TrimSpace(r.PostForm.Get("q"))
+	in.Body.Name = cmp.Or(strings.TrimSpace(in.Body.Name), deadletter.Cut(in.Body.Query, maxViewName), "All letters")
+	return nil
 }
 
-// backTo returns the local path in the form field "return". If the field is empty, it returns the
-// given fallback.
-func backTo(r *http.Request, fallback string) string {
-	if to := localPath(r.PostFormValue("return")); to != "/" {
-		return to
+// afterView returns the list of the letters of a new view.
+func afterView(r *http.Request, _ *created[api.View]) string {
+	return view.LettersURL(r.PostForm.Get("q"), "", "")
+}
+
+// viewOwner returns the owner of a new view. This is the person who saves the view, or "" for
+// everybody. If the person may see only some queues, the person is always the owner.
+func viewOwner(ctx context.Context, mine bool) (string, error) {
+	if mine || !deadletter.ScopeOf(ctx).Everywhere() {
+		return principal(ctx).Name, nil
 	}
-	return fallback
+	return "", deadletter.Allow(principal(ctx), deadletter.VerbViews, deadletter.Origin{})
+}
+
+// removeView removes a saved query. No letter is changed. People may always remove views of their
+// own.
+func (w *Web) removeView(ctx context.Context, in *NumberPath) (*none, error) {
+	id, err := in.number("view")
+	if err != nil {
+		return nil, err
+	}
+	list, err := w.Store.Views(ctx, principal(ctx).Name)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(list, func(v deadletter.View) bool { return v.ID == id }); i >= 0 && list[i].Owner == "" {
+		if err := deadletter.Allow(principal(ctx), deadletter.VerbViews, deadletter.Origin{}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, w.Store.RemoveView(ctx, id, principal(ctx).Name)
 }

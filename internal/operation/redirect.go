@@ -31,29 +31,15 @@ func (d *Desk) Redirect(
 	}); err != nil {
 		return o, err
 	}
-	switch {
-	case o.Queue == "":
-		return o, fmt.Errorf("%w: name the queue whose letters go to another queue", deadletter.ErrInvalid)
-	case o.To == "":
-		return o, fmt.Errorf("%w: name the queue that the letters go to", deadletter.ErrInvalid)
-	case o.To == o.Queue:
-		return o, fmt.Errorf(
-			"%w: letters of %s already go to this queue; name another one", deadletter.ErrInvalid,
-			deadletter.Visible(deadletter.Cut(o.Queue, 80)),
-		)
-	case len(o.Queue) > deadletter.MaxQueueName:
-		return o, fmt.Errorf(
-			"%w: a queue has a name of at most %d bytes", deadletter.ErrInvalid, deadletter.MaxQueueName,
-		)
-	case len(o.Reason) > maxReason:
-		return o, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
+	if refused := mistakes(o); len(refused) > 0 {
+		return o, refused
 	}
 	to := deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.To}
 	if err := deadletter.Allow(by, deadletter.VerbRedirect, to); err != nil {
 		return o, err
 	}
 	if err := d.targets.Allow(to); err != nil {
-		return o, fmt.Errorf("%w: %w", deadletter.ErrInvalid, err)
+		return o, deadletter.FieldErrors{{Field: "to", Why: err.Error()}}
 	}
 	o.By = by.Name
 	saved, err := d.store.AddOverride(ctx, o)
@@ -104,4 +90,25 @@ func (d *Desk) redirectTargets(ctx context.Context) (map[deadletter.Origin]strin
 		to[deadletter.Origin{Broker: o.Broker, VHost: o.VHost, Queue: o.Queue}] = o.To
 	}
 	return to, err
+}
+
+// mistakes returns the fields of a redirect that nobody may save.
+func mistakes(o deadletter.Override) (list deadletter.FieldErrors) {
+	for _, f := range []struct{ name, queue string }{{"queue", o.Queue}, {"to", o.To}} {
+		switch {
+		case f.queue == "":
+			list = append(list, deadletter.FieldError{Field: f.name, Why: "name a queue"})
+		case len(f.queue) > deadletter.MaxQueueName:
+			why := fmt.Sprintf("a queue has a name of at most %d bytes", deadletter.MaxQueueName)
+			list = append(list, deadletter.FieldError{Field: f.name, Why: why})
+		}
+	}
+	if o.To != "" && o.To == o.Queue {
+		list = append(list, deadletter.FieldError{Field: "to", Why: "that is the same queue"})
+	}
+	if len(o.Reason) > maxReason {
+		why := fmt.Sprintf("a reason has at most %d bytes", maxReason)
+		list = append(list, deadletter.FieldError{Field: "reason", Why: why})
+	}
+	return list
 }

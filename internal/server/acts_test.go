@@ -359,7 +359,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.call(api, "PATCH", "/groups/G-1", `{"note":"looked at it"}`)
 	l.call(cli, "POST", "/groups/G-1/merge", `{"groups":["G-1","G-2"]}`)
 	l.call(api, "POST", "/groups/G-2/split", ``)
-	l.call(page, "POST", "/triage/undo", "decision=8")
+	l.call(page, "POST", "/triage/undo", "id=8")
 	did(
 		"snoozed page 1/1 group G-1", "resolved api 2/2 group G-1, group G-2", "reopened cli 1/1 group G-1",
 		"assigned page 2/2 group G-1, group G-2", "unassigned page 2/2 group G-1, group G-2",

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -171,7 +170,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 			ApplyTo       string `json:"apply_to"`
 		}
 	}
-	if err := api.Unmarshal([]byte(list), &adopted); err != nil || len(adopted.Policies) != 2 {
+	if err := json.Unmarshal([]byte(list), &adopted); err != nil || len(adopted.Policies) != 2 {
 		t.Fatalf("%v\n%s", err, list)
 	}
 	for _, one := range adopted.Policies {
@@ -300,7 +299,7 @@ func (p *child) plan(queues ...string) json.RawMessage {
 	eventually(p.t, "a plan of the present vhost", func() bool {
 		status, text := p.post("/api/v1/topology/plan", map[string]any{"queues": queues})
 		return status == http.StatusOK && strings.Contains(text, `"name":"dlo-`) &&
-			api.Unmarshal([]byte(text), &plans) == nil
+			json.Unmarshal([]byte(text), &plans) == nil
 	})
 	body, err := json.Marshal(map[string]any{"plan": plans.Plans[0]})
 	if err != nil {

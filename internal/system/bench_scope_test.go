@@ -1,12 +1,12 @@
 package system
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -83,7 +83,7 @@ func TestBenchScope(t *testing.T) {
 	// A letter that the grant hides is not found, like a letter that does not exist.
 	_, body := ask("/api/v1/letters?q=queue:queue-20&limit=50", secrets[0], http.StatusOK)
 	var page struct{ Letters []struct{ ID string } }
-	if err := api.Unmarshal(body, &page); err != nil || len(page.Letters) != 50 {
+	if err := json.Unmarshal(body, &page); err != nil || len(page.Letters) != 50 {
 		t.Fatal(len(page.Letters), err)
 	}
 	var hidden, missing []time.Duration

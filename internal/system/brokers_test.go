@@ -1,13 +1,13 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -42,7 +42,7 @@ func (b *saidOfBroker) draining() bool {
 func (p *child) ready() (code int, s said) {
 	p.t.Helper()
 	code, body := p.get("/readyz")
-	if err := api.Unmarshal([]byte(body), &s); err != nil {
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
 		p.t.Fatalf("/readyz: %v: %s", err, body)
 	}
 	return code, s
@@ -157,8 +157,8 @@ func TestOneOfTwoBrokersIsDead(t *testing.T) {
 	p.waitUntilDrained("main")
 	eventually(t, "the letters of the first broker back", func() bool { return first.acceptedLetters() == 10 })
 
-	// The second broker dies while its letters wait for their retry. Letters of the first broker
-	// are still requeued.
+	// The second broker dies while its letters wait for their retry. Letters of the first broker are
+	// still requeued.
 	second.publish(10, func(i int) (string, string) { return fmt.Sprintf("second again %d", i), "" })
 	eventually(t, "ten letters stored", func() bool { return p.letters() == 30 })
 	time.Sleep(2500 * time.Millisecond) // a killed broker may forget its last two seconds (docs/reliability.md)

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -62,7 +61,7 @@ func TestCelery(t *testing.T) {
 			}
 		}
 		_, answer := p.get("/api/v1/letters/" + string(id))
-		if err := api.Unmarshal([]byte(answer), &letter); err != nil {
+		if err := json.Unmarshal([]byte(answer), &letter); err != nil {
 			t.Fatal(err, answer)
 		}
 		if letter.Type != "shop.charge" || letter.Queue != "shop" || len(letter.Decoded.JSON) != 3 ||

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -202,7 +201,7 @@ func (l *language) run(t *testing.T, p *child, url, program string) {
 			} `json:"history"`
 		}
 		_, answer := p.get("/api/v1/letters/" + string(id))
-		if err := api.Unmarshal([]byte(answer), &letter); err != nil {
+		if err := json.Unmarshal([]byte(answer), &letter); err != nil {
 			t.Fatal(err, answer)
 		}
 		var order struct{ ID int }

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/server"
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -70,7 +70,7 @@ func TestTheDoctor(t *testing.T) {
 		}
 	}
 	var list []struct{ Part, Text string }
-	if err := api.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list) != 9 {
+	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list) != 9 {
 		t.Errorf("%v, %d results", err, len(list))
 	}
 

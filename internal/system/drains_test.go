@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -30,7 +29,7 @@ func drainingProcess(args []string, crash func(string), request string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	var r deadletter.DrainRequest
-	if err := api.Unmarshal([]byte(request), &r); err != nil {
+	if err := json.Unmarshal([]byte(request), &r); err != nil {
 		panic(err)
 	}
 	cfg, err := config.Load(args[len(args)-1], os.Getenv)

@@ -2,6 +2,7 @@ package system
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/chromedp/chromedp"
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 
@@ -207,7 +207,7 @@ func repair(t *testing.T, script bool) {
 		History []struct{ Kind, Detail string }
 	}
 	code, body := p.get("/api/v1/letters/" + id)
-	if err := api.Unmarshal([]byte(body), &detail); err != nil || code != 200 {
+	if err := json.Unmarshal([]byte(body), &detail); err != nil || code != 200 {
 		t.Fatal(code, err, body)
 	}
 	var kinds []string

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -407,7 +406,7 @@ func (s *estate) adopt(guide *guide) {
 	// least half full. The test therefore repeats the plan until it names all these queues.
 	eventually(s.t, "the plan names every queue that drops by design", func() bool {
 		out, _ = s.p.dlo(s.t.Context(), 3, "", append(words(plan)[1:], "-o", "json")...)
-		if err := api.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {
+		if err := json.Unmarshal([]byte(out), &plans); err != nil || len(plans.Plans) != 1 {
 			s.t.Fatalf("%v\n%s", err, out)
 		}
 		return strings.Contains(
@@ -446,7 +445,7 @@ func (s *estate) mendNaive(guide *guide) {
 		var all struct {
 			Findings []struct{ Kind, Queue, Title, Why, Cure string }
 		}
-		if err := api.Unmarshal([]byte(body), &all); err != nil {
+		if err := json.Unmarshal([]byte(body), &all); err != nil {
 			s.t.Fatal(err)
 		}
 		for _, f := range all.Findings {

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -190,7 +190,7 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	problem := func(kind deadletter.ProblemKind) (text string) {
 		_, body := p.get("/readyz")
 		var ready struct{ Problems []deadletter.Problem }
-		if err := api.Unmarshal([]byte(body), &ready); err != nil {
+		if err := json.Unmarshal([]byte(body), &ready); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range ready.Problems {

@@ -19,7 +19,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -212,8 +211,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 			out, _ := p.dlo(ctx, 0, "", args...)
 			s.checkText(when+", "+strings.Join(args, " "), out)
 		}
-		// A query must not find letters by a masked value. It must find them by the values next to
-		// it.
+		// A query must not find letters by a masked value. It must find them by the values next to it.
 		for _, q := range []string{
 			canaries["pattern in a body"], canaries["pattern in an error"], canaries["pattern in JSON"],
 			canaries["type and field"], canaries["json"], canaries["debug_redact"], canaries["header"], "canary*",
@@ -252,7 +250,7 @@ func TestNothingMaskedIsSeen(t *testing.T) {
 		Decoded struct{ JSON json.RawMessage }
 	}
 	_, text := p.get("/api/v1/letters/" + string(byBody["json"]) + "?reveal=1")
-	if err := api.Unmarshal([]byte(text), &shown); err != nil ||
+	if err := json.Unmarshal([]byte(text), &shown); err != nil ||
 		!bytes.Contains(shown.Decoded.JSON, []byte("amount")) {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -104,7 +104,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 	eventually(t, "nothing is left of the night", func() bool {
 		var d struct{ Groups int }
 		_, body := p.get("/api/v1/digest")
-		if err := api.Unmarshal([]byte(body), &d); err != nil {
+		if err := json.Unmarshal([]byte(body), &d); err != nil {
 			t.Fatal(err, body)
 		}
 		return d.Groups == 0

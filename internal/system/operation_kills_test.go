@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -27,7 +27,7 @@ func (p *child) operation(id string) answered {
 	p.t.Helper()
 	code, body := p.get("/api/v1/operations/" + id)
 	var op answered
-	if err := api.Unmarshal([]byte(body), &op); err != nil || code != 200 {
+	if err := json.Unmarshal([]byte(body), &op); err != nil || code != 200 {
 		p.t.Fatalf("%d %s (%v)", code, body, err)
 	}
 	return op

@@ -1,13 +1,13 @@
 package system
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -65,7 +65,7 @@ func TestFindingsAreTold(t *testing.T) {
 	find := func(kind, queue string) (found *finding) {
 		_, body := p.get("/api/v1/topology/findings")
 		var all struct{ Findings []finding }
-		if err := api.Unmarshal([]byte(body), &all); err != nil {
+		if err := json.Unmarshal([]byte(body), &all); err != nil {
 			t.Fatal(err)
 		}
 		for i, f := range all.Findings {

@@ -1,13 +1,13 @@
 package system
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -48,7 +48,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 		var ready struct {
 			Problems []struct{ Kind, Severity, Text, Cure, Inbox string }
 		}
-		if err := api.Unmarshal([]byte(body), &ready); err != nil {
+		if err := json.Unmarshal([]byte(body), &ready); err != nil {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(ready.Problems, func(p struct{ Kind, Severity, Text, Cure, Inbox string }) bool {

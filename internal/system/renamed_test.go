@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -20,7 +19,7 @@ func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Bro
 	var ready struct {
 		Problems []struct{ Kind, Severity, Title, Text, Cure, Broker string }
 	}
-	if err := api.Unmarshal([]byte(body), &ready); err != nil {
+	if err := json.Unmarshal([]byte(body), &ready); err != nil {
 		p.t.Fatal(err)
 	}
 	for _, problem := range ready.Problems {
@@ -36,7 +35,7 @@ func (p *child) finds(query string) int {
 	p.t.Helper()
 	code, body := p.get("/api/v1/letters/count?exact=1&q=" + strings.ReplaceAll(query, " ", "+"))
 	var out struct{ Count int }
-	if err := api.Unmarshal([]byte(body), &out); err != nil || code != http.StatusOK {
+	if err := json.Unmarshal([]byte(body), &out); err != nil || code != http.StatusOK {
 		p.t.Fatalf("%d %s", code, body)
 	}
 	return out.Count

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -45,7 +45,7 @@ func (r *restoring) readyProblems() []readyProblem {
 	r.t.Helper()
 	_, body := r.get("/readyz")
 	var ready struct{ Problems []readyProblem }
-	if err := api.Unmarshal([]byte(body), &ready); err != nil {
+	if err := json.Unmarshal([]byte(body), &ready); err != nil {
 		r.t.Fatal(err)
 	}
 	return ready.Problems
@@ -199,8 +199,8 @@ func TestARestoredStore(t *testing.T) {
 	})); op.Counts["done"] != 1+before {
 		t.Errorf("%+v", op)
 	}
-	// The first letter had already been requeued when the store was copied. It therefore gets
-	// another attempt.
+	// The first letter had already been requeued when the store was copied. It therefore gets another
+	// attempt.
 	eventually(t, "they arrive once more", func() bool { return a.copies() == sent+1+before })
 	if n := a.acceptedLetters(); n != tokens+1 {
 		t.Errorf("%d letters went under another token than their first copy", n-tokens-1)

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -40,7 +40,7 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	eventually(t, "/readyz says it", func() bool {
 		_, body := p.get("/readyz")
 		var ready struct{ Problems []deadletter.Problem }
-		if err := api.Unmarshal([]byte(body), &ready); err != nil {
+		if err := json.Unmarshal([]byte(body), &ready); err != nil {
 			t.Fatal(err)
 		}
 		for _, problem := range ready.Problems {

@@ -3,7 +3,6 @@ package system
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -38,7 +36,7 @@ func (p *child) startOperation(request map[string]any) string {
 	p.t.Helper()
 	code, body := p.post("/api/v1/operations", request)
 	var op answered
-	if err := api.Unmarshal([]byte(body), &op); err != nil || code != http.StatusAccepted {
+	if err := json.Unmarshal([]byte(body), &op); err != nil || code != http.StatusAccepted {
 		p.t.Fatalf("%d %s (%v)", code, body, err)
 	}
 	return op.ID
@@ -147,7 +145,7 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 		LIMIT 1`, "email")[0]
 	_, body := p.get("/api/v1/letters/" + string(id))
 	var detail struct{ Siblings []deadletter.ID }
-	if err := api.Unmarshal([]byte(body), &detail); err != nil || len(detail.Siblings) != 1 {
+	if err := json.Unmarshal([]byte(body), &detail); err != nil || len(detail.Siblings) != 1 {
 		t.Fatalf("%v: %s", err, body)
 	}
 	if _, page := p.get("/letters/" + string(id)); !strings.Contains(page, detail.Siblings[0].Short()) ||
@@ -251,8 +249,7 @@ func TestTwoPeopleAndTheScheduler(t *testing.T) {
 				return
 			}
 			defer answer.Body.Close()
-			text, _ := io.ReadAll(answer.Body)
-			api.Unmarshal(text, &answers[i])
+			json.NewDecoder(answer.Body).Decode(&answers[i])
 		})
 	}
 	people.Wait()
@@ -273,7 +270,7 @@ func TestTwoPeopleAndTheScheduler(t *testing.T) {
 		var list struct {
 			Letters []struct{ Reason string }
 		}
-		if err := api.Unmarshal([]byte(body), &list); err != nil || len(list.Letters) != got.Counts["skipped"] {
+		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Letters) != got.Counts["skipped"] {
 			t.Errorf("%v: %d listed of %d", err, len(list.Letters), got.Counts["skipped"])
 		}
 		for _, l := range list.Letters {

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -81,7 +82,7 @@ func (p *child) json(path string, into any) {
 	if code != http.StatusOK {
 		p.t.Fatalf("%s: %d %s", path, code, body)
 	}
-	if err := api.Unmarshal([]byte(body), into); err != nil {
+	if err := json.Unmarshal([]byte(body), into); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -108,7 +107,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	// If people picked a type for a letter, dlo must use it instead of the type that matches the
 	// body. People can remove the picked type again.
 	var listed []struct{ ID string }
-	if err := api.Unmarshal(
+	if err := json.Unmarshal(
 		[]byte(run(0, "", []string{"letters", "list", "-o", "json"})), &listed,
 	); err != nil || len(listed) != 1 {
 		t.Fatal(listed, err)
@@ -158,7 +157,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(0, "", types("show", "orders"), "shop.v1.Address\nshop.v1.OrderPlaced\n")
 	run(2, "", types("show", "Gone"), "no set defines this type")
 	var source struct{ Type, Text string }
-	if err := api.Unmarshal(
+	if err := json.Unmarshal(
 		[]byte(run(0, "", types("show", "-o", "json", "OrderPlaced"))), &source,
 	); err != nil || source.Type != "shop.v1.OrderPlaced" {
 		t.Errorf("%v: %+v", err, source)

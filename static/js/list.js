@@ -48,7 +48,7 @@
     const [navigation] = performance.getEntriesByType('navigation'), undone = $('[data-undone]')?.dataset.undone?.split(' ');
     if (undone) return point(rows.find(x => undone.includes(box(x).value)));
     const returned = navigation instanceof PerformanceNavigationTiming && navigation.type !== 'navigate';
-    if (!returned && !$('form.note [name="decision"]')) return;
+    if (!returned && !$('form.note.good [name="id"]')) return;
     /** @type {{ id?: string, at?: number }} */
     let was = {};
     try { was = JSON.parse(memory.kept(place) ?? '{}'); } catch { /* not ours */ }

@@ -105,7 +105,7 @@ func apply(one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if one.Queue != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<input type=\"hidden\" name=\"queue\" value=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<input type=\"hidden\" name=\"place\" value=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -252,7 +252,7 @@ func adoptedPolicies(p QueuesPage) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					if mayUse(ctx, deadletter.VerbAdopt) {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<form method=\"post\" action=\"/queues/leave\" class=\"row\"><input type=\"hidden\" name=\"vhost\" value=\"")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<form method=\"post\" action=\"/queues/leave\" class=\"row\"><input type=\"hidden\" name=\"place\" value=\"")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -265,7 +265,7 @@ func adoptedPolicies(p QueuesPage) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\"> <select name=\"queue\" class=\"input\" aria-label=\"")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "\"> <select name=\"place\" class=\"input\" aria-label=\"")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -288,9 +288,9 @@ func adoptedPolicies(p QueuesPage) templ.Component {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var15 string
-							templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(url.QueryEscape(q))
+							templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs("queues=" + url.QueryEscape(q))
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/adoption.templ`, Line: 59, Col: 47}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/adoption.templ`, Line: 59, Col: 59}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 							if templ_7745c5c3_Err != nil {
@@ -303,7 +303,7 @@ func adoptedPolicies(p QueuesPage) templ.Component {
 							var templ_7745c5c3_Var16 string
 							templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(line(q, 120))
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/adoption.templ`, Line: 59, Col: 64}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/adoption.templ`, Line: 59, Col: 76}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 							if templ_7745c5c3_Err != nil {

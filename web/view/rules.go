@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +64,9 @@ type RetryPlan struct {
 type RulesPlace struct{ Broker, VHost string }
 
 // Value returns the value that stands for a broker and its vhost in a form.
-func (p RulesPlace) Value() string { return p.Broker + "\n" + p.VHost }
+func (p RulesPlace) Value() string {
+	return url.Values{"broker": {p.Broker}, "vhost": {p.VHost}}.Encode()
+}
 
 // OverrideForm contains the form for a redirect as a person typed it.
 type OverrideForm struct{ Place, Queue, To, Reason string }

@@ -227,7 +227,7 @@ func saveView(p LettersPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !p.Shell.Bounded && p.Shell.Actor != deadletter.Local.Name {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<label class=\"row row-tight\"><input type=\"checkbox\" name=\"for\" value=\"me\" form=\"filters\"> Only for me</label> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<label class=\"row row-tight\"><input type=\"checkbox\" name=\"mine\" value=\"1\" form=\"filters\"> Only for me</label> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
