@@ -134,7 +134,7 @@ type started struct {
 	Body     any
 }
 
-func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) string) api.Plan {
+func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) string) api.Plan {
 	v := api.Plan{
 		Action:   p.Action,
 		Until:    p.Until,
@@ -175,7 +175,7 @@ func apiPlanOf(p operation.Plan, q *query.Query, label func(broker string) strin
 		}
 		v.Queues = append(v.Queues, queue)
 	}
-	v.Skipped = each(p.Skipped, func(s operation.PlanSkip) api.PlanSkip {
+	v.Skipped = each(p.Skipped, func(s deadletter.PlanSkip) api.PlanSkip {
 		s.Examples = append([]deadletter.ID{}, s.Examples...)
 		skip := api.PlanSkip{Reason: s.Reason, Letters: s.Letters, Examples: s.Examples, Halted: s.Halted}
 		if s.Operation != 0 {

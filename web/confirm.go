@@ -18,7 +18,7 @@ import (
 
 // Desk plans and starts operations. Each method checks the permission with deadletter.Allow.
 type Desk interface {
-	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (operation.Plan, error)
+	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.Plan, error)
 	// Start starts an operation. If the principal has used the key of the request before, it
 	// returns the operation that was started then.
 	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
@@ -76,22 +76,17 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 	}
 	p := view.ConfirmPage{
 		Shell:    w.shell(r, view.VerbWord(plan.Action), view.SectionLetters),
-		Action:   plan.Action,
+		Plan:     plan,
+		Takes:    c.request.TakesOver,
 		IDs:      sel.IDs,
 		Except:   sel.Except,
-		Until:    sel.Until,
-		Total:    plan.Total,
-		Eligible: plan.Eligible,
-		First:    plan.First,
-		Warnings: plan.Warnings,
 		Options:  c.options,
 		Mistakes: c.mistakes,
 		Key:      r.PostFormValue("key"),
 		Return:   backTo(r, "/letters"),
 		Restore:  restorableWords(w.Restore),
-		Hold:     plan.Pace.Hold,
+		Revision: revision,
 	}
-	p.Takes, p.Revision = c.request.TakesOver, revision
 	if sel.Query != nil {
 		p.Query = sel.Query.Fixed().String()
 		if p.Groups, err = w.groupNames(r.Context(), sel.Query.Values(query.Group)); err != nil {
@@ -103,26 +98,6 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 			return p, err
 		}
 	}
-	for _, q := range plan.Queues {
-		v := view.ConfirmQueue{
-			Broker:    q.Broker,
-			VHost:     q.VHost,
-			Queue:     q.Queue,
-			Letters:   q.Letters,
-			Known:     q.Facts.Known,
-			Exists:    q.Facts.Exists,
-			Consumers: q.Facts.Consumers,
-			Depth:     q.Facts.Ready,
-			Limits:    limitWords(q.Facts),
-			Warning:   q.Warning,
-			Away:      q.Away != "",
-		}
-		if q.Target != q.Queue {
-			v.Target = q.Target
-		}
-		p.Queues = append(p.Queues, v)
-	}
-	p.Skipped = each(plan.Skipped, func(s operation.PlanSkip) view.ConfirmSkip { return view.ConfirmSkip(s) })
 	return p, nil
 }
 
@@ -137,25 +112,6 @@ func (w *Web) revision(ctx context.Context, ids []deadletter.ID) (int, error) {
 		return 0, nil
 	}
 	return l.Revision, err
-}
-
-// limitWords describes the length limits of a queue. It also says whether the queue has no
-// dead-letter exchange. It returns "" if neither is known.
-func limitWords(f deadletter.QueueFacts) string {
-	var parts []string
-	if f.MaxLength > 0 {
-		parts = append(parts, view.Count(f.MaxLength)+" messages")
-	}
-	if f.MaxBytes > 0 {
-		parts = append(parts, view.Size(f.MaxBytes))
-	}
-	if len(parts) == 0 && f.MaxLength == 0 && f.MaxBytes == 0 && f.Known {
-		parts = append(parts, "none")
-	}
-	if f.DeadLetters == deadletter.DeadLettersNowhere {
-		parts = append(parts, "no dead-letter exchange")
-	}
-	return strings.Join(parts, ", ")
 }
 
 func restorableWords(d time.Duration) string {

@@ -265,7 +265,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	if mistake != nil {
 		p.Mistake = mistakeOf(mistake)
 	} else {
-		p.Checks, p.Diff, p.Changed = checks(e.Checks), diffLines(e.Diff, diffOfOne), len(e.Changed)
+		p.Checks, p.Diff, p.Changed = e.Checks, fitDiff(e.Diff, diffOfOne), len(e.Changed)
 		changed = append(slices.Clone(e.Changed), w.maskedNames(changed)...)
 	}
 	wrong := p.Mistake != nil || err != nil || !kept
@@ -350,22 +350,12 @@ func (w *Web) sameChange(
 	return w.confirm(r)
 }
 
-func mistakeOf(err error) *view.EditMistake {
+func mistakeOf(err error) *payload.EditError {
 	var m *payload.EditError
 	if !errors.As(err, &m) {
-		return &view.EditMistake{Text: err.Error()}
+		return &payload.EditError{Message: err.Error()}
 	}
-	text := m.Message
-	if m.Path != "" {
-		text = m.Path + ": " + text
-	}
-	return &view.EditMistake{Line: m.Line, Column: m.Column, Text: text}
-}
-
-func checks(list []payload.Check) []view.EditCheck {
-	return each(list, func(c payload.Check) view.EditCheck {
-		return view.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
-	})
+	return m
 }
 
 // These constants limit the bytes of a diff on a page. The constant diffOfOne is for the diff in
@@ -376,19 +366,16 @@ const (
 	diffOfMany = 10_000
 )
 
-func diffLines(lines []payload.DiffLine, most int) []view.DiffLine {
-	var out []view.DiffLine
+// fitDiff returns as much of a diff as fits into a number of bytes.
+func fitDiff(lines []payload.DiffLine, most int) []payload.DiffLine {
 	size := 0
 	for i, l := range lines {
-		v := view.DiffLine{Op: string(l.Op), Left: l.Left}
 		for _, s := range l.Spans {
 			size += len(s.Text) + 30
 		}
 		if size > most {
-			return append(out, view.DiffLine{Op: string(payload.LeftOut), Left: len(lines) - i})
+			return append(slices.Clip(lines[:i]), payload.DiffLine{Op: payload.LeftOut, Left: len(lines) - i})
 		}
-		v.Spans = each(l.Spans, func(s payload.Span) view.DiffSpan { return view.DiffSpan(s) })
-		out = append(out, v)
 	}
-	return out
+	return lines
 }

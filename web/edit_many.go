@@ -87,7 +87,7 @@ func (w *Web) addSamples(r *http.Request, p *view.ConfirmPage, sel query.Selecti
 		case len(e.Changed) == 0:
 			s.Problem = "nothing would change"
 		default:
-			s.Diff = diffLines(e.MaskedDiff, diffOfMany)
+			s.Diff = fitDiff(e.MaskedDiff, diffOfMany)
 		}
 		p.Samples = append(p.Samples, s)
 	}

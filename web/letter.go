@@ -147,7 +147,7 @@ func (w *Web) letterView(
 		if p.History, err = w.Store.History(ctx, l.ID); err != nil {
 			return p, err
 		}
-		if err := w.runHeavy(ctx, func() { p.EditDiff = diffLines(w.Decoder().EditDiff(&l), diffOfMany) }); err != nil {
+		if err := w.runHeavy(ctx, func() { p.EditDiff = fitDiff(w.Decoder().EditDiff(&l), diffOfMany) }); err != nil {
 			return p, err
 		}
 		if p.Steps, err = letterSteps(ctx, w, &l, stepOf); err != nil {

@@ -137,7 +137,7 @@ func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation
 		}
 	})
 	for _, reason := range slices.Sorted(maps.Keys(a.Left)) {
-		p.Left = append(p.Left, view.ConfirmSkip{Reason: reason, Letters: a.Left[reason]})
+		p.Left = append(p.Left, deadletter.PlanSkip{Reason: reason, Letters: a.Left[reason]})
 	}
 	return p, nil
 }

@@ -6,85 +6,44 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
 
-// Plan is the result of a dry run. It says what an operation would do.
-type Plan struct {
-	Action   deadletter.Verb
-	Until    time.Time // the selection is as of this time, without later arrivals and changes
-	Total    int       // exact number of selected letters
-	Eligible int
-	First    int         // maximum number of letters to act on; 0 = all
-	Queues   []PlanQueue // queues of the eligible letters, those with most letters first
-	Skipped  []PlanSkip  // reasons for skipped letters, those with most letters first
-	Warnings []string    // warnings that do not belong to one queue
-	To       string
-	Pace     deadletter.Pace
-}
-
-// PlanQueue is the part of a plan for one origin queue.
-type PlanQueue struct {
-	Broker, VHost, Queue string
-	Target               string // queue to which the letters go: the origin queue or the target of a redirect
-	Letters              int
-	CameBack             int                    // number of letters that came back after people requeued them
-	Last                 deadletter.OperationID // last operation after which a letter came back; 0 = none
-	LastAt               time.Time
-	Facts                deadletter.QueueFacts // what the broker reports about the target now
-	Leaves               bool                  // true if the letters are sent, now or once they are due
-	Away                 string                // reason why the letters cannot be sent now; "" = they can be sent
-	Warning              string                // what to consider first; "" = nothing
-}
-
-// PlanSkip is a reason why letters would be skipped.
-type PlanSkip struct {
-	Reason    string
-	Letters   int
-	Examples  []deadletter.ID        // up to 5 of the letters
-	Operation deadletter.OperationID // operation that has the letters; 0 = none
-	// state of that operation if its remaining letters can be taken over: paused or stopped; "" =
-	// they cannot
-	Halted   deadletter.OperationState
-	HaltedAt time.Time
-}
-
 const examples = 5
 
 // Plan says what a request would do to the letters in their current state. It changes nothing. Its
 // counts are exact.
-func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Plan, error) {
+func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (deadletter.Plan, error) {
 	pace, err := d.check(&r)
 	if err != nil {
-		return Plan{}, err
+		return deadletter.Plan{}, err
 	}
-	p := Plan{Action: r.Action, Until: r.Selection.Until, First: r.First, To: r.To, Pace: pace}
+	p := deadletter.Plan{Action: r.Action, Until: r.Selection.Until, First: r.First, To: r.To, Pace: pace}
 	if p.Until.IsZero() {
 		p.Until = d.store.AsOf(d.now())
 	}
 	shares, changed, err := d.store.Survey(ctx, r.Selection, d.maxBody)
 	if err != nil {
-		return Plan{}, err
+		return deadletter.Plan{}, err
 	}
 	if err := d.checkAllowed(by, &r, shares); err != nil {
-		return Plan{}, err
+		return deadletter.Plan{}, err
 	}
 	redirected, err := d.redirectTargets(ctx)
 	if err != nil {
-		return Plan{}, err
+		return deadletter.Plan{}, err
 	}
 	halted, err := d.haltedOperations(ctx)
 	if err != nil {
-		return Plan{}, err
+		return deadletter.Plan{}, err
 	}
 	if err := checkTakeover(&r, halted); err != nil {
-		return Plan{}, err
+		return deadletter.Plan{}, err
 	}
-	queues := map[deadletter.Origin]*PlanQueue{}
-	skipped := map[string]*PlanSkip{}
+	queues := map[deadletter.Origin]*deadletter.PlanQueue{}
+	skipped := map[string]*deadletter.PlanSkip{}
 	doubtful := 0
 	for i := range shares {
 		s := &shares[i]
@@ -94,7 +53,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		if reason := d.whyRefused(&r, s, target); reason != "" {
 			k := skipped[reason]
 			if k == nil {
-				k = &PlanSkip{Reason: reason}
+				k = &deadletter.PlanSkip{Reason: reason}
 				if s.Owner != 0 && r.Action.May(s.State) {
 					k.Operation = s.Owner
 					if op, ok := halted[s.Owner]; ok {
@@ -113,7 +72,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		}
 		q := queues[o]
 		if q == nil {
-			q = &PlanQueue{
+			q = &deadletter.PlanQueue{
 				Broker: o.Broker,
 				VHost:  o.VHost,
 				Queue:  o.Queue,
@@ -133,7 +92,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		if q.Last != 0 {
 			last, err := d.store.Operation(ctx, q.Last)
 			if err != nil {
-				return Plan{}, err
+				return deadletter.Plan{}, err
 			}
 			q.LastAt = last.CreatedAt
 		}
@@ -151,7 +110,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		p.Queues = append(p.Queues, *q)
 	}
 	slices.Sort(p.Warnings)
-	slices.SortFunc(p.Queues, func(a, b PlanQueue) int {
+	slices.SortFunc(p.Queues, func(a, b deadletter.PlanQueue) int {
 		return cmp.Or(
 			b.Letters-a.Letters, cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker),
 			cmp.Compare(a.VHost, b.VHost),
@@ -161,7 +120,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 		p.Skipped = append(p.Skipped, *k)
 	}
 	slices.SortFunc(
-		p.Skipped, func(a, b PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) },
+		p.Skipped, func(a, b deadletter.PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) },
 	)
 	if doubtful > 0 {
 		p.Warnings = append(
@@ -180,7 +139,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (Pl
 	if r.Selection.Query != nil {
 		n, err := d.store.Unindexed(ctx)
 		if err != nil {
-			return Plan{}, err
+			return deadletter.Plan{}, err
 		}
 		if n > 0 && needsTextIndex(*r.Selection.Query) {
 			p.Warnings = append(
@@ -269,7 +228,7 @@ func (d *Desk) whyRefused(r *Request, s *deadletter.Share, target string) string
 }
 
 // warnings returns what a person should consider before letters are sent to a queue.
-func warnings(q *PlanQueue, pace deadletter.Pace) []string {
+func warnings(q *deadletter.PlanQueue, pace deadletter.Pace) []string {
 	var list []string
 	f := q.Facts
 	switch {

@@ -19,7 +19,7 @@ type ApplyPage struct {
 	Looked    int // the number of waiting letters that were examined
 	Unchanged int
 	Changes   []ApplyChange // the change with the most letters comes first
-	Left      []ConfirmSkip // the letters that stay unchanged
+	Left      []deadletter.PlanSkip // the letters that stay unchanged
 	Stopped   bool          // dlo is stopping, so the remaining letters are unchanged
 	Restore   string        // how long a discarded letter can be restored, for example "for 7 days", or ""
 	Reason    string        // the reason as the person typed it

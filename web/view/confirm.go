@@ -9,31 +9,24 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // ConfirmPage shows the effects of an action before the action starts.
 type ConfirmPage struct {
 	Shell
-	Action   deadletter.Verb
+	deadletter.Plan
 	Groups   []GroupName              // the groups that the query names
 	Takes    []deadletter.OperationID // the operations whose remaining letters this action takes over
 	IDs      []deadletter.ID          // all chosen letters, eligible or not; if empty, Query selects the letters
 	Query    string                   // the query with fixed times
 	Except   []deadletter.ID          // the letters excluded from those that Query selects
-	Until    time.Time                // Query selects the letters as of this time
-	Total    int                      // the number of selected letters
-	Eligible int                      // the number of letters that the action can take, before the limit First
-	First    int                      // the maximum number of letters to take; 0 means all
-	Queues   []ConfirmQueue
-	Skipped  []ConfirmSkip
-	Warnings []string
 	Options  Options
 	Mistakes map[string]string // the error message of each field by its name
 	Problem  string            // why the last attempt was refused
 	Key      string            // the idempotency key: pressing the button twice starts one operation
 	Return   string            // the URL to which Cancel leads
 	Restore  string            // how long a discarded letter can be restored, for example "for 7 days", or ""
-	Hold     time.Duration     // the delay before the first letter; 0 is no delay
 	Samples  []ConfirmSample   // the results of an edit for some of the letters
 	Revision int               // the revision sent instead of the body if one letter was chosen; 0 is the body
 }
@@ -50,7 +43,7 @@ const groupsNamed = 5
 // ConfirmSample is the result of an edit for one letter, or the reason why the edit fails.
 type ConfirmSample struct {
 	Letter  deadletter.ID
-	Diff    []DiffLine
+	Diff    []payload.DiffLine
 	Problem string
 }
 
@@ -74,35 +67,12 @@ func (p ConfirmPage) sampleTitle() string {
 // leavesRestored reports whether the plan leaves out letters because the store was restored from a
 // copy. Such letters may have been sent after the copy was made.
 func (p ConfirmPage) leavesRestored() bool {
-	return slices.ContainsFunc(p.Skipped, func(s ConfirmSkip) bool { return s.Reason == deadletter.WhyRestored })
+	return slices.ContainsFunc(p.Skipped, func(s deadletter.PlanSkip) bool { return s.Reason == deadletter.WhyRestored })
 }
 
 // Options contains the form fields as text. An invalid value is shown again as it was typed.
 type Options struct {
 	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Restored, Reason, Typed, Patch string
-}
-
-// ConfirmQueue is the effect of the action on one origin queue.
-type ConfirmQueue struct {
-	Broker, VHost, Queue string
-	Target               string // the queue to which the letters go, if it is another queue
-	Letters              int
-	Known                bool   // the broker answered a request about the queue
-	Exists               bool   // valid only if Known is true
-	Consumers, Depth     int    // -1 means unknown
-	Limits               string // for example "10,000 letters, then drops the oldest" or "none"; "" means unknown
-	Warning              string
-	Away                 bool // the broker cannot be reached now, and the page shows a warning
-}
-
-// ConfirmSkip is the number of letters that the action skips for one reason.
-type ConfirmSkip struct {
-	Reason    string
-	Letters   int
-	Examples  []deadletter.ID
-	Operation deadletter.OperationID    // the operation that holds the letters, or 0
-	Halted    deadletter.OperationState // the state of that operation if its remaining letters can be taken over, or ""
-	HaltedAt  time.Time
 }
 
 // haltedWords returns words such as "paused at 12:30": the state in which an operation waits for a
@@ -219,10 +189,10 @@ func (p ConfirmPage) effectSentences() string {
 
 // undoSentence returns a sentence on how long after the confirmation the action can be undone.
 func (p ConfirmPage) undoSentence() string {
-	if p.Hold <= 0 {
+	if p.Pace.Hold <= 0 {
 		return ""
 	}
-	return " It starts " + Duration(p.Hold) + " after you confirm; until then you can undo it."
+	return " It starts " + Duration(p.Pace.Hold) + " after you confirm; until then you can undo it."
 }
 
 // scopeSentence returns a sentence about the letters that a query selected.
@@ -245,44 +215,53 @@ func (p ConfirmPage) namesPlaces() bool {
 	return false
 }
 
-// isOnBroker reports whether the queue belongs to the given broker.
-func (q ConfirmQueue) isOnBroker(broker string) bool { return q.Broker == broker }
-
 // labels returns the labels of the brokers in the plan, without repetition.
 func (p ConfirmPage) labels() []Label {
 	return p.labelsOf(func(broker string) bool {
-		return slices.ContainsFunc(p.Queues, func(q ConfirmQueue) bool { return q.isOnBroker(broker) })
+		return slices.ContainsFunc(p.Queues, func(q deadletter.PlanQueue) bool { return q.Broker == broker })
 	})
 }
 
-func (q ConfirmQueue) depthWords() string {
+func depthWords(f deadletter.QueueFacts) string {
 	switch {
-	case q.Known && !q.Exists:
+	case f.Known && !f.Exists:
 		return "does not exist"
-	case q.Depth < 0:
+	case f.Ready < 0:
 		return "unknown"
 	}
-	return Count(q.Depth) + " ready"
+	return Count(f.Ready) + " ready"
 }
 
-func (q ConfirmQueue) consumers() string {
+func consumerWords(f deadletter.QueueFacts) string {
 	switch {
-	case q.Known && !q.Exists:
+	case f.Known && !f.Exists:
 		return "none"
-	case q.Consumers < 0:
+	case f.Consumers < 0:
 		return "unknown"
 	}
-	return Count(q.Consumers)
+	return Count(f.Consumers)
 }
 
-func (q ConfirmQueue) limits() string {
-	switch {
-	case q.Known && !q.Exists:
+// limitWords describes the length limits of a queue. It also says whether the queue has no
+// dead-letter exchange.
+func limitWords(f deadletter.QueueFacts) string {
+	if f.Known && !f.Exists {
 		return ""
-	case q.Limits == "":
-		return "unknown"
 	}
-	return line(q.Limits, 80)
+	var parts []string
+	if f.MaxLength > 0 {
+		parts = append(parts, Count(f.MaxLength)+" messages")
+	}
+	if f.MaxBytes > 0 {
+		parts = append(parts, Size(f.MaxBytes))
+	}
+	if len(parts) == 0 && f.MaxLength == 0 && f.MaxBytes == 0 && f.Known {
+		parts = append(parts, "none")
+	}
+	if f.DeadLetters == deadletter.DeadLettersNowhere {
+		parts = append(parts, "no dead-letter exchange")
+	}
+	return line(unknownIf(strings.Join(parts, ", ")), 80)
 }
 
 func confirmClass(v deadletter.Verb) string {

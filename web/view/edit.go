@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // EditPage is the page for editing a letter before it is requeued.
@@ -35,10 +36,10 @@ type EditPage struct {
 	Doubt    bool   // the last attempt of the letter may have reached the queue
 
 	Problem string // why nothing was sent
-	Mistake *EditMistake
-	Diff    []DiffLine
+	Mistake *payload.EditError
+	Diff    []payload.DiffLine
 	Changed int
-	Checks  []EditCheck
+	Checks  []payload.Check
 	Checked bool // the text was checked
 
 	Properties []EditField
@@ -48,18 +49,6 @@ type EditPage struct {
 	Reason     string
 	Mistakes   map[string]string // the error message of each field by its name
 	Key        string
-}
-
-// EditMistake is an error in the edited text.
-type EditMistake struct {
-	Line, Column int // from 1; 0 means unknown
-	Text         string
-}
-
-// EditCheck is the result of one check of the edited body.
-type EditCheck struct {
-	OK   bool
-	Text string
 }
 
 // EditField is a property or a header that can be edited.
@@ -90,19 +79,6 @@ func (h WholeHeader) Key() string {
 
 // HeaderCut is the length in bytes to which a header is cut.
 const HeaderCut = 4 << 10
-
-// DiffLine is one line of a diff.
-type DiffLine struct {
-	Op    string // "same", "removed", "added" or "left out"
-	Spans []DiffSpan
-	Left  int // the number of omitted lines
-}
-
-// DiffSpan is a part of a line.
-type DiffSpan struct {
-	Text    string
-	Changed bool
-}
 
 // EditURL returns the URL of the page for editing a letter. If the parameter "received" is true,
 // the page starts from the body as received. Otherwise, it starts from the newest revision.
@@ -172,12 +148,13 @@ func fieldWrong(id, mistake string) templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": id + "-wrong"}
 }
 
-// position returns words for the line and the column of a mistake.
-func (m EditMistake) position() string {
+// mistakeText returns the place of a mistake in the edited text, and what is wrong there.
+func mistakeText(m *payload.EditError) string {
+	text := line(strings.TrimPrefix(m.Path+": "+m.Message, ": "), 600)
 	if m.Line == 0 {
-		return ""
+		return text
 	}
-	return "Line " + strconv.Itoa(m.Line) + ", column " + strconv.Itoa(m.Column) + ": "
+	return "Line " + strconv.Itoa(m.Line) + ", column " + strconv.Itoa(m.Column) + ": " + text
 }
 
 // openedHeaders reports whether the headers are shown expanded. That is so if one of them is edited

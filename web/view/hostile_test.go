@@ -13,6 +13,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 func hostileHex(bad string) *Hex {
@@ -135,7 +136,7 @@ func hostilePages(n int) map[string]templ.Component {
 			},
 			Revised: &deadletter.Revision{Number: 1, By: bad, Changes: bad, Reason: bad},
 		},
-		EditDiff: []DiffLine{{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}},
+		EditDiff: []payload.DiffLine{{Op: payload.DiffOp(bad), Spans: []payload.Span{{Text: bad, Changed: true}, {Text: bad}}}},
 		Decoded: Decoded{
 			Type:  bad,
 			Score: bad,
@@ -177,16 +178,15 @@ func hostilePages(n int) map[string]templ.Component {
 		letter.Candidates = append(letter.Candidates, Candidate{Type: line(bad, 200), Why: bad})
 	}
 	confirm := ConfirmPage{
-		Shell:    shell,
-		Action:   deadletter.VerbRequeue,
-		Total:    1,
-		Eligible: 1,
+		Shell: shell,
+		Plan: deadletter.Plan{
+			Action: deadletter.VerbRequeue, Total: 1, Eligible: 1, Warnings: []string{bad, bad},
+		},
 		Problem:  bad,
 		Key:      "k",
 		Return:   "/letters",
 		Restore:  line(bad, 100),
 		IDs:      []deadletter.ID{id},
-		Warnings: []string{bad, bad},
 		Mistakes: map[string]string{"rate": bad, "to": bad, "reason": bad},
 	}
 	confirm.Options = Options{
@@ -372,7 +372,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Rule: bad, Clauses: slicesRepeat(clause, 3),
 	}, 60), RuleStep{Rule: bad, Applies: true})
 	for range 100 {
-		confirm.Queues = append(confirm.Queues, ConfirmQueue{
+		confirm.Queues = append(confirm.Queues, deadletter.PlanQueue{
 			Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100),
 		})
 		operation.Operation.Queues = append(operation.Operation.Queues, deadletter.OperationQueue{
@@ -394,9 +394,9 @@ func hostilePages(n int) map[string]templ.Component {
 			Letters:  1 << 40,
 			Examples: []deadletter.ID{id, id, id},
 		}, 200),
-		Left: []ConfirmSkip{{Reason: bad, Letters: 1}},
+		Left: []deadletter.PlanSkip{{Reason: bad, Letters: 1}},
 	}
-	confirm.Skipped = []ConfirmSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
+	confirm.Skipped = []deadletter.PlanSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"
 	for range 25 {
 		operation.Letters = append(operation.Letters, deadletter.OperationLetter{
@@ -469,9 +469,9 @@ func hostilePages(n int) map[string]templ.Component {
 		Masked:     true,
 		Newest:     1,
 		Problem:    bad,
-		Mistake:    &EditMistake{Line: 1, Column: 1 << 40, Text: bad},
-		Diff:       slicesRepeat(DiffLine{Op: bad, Spans: []DiffSpan{{bad, true}, {bad, false}}}, 10),
-		Checks:     slicesRepeat(EditCheck{false, bad}, 20),
+		Mistake:    &payload.EditError{Line: 1, Column: 1 << 40, Message: bad},
+		Diff:       slicesRepeat(payload.DiffLine{Op: payload.DiffOp(bad), Spans: []payload.Span{{Text: bad, Changed: true}, {Text: bad}}}, 10),
+		Checks:     slicesRepeat(payload.Check{Level: payload.LevelWarn, Text: bad}, 20),
 		Checked:    true,
 		Properties: slicesRepeat(field, 8),
 		Headers:    slicesRepeat(field, 30),

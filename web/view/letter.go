@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // LetterPage contains everything that is known about one letter. Fields that only one tab shows,
@@ -29,7 +30,7 @@ type LetterPage struct {
 	Raw          Raw
 	Attempts     []deadletter.Attempt // the oldest comes first
 	History      []deadletter.Event   // the oldest comes first
-	EditDiff     []DiffLine           // what the edits changed in the payload
+	EditDiff     []payload.DiffLine           // what the edits changed in the payload
 	Explained    bool                 // the reader may see which of the rules in use apply to the letter
 	Steps        []RuleStep           // the rules in use in their order, with the default last
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues

@@ -4,6 +4,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // sampleEdit returns the edit page of a sample letter whose text was shortened and checked.
@@ -25,30 +26,30 @@ func sampleEdit() EditPage {
 		Changed:    1,
 		Key:        "c0ffee",
 		Mistakes:   map[string]string{},
-		Diff: []DiffLine{
-			{Op: "same", Spans: []DiffSpan{{Text: `  "to": "d••••",`}}},
+		Diff: []payload.DiffLine{
+			{Op: payload.Same, Spans: []payload.Span{{Text: `  "to": "d••••",`}}},
 			{
-				Op: "removed",
-				Spans: []DiffSpan{
+				Op: payload.Removed,
+				Spans: []payload.Span{
 					{Text: `  "template": { "name": "welcome_`},
 					{Text: "v3", Changed: true},
 					{Text: `" }`},
 				},
 			},
 			{
-				Op: "added",
-				Spans: []DiffSpan{
+				Op: payload.Added,
+				Spans: []payload.Span{
 					{Text: `  "template": { "name": "welcome_`},
 					{Text: "v2", Changed: true},
 					{Text: `" }`},
 				},
 			},
-			{Op: "left out", Left: 12},
+			{Op: payload.LeftOut, Left: 12},
 		},
-		Checks: []EditCheck{
-			{true, "Valid JSON, valid for the type"},
-			{true, "Encoded again to 157 B, decodes back unchanged"},
-			{false, "Same `idempotency_key`: a consumer that saw it may skip it"},
+		Checks: []payload.Check{
+			{Level: payload.LevelOK, Text: "Valid JSON, valid for the type"},
+			{Level: payload.LevelOK, Text: "Encoded again to 157 B, decodes back unchanged"},
+			{Level: payload.LevelWarn, Text: "Same `idempotency_key`: a consumer that saw it may skip it"},
 		},
 		Properties: []EditField{
 			{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"},
@@ -69,7 +70,7 @@ func sampleEdit() EditPage {
 func editPages() map[string]templ.Component {
 	wrong := sampleEdit()
 	wrong.Problem, wrong.Diff, wrong.Checks = "Nothing was sent: see the marked field.", nil, nil
-	wrong.Mistake = &EditMistake{Line: 3, Column: 9, Text: `to: put the masked value back, or write a new one`}
+	wrong.Mistake = &payload.EditError{Line: 3, Column: 9, Path: "to", Message: `put the masked value back, or write a new one`}
 	wrong.Mistakes = map[string]string{
 		"reason":  "Say why, so that the next person understands the change.",
 		"headers": "header CC: it would send copies to other queues, so it cannot be set.",

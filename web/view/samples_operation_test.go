@@ -11,33 +11,39 @@ import (
 func sampleConfirm(v deadletter.Verb) ConfirmPage {
 	p := ConfirmPage{
 		Shell:    sampleShell("Requeue", SectionLetters, "/letters/confirm"),
-		Action:   v,
-		Total:    135,
-		Eligible: 133,
-		Key:      "c0ffee",
-		Return:   LettersURL("state:dead", "", ""),
-		Restore:  "for 7 days",
-		Hold:     10 * time.Second,
-		Queues: []ConfirmQueue{
-			{
-				Broker: "main", VHost: "/", Queue: "webhook-queue", Letters: 120, Known: true, Exists: true,
-				Consumers: 4, Depth: 6, Limits: "none",
+		Key:     "c0ffee",
+		Return:  LettersURL("state:dead", "", ""),
+		Restore: "for 7 days",
+		Plan: deadletter.Plan{
+			Action:   v,
+			Total:    135,
+			Eligible: 133,
+			Pace:     deadletter.Pace{Hold: 10 * time.Second},
+			Queues: []deadletter.PlanQueue{
+				{
+					Broker: "main", VHost: "/", Queue: "webhook-queue", Target: "webhook-queue", Letters: 120,
+					Facts: deadletter.QueueFacts{Known: true, Exists: true, Consumers: 4, Ready: 6},
+				},
+				{
+					Broker: "main", VHost: "/", Queue: "sms-queue", Target: "sms-queue", Letters: 10,
+					Facts: deadletter.UnknownQueue,
+				},
+				{
+					Broker: "main", VHost: "/", Queue: "old-queue", Target: "old-queue", Letters: 3,
+					Facts:   deadletter.QueueFacts{Known: true},
+					Warning: "The queue does not exist: these letters will be held as “no target”.",
+				},
 			},
-			{Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 10, Consumers: -1, Depth: -1},
-			{
-				Broker: "main", VHost: "/", Queue: "old-queue", Letters: 3, Known: true,
-				Warning: "The queue does not exist: these letters will be held as “no target”.",
-			},
-		},
-		Skipped: []ConfirmSkip{
-			{
-				Reason:   "already requeued, being watched",
-				Letters:  2,
-				Examples: []deadletter.ID{sampleID(1), sampleID(2)},
-			},
-			{
-				Reason: "operation O-74 has it", Letters: 6, Operation: 74, Halted: deadletter.OperationStopped,
-				HaltedAt: now.Add(-time.Hour),
+			Skipped: []deadletter.PlanSkip{
+				{
+					Reason:   "already requeued, being watched",
+					Letters:  2,
+					Examples: []deadletter.ID{sampleID(1), sampleID(2)},
+				},
+				{
+					Reason: "operation O-74 has it", Letters: 6, Operation: 74, Halted: deadletter.OperationStopped,
+					HaltedAt: now.Add(-time.Hour),
+				},
 			},
 		},
 		Options: Options{Canary: "10", Wait: "2m", Rate: "50", StopAt: "5", Order: "oldest"},

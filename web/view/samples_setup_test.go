@@ -275,7 +275,7 @@ func sampleApply() ApplyPage {
 				Examples: []deadletter.ID{sampleID(4)},
 			},
 		},
-		Left: []ConfirmSkip{
+		Left: []deadletter.PlanSkip{
 			{Reason: "someone set its due time", Letters: 2},
 			{Reason: "an operation has released it", Letters: 1},
 		},

@@ -230,7 +230,7 @@ func pages() map[string]templ.Component {
 	confirmAway := sampleConfirm(deadletter.VerbRequeue)
 	for i := range confirmAway.Queues {
 		q := &confirmAway.Queues[i]
-		q.Known, q.Away, q.Warning = i == 0, true, ""
+		q.Facts.Known, q.Away, q.Warning = i == 0, sampleAway, ""
 	}
 	confirmAway.Warnings = []string{sampleAway}
 	refused := sampleConfirm(deadletter.VerbDiscard)
