@@ -43,12 +43,11 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Deco
 			"Matched by shape only: nothing in the letter or on its queue names this type. A type that is not registered may have the same shape.",
 		)
 	}
-	var marked *payload.Node
-	v.Nodes, marked = nodes(d.Fields, l.Error, nil)
+	v.Nodes = d.Fields
 	if len(d.Body) > 0 && !d.Masked && (d.Kind == payload.Binary || d.Kind == payload.Protobuf) {
 		title := ""
-		if marked != nil && len(marked.Ranges) > 0 && at.empty() {
-			title, at = marked.Name, window(marked.Ranges[0])
+		if i := firstQuoted(d.Fields, l.Error); i >= 0 && len(d.Fields[i].Ranges) > 0 && at.empty() {
+			title, at = d.Fields[i].Name, window(d.Fields[i].Ranges[0])
 		}
 		v.Bytes = hexAt(d, at)
 		v.Bytes.Title = title
@@ -91,72 +90,26 @@ func hexAt(d *payload.Document, at window) *view.Hex {
 	if !at.empty() && at.To > view.HexBytes {
 		from = at.From - 128
 	}
-	h := hex(d.HexdumpAt(from, view.HexBytes), len(d.Body))
-	h.From, h.To = at.From, at.To
-	return h
+	return &view.Hex{
+		Hex: d.HexdumpAt(from, view.HexBytes), Total: len(d.Body), Marked: payload.Range(at),
+	}
 }
 
-// candidates returns the types that match the body. It marks the type with which the body was
-// decoded. Types that almost match are in the steps of the Raw tab.
-func candidates(d *payload.Document) []view.Candidate {
+// candidates returns the types that match the body. Types that almost match are in the steps of the
+// Raw tab.
+func candidates(d *payload.Document) []payload.Match {
 	if d.Ranking.Verdict == payload.Unknown {
 		return nil
 	}
-	return each(d.Ranking.Matches, func(m payload.Match) view.Candidate {
-		return view.Candidate{Type: m.Type, Score: m.Score, Why: strings.Join(m.Why, ", "), Chosen: m.Type == d.Type}
+	return d.Ranking.Matches
+}
+
+// firstQuoted returns the index of the first field whose value occurs in the error text, or that
+// contains such a field. It returns -1 if there is none.
+func firstQuoted(fields []payload.Node, errorText string) int {
+	return slices.IndexFunc(fields, func(n payload.Node) bool {
+		return n.QuotedBy(errorText) || firstQuoted(n.Children, errorText) >= 0
 	})
-}
-
-// nodes converts the fields of a body to the tree that the page shows. It marks those fields whose
-// values occur in the error text. The result "marked" is the first of the given fields that is
-// marked itself, or that has a marked field below it.
-func nodes(
-	fields []payload.Node, errorText string, above payload.Position,
-) (out []view.TreeNode, marked *payload.Node) {
-	for i := range fields {
-		n := &fields[i]
-		here := append(slices.Clip(above), i)
-		v := view.TreeNode{
-			Number:  int(n.Number),
-			Name:    n.Name,
-			Value:   n.Value,
-			Kind:    kind(n.Kind),
-			Note:    n.Note,
-			Type:    n.Type,
-			Unknown: n.Unknown,
-			InError: n.QuotedBy(errorText),
-			Masked:  n.Masked,
-			At:      here.String(),
-		}
-		v.Bytes = each(n.Ranges, func(r payload.Range) view.Bytes { return view.Bytes(r) })
-		var below *payload.Node
-		v.Children, below = nodes(n.Children, errorText, here)
-		if marked == nil && (v.InError || below != nil) {
-			marked = n
-		}
-		out = append(out, v)
-	}
-	return out, marked
-}
-
-func kind(k payload.Kind) view.Kind {
-	switch k {
-	case payload.String:
-		return view.KindText
-	case payload.Number, payload.Bytes, payload.Timestamp, payload.Duration:
-		return view.KindNumber
-	case payload.Enum, payload.Bool, payload.Null:
-		return view.KindWord
-	}
-	return view.KindNone
-}
-
-func hex(h payload.Hex, total int) *view.Hex {
-	return &view.Hex{
-		Total: total,
-		Note:  h.Note,
-		Rows:  each(h.Rows, func(r payload.HexRow) view.HexRow { return view.HexRow(r) }),
-	}
 }
 
 func jsonOf(d *payload.Document) view.JSON {
@@ -178,7 +131,7 @@ func jsonOf(d *payload.Document) view.JSON {
 // encodings around it. The outermost encoding is the body as received. If the parameter "hidden" is
 // true, raw returns no bytes.
 func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window, hidden bool) view.Raw {
-	v := view.Raw{Steps: each(d.Steps, func(s payload.Step) view.ReadStep { return view.ReadStep(s) })}
+	v := view.Raw{Steps: d.Steps}
 	if hidden {
 		return v
 	}
@@ -211,7 +164,7 @@ func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window, 
 		on := a.key == layer
 		if on {
 			v.Layers[0].On = false
-			v.Hex = *hex((&payload.Document{Body: a.body}).Hexdump(view.HexBytes), len(a.body))
+			v.Hex = *hexAt(&payload.Document{Body: a.body}, window{})
 		}
 		v.Layers = append(v.Layers, view.RawLayer{
 			Name: a.name,

@@ -166,14 +166,14 @@ func (w *Web) letterView(
 	shown.showHeader(&l, &plain)
 	p.Revealed = shown.header
 	p.Letter, p.ErrorFrom = l, errorFrom(&l)
-	p.Layers, p.Candidates, p.Tied = layerSpans(doc), candidates(doc), doc.Ranking.Tied
+	p.Layers, p.Candidates, p.Chosen, p.Tied = layerSpans(doc), candidates(doc), doc.Type, doc.Ranking.Tied
 	if p.Types, err = w.typeChoice(ctx, &plain, doc); err != nil {
 		return p, err
 	}
 	switch p.Tab {
 	case view.TabDecoded:
 		p.Decoded = decodedView(doc, &l, windowOf(form.Get("at")))
-		shown.showField(p.Decoded.Nodes)
+		p.RevealedNode = shown.showField(doc)
 	case view.TabJSON:
 		p.JSON = jsonOf(doc)
 	case view.TabRaw:

@@ -13,7 +13,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
-	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // Recorder records who saw masked values.
@@ -237,19 +236,15 @@ func parseReveal(text string) (bool, error) {
 	return false, invalid("reveal is 1, or absent")
 }
 
-// showField shows the unmasked value of a field in the tree of the page.
-func (v revealed) showField(tree []view.TreeNode) {
+// showField puts one unmasked field into the masked document, and returns its position.
+func (v revealed) showField(doc *payload.Document) string {
 	if v.node == nil {
-		return
+		return ""
 	}
-	for _, i := range v.at[:len(v.at)-1] {
-		tree = tree[i].Children
+	if n, _ := doc.At(v.at); n != nil {
+		*n = *v.node
 	}
-	n := &tree[v.at[len(v.at)-1]]
-	shown, _ := nodes([]payload.Node{*v.node}, "", v.at[:len(v.at)-1])
-	at := n.At
-	*n = shown[0]
-	n.At, n.Revealed = at, true
+	return v.at.String()
 }
 
 // canReveal reports whether a person may see masked values. The result is also true for a person

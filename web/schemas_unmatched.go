@@ -97,7 +97,7 @@ type shape struct {
 	text    string
 	masked  bool
 	why     string
-	closest []view.Candidate
+	closest []payload.Match
 }
 
 // shapes is a cache for descriptions of letters, because an open page requests the same
@@ -148,14 +148,10 @@ func (w *Web) shapeOf(ctx context.Context, id deadletter.ID) (shape, error) {
 	if err != nil {
 		return shape{}, err
 	}
-	s := shape{text: doc.Shape(), masked: doc.Masked, why: doc.Ranking.Why}
+	s := shape{text: doc.Shape(), masked: doc.Masked, why: doc.Ranking.Why, closest: doc.Ranking.Matches}
 	if doc.Problem != "" {
 		s.why = doc.Problem
 	}
-	s.closest = each(
-		doc.Ranking.Matches,
-		func(m payload.Match) view.Candidate { return view.Candidate{Type: m.Type, Score: m.Score} },
-	)
 	w.shapes.store(id, s)
 	return s, nil
 }

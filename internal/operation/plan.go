@@ -120,7 +120,9 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (de
 		p.Skipped = append(p.Skipped, *k)
 	}
 	slices.SortFunc(
-		p.Skipped, func(a, b deadletter.PlanSkip) int { return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason)) },
+		p.Skipped, func(a, b deadletter.PlanSkip) int {
+			return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Reason, b.Reason))
+		},
 	)
 	if doubtful > 0 {
 		p.Warnings = append(

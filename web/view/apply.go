@@ -18,12 +18,12 @@ type ApplyPage struct {
 	Done      bool
 	Looked    int // the number of waiting letters that were examined
 	Unchanged int
-	Changes   []ApplyChange // the change with the most letters comes first
+	Changes   []ApplyChange         // the change with the most letters comes first
 	Left      []deadletter.PlanSkip // the letters that stay unchanged
-	Stopped   bool          // dlo is stopping, so the remaining letters are unchanged
-	Restore   string        // how long a discarded letter can be restored, for example "for 7 days", or ""
-	Reason    string        // the reason as the person typed it
-	Typed     string        // the number of discards as the person typed it
+	Stopped   bool                  // dlo is stopping, so the remaining letters are unchanged
+	Restore   string                // how long a discarded letter can be restored, for example "for 7 days", or ""
+	Reason    string                // the reason as the person typed it
+	Typed     string                // the number of discards as the person typed it
 	Mistakes  map[string]string
 	Problem   string // why the last attempt was refused
 }

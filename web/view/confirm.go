@@ -67,7 +67,9 @@ func (p ConfirmPage) sampleTitle() string {
 // leavesRestored reports whether the plan leaves out letters because the store was restored from a
 // copy. Such letters may have been sent after the copy was made.
 func (p ConfirmPage) leavesRestored() bool {
-	return slices.ContainsFunc(p.Skipped, func(s deadletter.PlanSkip) bool { return s.Reason == deadletter.WhyRestored })
+	return slices.ContainsFunc(
+		p.Skipped, func(s deadletter.PlanSkip) bool { return s.Reason == deadletter.WhyRestored },
+	)
 }
 
 // Options contains the form fields as text. An invalid value is shown again as it was typed.

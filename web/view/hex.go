@@ -1,23 +1,18 @@
 package view
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/payload"
+)
 
 // Hex contains the first bytes of a body as rows of 16, with one range marked. It is shown only if
 // nothing of the body is masked, or after a reveal.
 type Hex struct {
-	Title    string // the title of the marked field; "" if no field is marked
-	Rows     []HexRow
-	Total    int    // the total number of bytes
-	Note     string // for example "the first 4 KiB of 16 MiB"; "" if the rows are the whole body
-	From, To int    // the marked range; empty if both are equal
-}
-
-// HexRow is one row of 16 bytes. The last row may have fewer bytes.
-type HexRow struct {
-	Offset string // for example "0010"
-	Hex    string // "0a 0e 72 ...": two characters for each byte, and a wider gap after 8 bytes
-	ASCII  string // one character for each byte
-	From   int    // the offset of the first byte
+	payload.Hex
+	Title  string        // the title of the marked field; "" if no field is marked
+	Total  int           // the total number of bytes
+	Marked payload.Range // empty if both ends are equal
 }
 
 // HexBytes is the maximum number of bytes of a body that a page shows. Each row of 16 bytes takes
@@ -26,7 +21,7 @@ const HexBytes = 8 << 10
 
 // dump returns the rows as text. Each row has the offset, the bytes in hexadecimal, and the bytes
 // as ASCII. The bytes of a node link to that node.
-func (h Hex) dump(nodes []TreeNode) []piece {
+func (h Hex) dump(nodes []treeNode) []piece {
 	var out []piece
 	rows := h.Rows[:min(len(h.Rows), HexBytes/16)]
 	owners, first := nodesOfBytes(rows, nodes), 0
@@ -73,25 +68,25 @@ func (h Hex) dump(nodes []TreeNode) []piece {
 
 // nodesOfBytes returns the innermost node of each byte of the rows. It returns "" for a byte
 // without a node.
-func nodesOfBytes(rows []HexRow, nodes []TreeNode) []string {
+func nodesOfBytes(rows []payload.HexRow, nodes []treeNode) []string {
 	if len(rows) == 0 || len(nodes) == 0 {
 		return nil
 	}
 	first := rows[0].From
 	owners := make([]string, 16*len(rows))
-	var walk func(nodes []TreeNode)
-	walk = func(nodes []TreeNode) {
+	var walk func(nodes []treeNode)
+	walk = func(nodes []treeNode) {
 		for _, n := range nodes {
 			to := ""
 			if n.hasLink() {
 				to = n.At
 			}
-			for _, b := range n.Bytes {
+			for _, b := range n.Ranges {
 				for i := max(b.From-first, 0); i < min(b.To-first, len(owners)); i++ {
 					owners[i] = to
 				}
 			}
-			walk(n.Children)
+			walk(n.Below)
 		}
 	}
 	walk(nodes)
@@ -99,7 +94,7 @@ func nodesOfBytes(rows []HexRow, nodes []TreeNode) []string {
 }
 
 func (h Hex) look(at int) look {
-	if at >= h.From && at < h.To {
+	if at >= h.Marked.From && at < h.Marked.To {
 		return marked
 	}
 	return plain

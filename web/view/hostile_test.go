@@ -18,10 +18,10 @@ import (
 
 func hostileHex(bad string) *Hex {
 	return &Hex{
-		Title: bad, Total: 1 << 40, Note: bad, From: 3, To: 4000,
-		Rows: slicesRepeat(HexRow{
+		Title: bad, Total: 1 << 40, Marked: payload.Range{From: 3, To: 4000},
+		Hex: payload.Hex{Note: bad, Rows: slicesRepeat(payload.HexRow{
 			Offset: "ffffffff", Hex: strings.Repeat("22 ", 16), ASCII: strings.Repeat(`"`, 16),
-		}, 10_000),
+		}, 10_000)},
 	}
 }
 
@@ -139,7 +139,6 @@ func hostilePages(n int) map[string]templ.Component {
 		EditDiff: []payload.DiffLine{{Op: payload.DiffOp(bad), Spans: []payload.Span{{Text: bad, Changed: true}, {Text: bad}}}},
 		Decoded: Decoded{
 			Type:  bad,
-			Score: bad,
 			Note:  bad,
 			Title: bad,
 			Nodes: hostileTree(bad, 3, 12),
@@ -153,7 +152,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Raw: Raw{
 			Layers: []RawLayer{{Name: line(bad, 30), Link: "/x"}},
 			Hex:    *hostileHex(bad),
-			Steps:  []ReadStep{{true, bad}, {false, bad}},
+			Steps:  []payload.Step{{OK: true, Text: bad}, {OK: false, Text: bad}},
 		},
 	}
 	typ := "a." + strings.Repeat("x", min(n, 190))
@@ -175,7 +174,7 @@ func hostilePages(n int) map[string]templ.Component {
 		letter.History = append(letter.History, deadletter.Event{
 			Letter: id, Kind: bad, Actor: bad, Detail: bad, At: now,
 		})
-		letter.Candidates = append(letter.Candidates, Candidate{Type: line(bad, 200), Why: bad})
+		letter.Candidates = append(letter.Candidates, payload.Match{Type: line(bad, 200), Why: []string{bad}})
 	}
 	confirm := ConfirmPage{
 		Shell: shell,
@@ -536,12 +535,11 @@ func TestEveryPageHasItsSamples(t *testing.T) {
 // hostileTerm returns a value of the query language, in which invisible characters are escaped.
 func hostileTerm(bad string) string { return line(bad, 60) }
 
-func hostileTree(bad string, depth, width int) []TreeNode {
-	var nodes []TreeNode
+func hostileTree(bad string, depth, width int) []payload.Node {
+	var nodes []payload.Node
 	for i := range width {
-		n := TreeNode{
-			Number: i + 1, Name: bad, Value: bad, Kind: KindText, Note: bad, Type: bad, InError: i == 0,
-			Unknown: i == 1,
+		n := payload.Node{
+			Number: int32(i + 1), Name: bad, Value: bad, Kind: payload.String, Note: bad, Type: bad, Unknown: i == 1,
 		}
 		if depth > 0 {
 			n.Children = hostileTree(bad, depth-1, width)

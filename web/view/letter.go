@@ -30,12 +30,13 @@ type LetterPage struct {
 	Raw          Raw
 	Attempts     []deadletter.Attempt // the oldest comes first
 	History      []deadletter.Event   // the oldest comes first
-	EditDiff     []payload.DiffLine           // what the edits changed in the payload
+	EditDiff     []payload.DiffLine   // what the edits changed in the payload
 	Explained    bool                 // the reader may see which of the rules in use apply to the letter
 	Steps        []RuleStep           // the rules in use in their order, with the default last
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
-	Candidates   []Candidate
-	Tied         int // how many types fit equally well and best; the first candidate is one of them
+	Candidates   []payload.Match
+	Chosen       string // the type of the body, or ""
+	Tied         int    // how many types fit equally well and best; the first candidate is one of them
 	Types        TypeChoice
 	// what the framework reports besides the error: its name, the place of the failure, the tries
 	Said   deadletter.Failure
@@ -46,6 +47,7 @@ type LetterPage struct {
 	MaskedHeaders map[string]bool // the names of the headers and properties with masked values
 	MayReveal     bool            // the reader may see masked values
 	Revealed      string          // the header that is shown unmasked on this page only
+	RevealedNode  string          // the position of the node that is shown unmasked on this page only
 }
 
 // Link links a letter to another tool.
@@ -74,25 +76,15 @@ func ParseTab(s string) Tab {
 	return TabDecoded
 }
 
-// Candidate is a message type that may be the type of the body.
-type Candidate struct {
-	Type   string
-	Score  float64 // from 0 to 1
-	Why    string
-	Chosen bool
-}
-
 // Decoded shows the body as a tree of fields, as text or as bytes.
 type Decoded struct {
 	Kind  string // what a body without a type is: "json", "text", "binary" or "empty"
 	Type  string // the protobuf type, or ""
-	Score string // how well the type fits, for example "0.97, round-trips"; "" if this was not measured
 	From  string // how the type was found, and the schema set of the type
 	Title string // the title of a warning that the body is not what the letter says, or ""
 	Note  string
 	Notes []string // further remarks
-	Nodes []TreeNode
-	Left  int    // the number of fields omitted before the tree was drawn
+	Nodes []payload.Node
 	Text  string // the body if it is text
 	Bytes *Hex
 }
@@ -107,7 +99,7 @@ type JSON struct {
 type Raw struct {
 	Layers []RawLayer
 	Hex    Hex
-	Steps  []ReadStep
+	Steps  []payload.Step
 }
 
 // RawLayer is one step of unwrapping a body. The first step is the body as received. Each further
@@ -119,14 +111,8 @@ type RawLayer struct {
 	On   bool
 }
 
-// ReadStep is one attempt to read the body and its result.
-type ReadStep struct {
-	OK   bool
-	Text string
-}
-
 // bytesURL returns the URL of the page of the letter with some bytes of the body marked.
-func (p LetterPage) bytesURL(b Bytes) string {
+func (p LetterPage) bytesURL(b payload.Range) string {
 	to := LetterURL(p.Letter.ID, p.Query, p.Tab)
 	mark := "?"
 	if strings.Contains(to, "?") {
@@ -146,8 +132,12 @@ func (p LetterPage) positionWords() string {
 	return ""
 }
 
-// rowCost returns the approximate number of bytes of HTML that the link of a row takes.
-func (p LetterPage) rowCost() int { return 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75 }
+// tree returns an empty tree for the fields of the letter. It has room for the given number of bytes
+// of HTML, and each row costs as much as its link takes.
+func (p LetterPage) tree(room int) tree {
+	link := 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75
+	return tree{room: room, extra: link, errorText: p.Letter.Error, revealed: p.RevealedNode}
+}
 
 // label returns the name of a tab, and the number shown beside it.
 func (p LetterPage) label(t Tab) (name string, count int) {

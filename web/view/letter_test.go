@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 func plainText(all []piece) string {
@@ -45,9 +46,8 @@ func TestTheDumpIsTheRowsWithOneRangeMarked(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	masked := Hex{
-		From: 8,
-		To:   10,
-		Rows: []HexRow{{Offset: "0000", Hex: "61 62 •• •• 65 66 67 68  69 6a 6b", ASCII: "ab••efghijk"}},
+		Marked: payload.Range{From: 8, To: 10},
+		Hex:    payload.Hex{Rows: []payload.HexRow{{Offset: "0000", Hex: "61 62 •• •• 65 66 67 68  69 6a 6b", ASCII: "ab••efghijk"}}},
 	}
 	for _, p := range masked.dump(nil) {
 		if p.Look == marked && p.Text != "69 6a" && p.Text != "ij" {
@@ -83,19 +83,42 @@ func FuzzJSONPiecesKeepTheText(f *testing.F) {
 
 func TestATreeIsCutAtItsEnd(t *testing.T) {
 	t.Parallel()
-	tree := []TreeNode{{Name: "a", Children: []TreeNode{{Name: "b"}, {Name: "c"}}}, {Name: "d"}}
-	for budget, want := range map[int]int{10_000: 0, 3*(rowCost+1) + 1: 1, 2*(rowCost+1) + 1: 2, 0: 4} {
-		kept, left := fitTree(tree, budget, 0)
-		if left != want || nodeCount(kept)+left != 4 {
-			t.Errorf("budget %d: %d kept, %d left, want %d", budget, nodeCount(kept), left, want)
+	fields := []payload.Node{{Name: "a", Children: []payload.Node{{Name: "b"}, {Name: "c"}}}, {Name: "d"}}
+	kept := func(nodes []treeNode) (n int) {
+		for ; len(nodes) > 0; nodes = append(nodes[1:], nodes[0].Below...) {
+			n++
+		}
+		return n
+	}
+	for room, want := range map[int]int{10_000: 0, 3*(rowCost+1) + 1: 1, 2*(rowCost+1) + 1: 2, 0: 4} {
+		tree := tree{room: room}
+		if n := kept(tree.fit(fields, nil)); tree.omitted != want || n+tree.omitted != 4 {
+			t.Errorf("room %d: %d kept, %d omitted, want %d", room, n, tree.omitted, want)
 		}
 	}
-	deep := TreeNode{Name: "x"}
+	deep := payload.Node{Name: "x"}
 	for range 200 {
-		deep = TreeNode{Name: "x", Children: []TreeNode{deep}}
+		deep = payload.Node{Name: "x", Children: []payload.Node{deep}}
 	}
-	if kept, left := fitTree([]TreeNode{deep}, treeBudget, 0); nodeCount(kept) != maxDepth || left != 201-maxDepth {
-		t.Errorf("%d kept, %d left", nodeCount(kept), left)
+	tree := tree{room: treeBudget}
+	if n := kept(tree.fit([]payload.Node{deep}, nil)); n != maxDepth || tree.omitted != 201-maxDepth {
+		t.Errorf("%d kept, %d omitted", n, tree.omitted)
+	}
+}
+
+func TestATreeMarksWhatTheErrorQuotes(t *testing.T) {
+	t.Parallel()
+	tree := tree{room: treeBudget, errorText: `template "welcome_v3" of tenant 48213 not found`}
+	nodes := tree.fit([]payload.Node{
+		{Name: "id", Value: "4821", Kind: payload.Number},
+		{Name: "template", Kind: payload.Message, Children: []payload.Node{
+			{Name: "name", Value: `"welcome_v3"`, Kind: payload.String},
+			{Name: "again", Value: `"welcome_v3"`, Kind: payload.String, Masked: true},
+		}},
+	}, nil)
+	below := nodes[1].Below
+	if nodes[0].InError || !below[0].InError || below[1].InError || below[1].At != "1.1" {
+		t.Errorf("%+v", nodes)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // TypeChoice contains the types that a person can pick for a letter, and the types that are already
@@ -39,7 +40,7 @@ func (p LetterPage) typeFors() []typeFor {
 
 // candidates returns the message types that the page proposes for the letter, and a few words about
 // the candidates that it does not show.
-func (p LetterPage) candidates() (shown []Candidate, others string) {
+func (p LetterPage) candidates() (shown []payload.Match, others string) {
 	n := min(len(p.Candidates), max(candidatesShown, p.Tied))
 	switch {
 	case p.Tied > n:
@@ -52,7 +53,7 @@ func (p LetterPage) candidates() (shown []Candidate, others string) {
 
 // needsChoice reports whether a person has to choose a type because several fit equally well.
 func (p LetterPage) needsChoice() bool {
-	return p.Tied > 1 && !slices.ContainsFunc(p.Candidates, func(c Candidate) bool { return c.Chosen })
+	return p.Tied > 1 && !slices.ContainsFunc(p.Candidates, func(m payload.Match) bool { return m.Type == p.Chosen })
 }
 
 // typesShown reports whether the page has anything to show or to choose about the type.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 var sampleBody = []byte(
@@ -12,9 +13,9 @@ var sampleBody = []byte(
 )
 
 func sampleHex(title string, from, to int) *Hex {
-	h := &Hex{Title: title, Total: len(sampleBody), From: from, To: to}
+	h := &Hex{Title: title, Total: len(sampleBody), Marked: payload.Range{From: from, To: to}}
 	for at := 0; at < len(sampleBody); at += 16 {
-		row := HexRow{Offset: fmt.Sprintf("%04x", at), From: at}
+		row := payload.HexRow{Offset: fmt.Sprintf("%04x", at), From: at}
 		for i, b := range sampleBody[at:min(at+16, len(sampleBody))] {
 			switch i {
 			case 0:
@@ -120,75 +121,67 @@ func sampleLetter(tab Tab) LetterPage {
 			ChangedAt:  now.Add(-2 * time.Hour),
 		},
 		Decoded: Decoded{
-			Type: "acme.notify.v1.EmailRequested", Score: "0.97, round-trips",
-			Nodes: []TreeNode{
+			Type: "acme.notify.v1.EmailRequested",
+			Nodes: []payload.Node{
 				{
 					Number: 1,
 					Name:   "request_id",
 					Value:  `"req_9f2c41d07b"`,
-					Kind:   KindText,
+					Kind:   payload.String,
 					Type:   "string",
-					At:     "0",
-					Bytes:  []Bytes{{0, 16}},
+					Ranges: []payload.Range{{From: 0, To: 16}},
 				},
 				{
 					Number: 2,
 					Name:   "tenant_id",
 					Value:  "48213",
-					Kind:   KindNumber,
+					Kind:   payload.Number,
 					Type:   "int64",
-					At:     "1",
-					Bytes:  []Bytes{{16, 20}},
+					Ranges: []payload.Range{{From: 16, To: 20}},
 				},
-				{Number: 3, Name: "to", Type: "EmailAddress", At: "2", Bytes: []Bytes{{20, 56}}, Children: []TreeNode{
+				{Number: 3, Name: "to", Type: "EmailAddress", Ranges: []payload.Range{{From: 20, To: 56}}, Children: []payload.Node{
 					{
 						Number: 1,
 						Name:   "address",
 						Value:  `"dana@example.com"`,
-						Kind:   KindText,
+						Kind:   payload.String,
 						Type:   "string",
-						At:     "2.0",
-						Bytes:  []Bytes{{22, 40}},
+						Ranges: []payload.Range{{From: 22, To: 40}},
 					},
 					{
 						Number: 2,
 						Name:   "display_name",
 						Value:  `"Dana Whitfield"`,
-						Kind:   KindText,
+						Kind:   payload.String,
 						Type:   "string",
-						At:     "2.1",
-						Bytes:  []Bytes{{40, 56}},
+						Ranges: []payload.Range{{From: 40, To: 56}},
 					},
 				}},
 				{
 					Number: 4,
 					Name:   "template",
 					Type:   "TemplateRef",
-					At:     "3",
-					Bytes:  []Bytes{{56, 77}},
-					Children: []TreeNode{
+					Ranges: []payload.Range{{From: 56, To: 77}},
+					Children: []payload.Node{
 						{
-							Number:  1,
-							Name:    "name",
-							Value:   `"welcome_v3"`,
-							Kind:    KindText,
-							Type:    "string",
-							InError: true,
-							At:      "3.0",
-							Bytes:   []Bytes{{58, 70}},
+							Number: 1,
+							Name:   "name",
+							Value:  `"welcome_v3"`,
+							Kind:   payload.String,
+							Type:   "string",
+							Ranges: []payload.Range{{From: 58, To: 70}},
 						},
 						{
 							Number: 2,
 							Name:   "locale",
 							Value:  `"en-GB"`,
-							Kind:   KindText,
+							Kind:   payload.String,
 							Type:   "string",
-							At:     "3.1",
-							Bytes:  []Bytes{{70, 77}},
+							Ranges: []payload.Range{{From: 70, To: 77}},
 						},
 						{
-							Number: 3, Name: "version", Value: "0", Kind: KindNumber, Type: "uint32",
-							Note: "default, not on the wire", At: "3.2",
+							Number: 3, Name: "version", Value: "0", Kind: payload.Number, Type: "uint32",
+							Note: "default, not on the wire",
 						},
 					},
 				},
@@ -197,42 +190,38 @@ func sampleLetter(tab Tab) LetterPage {
 					Name:   "variables",
 					Note:   "2 entries",
 					Type:   "map<string, string>",
-					At:     "4",
-					Bytes:  []Bytes{{77, 97}, {97, 111}},
-					Children: []TreeNode{
-						{Name: `"first_name"`, Value: `"Dana"`, Kind: KindText, At: "4.0", Bytes: []Bytes{{77, 97}}},
-						{Name: `"plan"`, Value: `"team"`, Kind: KindText, At: "4.1", Bytes: []Bytes{{97, 111}}},
+					Ranges: []payload.Range{{From: 77, To: 97}, {From: 97, To: 111}},
+					Children: []payload.Node{
+						{Name: `"first_name"`, Value: `"Dana"`, Kind: payload.String, Ranges: []payload.Range{{From: 77, To: 97}}},
+						{Name: `"plan"`, Value: `"team"`, Kind: payload.String, Ranges: []payload.Range{{From: 97, To: 111}}},
 					},
 				},
 				{
 					Number: 6,
 					Name:   "priority",
 					Value:  "PRIORITY_HIGH",
-					Kind:   KindWord,
+					Kind:   payload.Enum,
 					Note:   "2",
 					Type:   "Priority",
-					At:     "5",
-					Bytes:  []Bytes{{111, 113}},
+					Ranges: []payload.Range{{From: 111, To: 113}},
 				},
 				{
 					Number: 7,
 					Name:   "created_at",
 					Value:  "2026-11-20 06:52:14.208 UTC",
-					Kind:   KindNumber,
+					Kind:   payload.Number,
 					Note:   "2 h ago",
 					Type:   "Timestamp",
-					At:     "6",
-					Bytes:  []Bytes{{113, 126}},
+					Ranges: []payload.Range{{From: 113, To: 126}},
 				},
 				{
 					Number: 9,
 					Name:   "idempotency_key",
 					Value:  "5b1e7ac0 9d3f44e2 a6b18c20 f7e9d413",
-					Kind:   KindNumber,
+					Kind:   payload.Number,
 					Note:   "16 B",
 					Type:   "bytes",
-					At:     "7",
-					Bytes:  []Bytes{{126, 144}},
+					Ranges: []payload.Range{{From: 126, To: 144}},
 				},
 				{
 					Number:  21,
@@ -240,8 +229,7 @@ func sampleLetter(tab Tab) LetterPage {
 					Value:   `1: "batsh", 2: 2002`,
 					Note:    "reads as message",
 					Type:    "length-delimited",
-					At:      "8",
-					Bytes:   []Bytes{{144, 157}},
+					Ranges:  []payload.Range{{From: 144, To: 157}},
 				},
 			},
 			From:  "the type property, set notify 1f2e3d4c",
@@ -259,11 +247,11 @@ func sampleLetter(tab Tab) LetterPage {
 				{"As received, base64", 212, LetterURL(sampleID(0), "", TabRaw) + "&layer=0", false},
 			},
 			Hex: *sampleHex("", 0, 0),
-			Steps: []ReadStep{
-				{true, "base64, standard alphabet, padded"},
-				{false, "gzip, zstd, snappy: no magic bytes"},
-				{false, "JSON: first byte is 0x0a"},
-				{true, "protobuf by the binding of email-queue, whole body used"},
+			Steps: []payload.Step{
+				{OK: true, Text: "base64, standard alphabet, padded"},
+				{OK: false, Text: "gzip, zstd, snappy: no magic bytes"},
+				{OK: false, Text: "JSON: first byte is 0x0a"},
+				{OK: true, Text: "protobuf by the binding of email-queue, whole body used"},
 			},
 		},
 		Attempts: []deadletter.Attempt{
@@ -296,10 +284,11 @@ func sampleLetter(tab Tab) LetterPage {
 			{Rule: "poison"},
 			{Rule: "default", Matched: true},
 		},
-		Candidates: []Candidate{
-			{"acme.notify.v1.EmailRequested", 0.97, "Bound to email-queue. 8 of 9 fields known, round-trips.", true},
-			{"acme.notify.v1.PushRequested", 0.61, "Field 6 is out of enum range, 4 unknown fields.", false},
-			{"acme.legacy.Envelope", 0.34, "All bytes fit, but only as 1 string and 8 unknown fields.", false},
+		Chosen: "acme.notify.v1.EmailRequested",
+		Candidates: []payload.Match{
+			{Type: "acme.notify.v1.EmailRequested", Score: 0.97, Why: []string{"Bound to email-queue. 8 of 9 fields known, round-trips."}},
+			{Type: "acme.notify.v1.PushRequested", Score: 0.61, Why: []string{"Field 6 is out of enum range, 4 unknown fields."}},
+			{Type: "acme.legacy.Envelope", Score: 0.34, Why: []string{"All bytes fit, but only as 1 string and 8 unknown fields."}},
 		},
 		Types: TypeChoice{
 			May:      true,
@@ -341,7 +330,7 @@ func sampleUndecoded() LetterPage {
 	p.Decoded = Decoded{
 		Title: "No registered type fits.",
 		Note:  "Shown without names. Field numbers and wire types are certain, the rest is a guess.",
-		Nodes: []TreeNode{
+		Nodes: []payload.Node{
 			{
 				Number:  1,
 				Name:    "field 1",
@@ -349,8 +338,7 @@ func sampleUndecoded() LetterPage {
 				Value:   `"req_9f2c41d07b"`,
 				Note:    "a guess: text",
 				Type:    "length-delimited",
-				At:      "0",
-				Bytes:   []Bytes{{0, 16}},
+				Ranges:  []payload.Range{{From: 0, To: 16}},
 			},
 			{
 				Number:  2,
@@ -359,8 +347,7 @@ func sampleUndecoded() LetterPage {
 				Value:   "48213",
 				Note:    "a guess",
 				Type:    "varint",
-				At:      "1",
-				Bytes:   []Bytes{{16, 20}},
+				Ranges:  []payload.Range{{From: 16, To: 20}},
 			},
 			{
 				Number:  3,
@@ -368,9 +355,8 @@ func sampleUndecoded() LetterPage {
 				Unknown: true,
 				Note:    "a guess: message",
 				Type:    "length-delimited",
-				At:      "2",
-				Bytes:   []Bytes{{20, 56}},
-				Children: []TreeNode{
+				Ranges:  []payload.Range{{From: 20, To: 56}},
+				Children: []payload.Node{
 					{
 						Number:  1,
 						Name:    "field 1",
@@ -378,13 +364,11 @@ func sampleUndecoded() LetterPage {
 						Value:   `"dana@example.com"`,
 						Note:    "a guess: text",
 						Type:    "length-delimited",
-						At:      "2.0",
-						Bytes:   []Bytes{{22, 40}},
+						Ranges:  []payload.Range{{From: 22, To: 40}},
 					},
 				},
 			},
 		},
-		Left:  12,
 		Bytes: sampleHex("", 22, 40),
 	}
 	return p
@@ -393,14 +377,14 @@ func sampleUndecoded() LetterPage {
 // sampleAmbiguous returns the page of a letter that 142 types decode equally well.
 func sampleAmbiguous() LetterPage {
 	p := sampleUndecoded()
-	p.Tied = 142
+	p.Chosen, p.Tied = "", 142
 	p.Decoded.Title, p.Decoded.Note = "142 types fit equally well.", "Ambiguous: acme.notify.v1.EmailRequested, acme.notify.v1.PushRequested, acme.audit.v1.Record and 139 more."
 	for _, name := range []string{
 		"notify.v1.EmailRequested", "notify.v1.PushRequested", "audit.v1.Record", "billing.v1.Invoice",
 		"billing.v1.Paid", "cdn.v1.Purge", "cdn.v1.Warm", "search.v1.Index",
 	} {
-		p.Candidates = append(p.Candidates, Candidate{
-			Type: "acme." + name, Score: 0.9, Why: "whole body used, 3 of 3 fields present",
+		p.Candidates = append(p.Candidates, payload.Match{
+			Type: "acme." + name, Score: 0.9, Why: []string{"whole body used, 3 of 3 fields present"},
 		})
 	}
 	return p
@@ -411,8 +395,8 @@ func sampleAmbiguous() LetterPage {
 func sampleMasked(tab Tab) LetterPage {
 	p := sampleLetter(tab)
 	to := p.Decoded.Nodes[2].Children
-	to[0].Value, to[0].Kind, to[0].Masked = "••••", KindNone, true
-	to[1].Masked, to[1].Revealed = true, true
+	to[0].Value, to[0].Kind, to[0].Masked = "••••", payload.Message, true
+	p.RevealedNode = "2.1"
 	rows := p.Decoded.Bytes.Rows
 	rows[1].Hex, rows[1].ASCII = "10 d5 f8 02 1a 22 0a 10  •• •• •• •• •• •• •• ••", "·····\"··••••••••"
 	rows[2].Hex, rows[2].ASCII = "•• •• •• •• •• •• •• ••  12 0e •• •• •• •• •• ••", "••••••••··••••••"

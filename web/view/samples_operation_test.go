@@ -10,7 +10,7 @@ import (
 
 func sampleConfirm(v deadletter.Verb) ConfirmPage {
 	p := ConfirmPage{
-		Shell:    sampleShell("Requeue", SectionLetters, "/letters/confirm"),
+		Shell:   sampleShell("Requeue", SectionLetters, "/letters/confirm"),
 		Key:     "c0ffee",
 		Return:  LettersURL("state:dead", "", ""),
 		Restore: "for 7 days",

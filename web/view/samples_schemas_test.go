@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 const sampleProto = `// A mail that somebody asked for.
@@ -101,7 +102,7 @@ func sampleSchemas() SchemasPage {
 			Letter:   sampleID(1),
 			Shape:    "1: string, 2: int64?, 3: message, 7: bytes",
 			Why:      "the best type reads 58 % of it",
-			Closest: []Candidate{
+			Closest: []payload.Match{
 				{Type: "acme.audit.v1.Record", Score: .58},
 				{Type: "acme.audit.v1.Export", Score: .55},
 			},
@@ -296,7 +297,7 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 			Letters: 1, More: 1,
 			Rows: slicesRepeat(UnmatchedQueue{
 				Queue: line(bad, 255), Broker: bad, VHost: bad, Link: "/letters?q=", Letter: id, Shape: bad, Why: bad,
-				Closest: slicesRepeat(Candidate{Type: typ}, 8),
+				Closest: slicesRepeat(payload.Match{Type: typ}, 8),
 			}, 20),
 		},
 		Added: slicesRepeat(deadletter.AddedCount{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // Coverage counts the stored letters that still have a body. For each way in which bodies were
@@ -39,7 +40,7 @@ type UnmatchedQueue struct {
 	Shape                string // the shape of the newest letter; "" if it is no protobuf message
 	Masked               bool
 	Why                  string // why no type was chosen, as a sentence
-	Closest              []Candidate
+	Closest              []payload.Match
 	Late                 bool // the queue was not examined, because time ran out
 }
 
