@@ -25,9 +25,10 @@ type room struct{ name, is, imports string }
 // point in one direction: from the program to the wiring (internal/server) and the command line,
 // then to the faces (the pages and the API). From there, they point to the work rooms (packages
 // such as internal/requeue, which do dlo's work), and then to the pure rooms (packages such as
-// internal/rules, which only compute). Work rooms and faces never import the adapters (store,
-// rabbitmq). Adapters never import work rooms. Work rooms never import each other. Each work room
-// declares the methods that it needs, and internal/server asserts that other packages have them.
+// internal/rules, which only compute). Of the faces and work rooms, only web imports an adapter,
+// the store; none imports rabbitmq. Adapters never import work rooms. Work rooms never import each
+// other. Each work room declares the methods that it needs, and internal/server asserts that other
+// packages have them.
 // docs/architecture.md contains this table; `go test ./internal -update` writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
@@ -43,7 +44,7 @@ var rooms = []room{
 	},
 	{
 		"web", "chi router, middleware; handlers of the pages and the JSON API",
-		"web/view internal/api internal/config internal/identity internal/operation internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static",
+		"web/view internal/api internal/config internal/identity internal/operation internal/schemas internal/store internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static",
 	},
 	{"web/view", "templ components and their view models; no input or output", "internal/failure internal/payload static"},
 	{"static", "css, js, img; URL(name) with content hash; served by web", ""},

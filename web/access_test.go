@@ -17,7 +17,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web"
 )
@@ -51,7 +50,7 @@ func knownAs(principal *deadletter.Principal) func(*web.Options) {
 }
 
 // withUsers gives dlo local users.
-func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store.(*store.Store), o.Now) }
+func withUsers(o *web.Options) { o.Users = identity.NewAccounts(o.Store, o.Now) }
 
 // TestWhoReachesEachRoute sends a request to every route of the router, as nobody and as each rank.
 // testdata/access.txt lists the lowest rank that each route lets in. It also says whether the grant

@@ -14,7 +14,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -32,7 +31,7 @@ func openGuests(t *testing.T) *guests {
 	t.Helper()
 	g := &guests{}
 	g.house = open(t, func(o *web.Options) {
-		s := o.Store.(*store.Store)
+		s := o.Store
 		o.Users = identity.NewAccounts(s, func() time.Time { return start.Add(time.Duration(g.house.late.Load())) })
 		o.Actor, o.TokensOn = identity.New(identity.Options{Users: o.Users, Tokens: s}).Of, true
 	})

@@ -23,16 +23,6 @@ type Adoption interface {
 	Adopted(ctx context.Context) ([]topology.Adopted, error)
 }
 
-// adopting returns the component that changes policies. If it cannot change anything now, adopting
-// returns an error with the reason.
-func (w *Web) adopting() (Adoption, error) {
-	switch {
-	case w.Adoption == nil:
-		return nil, deadletter.ErrUnavailable
-	}
-	return w.Adoption, nil
-}
-
 // planSum returns a hash that identifies a plan in a form.
 func planSum(p *topology.Plan) string {
 	text := topology.Render([]topology.Plan{*p}, topology.FormDefinitions)
@@ -67,13 +57,9 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 
 // adopt applies the plan with the given sum, which cures one of the problems.
 func (w *Web) adopt(ctx context.Context, problems [][]topology.Finding, sum string) error {
-	adoption, err := w.adopting()
-	if err != nil {
-		return err
-	}
 	for _, same := range problems {
 		if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 && planSum(plan) == sum {
-			_, err := adoption.Apply(ctx, principal(ctx), *plan)
+			_, err := w.Adoption.Apply(ctx, principal(ctx), *plan)
 			return err
 		}
 	}
@@ -98,7 +84,7 @@ func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Fi
 // adoptedPolicies adds the policies that dlo has set to the page of queues. It adds them only if
 // the caller may see all queues.
 func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
-	if w.Adoption == nil || !deadletter.ScopeOf(ctx).Everywhere() {
+	if !deadletter.ScopeOf(ctx).Everywhere() {
 		return nil
 	}
 	list, err := w.Adoption.Adopted(ctx)
@@ -137,24 +123,17 @@ func planned(p *topology.Planned) view.PlannedPolicy {
 func (w *Web) applyTopology(
 	ctx context.Context, in *struct{ Body api.ApplyPlanRequest },
 ) (*reply[api.AppliedPlan], error) {
-	adoption, err := w.adopting()
-	if err != nil {
-		return nil, err
-	}
 	plan, err := in.Body.Plan.Topology()
 	if err != nil {
 		return nil, fmt.Errorf("%w: the definition of a policy is not a JSON object: %w", deadletter.ErrInvalid, err)
 	}
-	applied, err := adoption.Apply(ctx, principal(ctx), plan)
+	applied, err := w.Adoption.Apply(ctx, principal(ctx), plan)
 	return answer(api.NewAppliedPlan(applied), err)
 }
 
 // listAdopted returns the policies that dlo has set and that have not been undone. They are sorted
 // by broker, vhost and name.
 func (w *Web) listAdopted(ctx context.Context, _ *struct{}) (*reply[api.AdoptedPolicies], error) {
-	if w.Adoption == nil {
-		return answer(api.NewAdoptedPolicies(nil), nil)
-	}
 	list, err := w.Adoption.Adopted(ctx)
 	return answer(api.NewAdoptedPolicies(list), err)
 }
@@ -162,11 +141,7 @@ func (w *Web) listAdopted(ctx context.Context, _ *struct{}) (*reply[api.AdoptedP
 // undoTopology deletes a policy that dlo has set. Its queues are then as they were before. If
 // somebody has changed the policy since, it stays: 409 shows both versions.
 func (w *Web) undoTopology(ctx context.Context, in *struct{ Body api.UndoRequest }) (*reply[api.AdoptedPolicy], error) {
-	adoption, err := w.adopting()
-	if err != nil {
-		return nil, err
-	}
-	undone, err := adoption.Undo(ctx, principal(ctx), in.Body.ID)
+	undone, err := w.Adoption.Undo(ctx, principal(ctx), in.Body.ID)
 	return answer(api.NewAdoptedPolicy(undone), err)
 }
 
@@ -174,14 +149,10 @@ func (w *Web) undoTopology(ctx context.Context, in *struct{ Body api.UndoRequest
 // keep it, under another name. No queue is declared again. If a policy cannot be changed, the error
 // names the queues that left before. 404 if no policy of dlo applies to such a queue.
 func (w *Web) leaveTopology(ctx context.Context, in *struct{ Body api.LeaveRequest }) (*reply[api.Left], error) {
-	adoption, err := w.adopting()
-	if err != nil {
-		return nil, err
-	}
 	if len(in.Body.Queues) == 0 {
 		return nil, fmt.Errorf("%w: name the queues that leave; a glob such as * is allowed", deadletter.ErrInvalid)
 	}
-	left, err := adoption.Leave(ctx, principal(ctx), topology.Wish{
+	left, err := w.Adoption.Leave(ctx, principal(ctx), topology.Wish{
 		Broker: in.Body.Broker,
 		VHost:  in.Body.VHost,
 		Queues: in.Body.Queues,

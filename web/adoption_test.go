@@ -130,7 +130,4 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	}
 	one.Set("place", queueNamed("main", "/", "mail"))
 	h.post("/queues/adopt", one).want(t, 409)
-	h.Adoption = nil
-	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(t, 503)
-	h.get("/queues").wantNot(t, "/queues/adopt")
 }

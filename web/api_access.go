@@ -9,14 +9,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Tokens stores the tokens of the API.
-type Tokens interface {
-	Tokens(ctx context.Context) ([]deadletter.APIToken, error) // sorted by name
-	// AddToken sets the id and the time of the token. It returns ErrConflict if the name is in use.
-	AddToken(ctx context.Context, t deadletter.APIToken, hash [32]byte) (deadletter.APIToken, error)
-	RevokeToken(ctx context.Context, name, by string) error // ErrNotFound if it does not exist
-}
-
 // getMe says who makes the request, and what they may do. It needs no more than any grant. The name
 // is the one in the audit.
 func (w *Web) getMe(ctx context.Context, _ *struct{}) (*reply[api.Me], error) {

@@ -17,23 +17,10 @@ type Drainer interface {
 	List() []deadletter.Drain // newest first
 }
 
-// drains returns the component that takes letters out of queues on request. If there is none, it
-// returns ErrUnavailable.
-func (w *Web) drains() (Drainer, error) {
-	if w.Drains == nil {
-		return nil, deadletter.ErrUnavailable
-	}
-	return w.Drains, nil
-}
-
 // listDrains returns the drains that run, and the newest of those that ended since dlo was started.
 // The newest comes first.
 func (w *Web) listDrains(context.Context, *struct{}) (*reply[api.Drains], error) {
-	drains, err := w.drains()
-	if err != nil {
-		return nil, err
-	}
-	return &reply[api.Drains]{api.Drains{Drains: drains.List()}}, nil
+	return &reply[api.Drains]{api.Drains{Drains: w.Drains.List()}}, nil
 }
 
 // startDrain takes letters out of a queue that is no inbox, once. It goes on by itself until the
@@ -41,11 +28,7 @@ func (w *Web) listDrains(context.Context, *struct{}) (*reply[api.Drains], error)
 func (w *Web) startDrain(
 	ctx context.Context, in *struct{ Body deadletter.DrainRequest },
 ) (*accepted[deadletter.Drain], error) {
-	drains, err := w.drains()
-	if err != nil {
-		return nil, err
-	}
-	d, err := drains.Start(ctx, principal(ctx), in.Body)
+	d, err := w.Drains.Start(ctx, principal(ctx), in.Body)
 	return &accepted[deadletter.Drain]{"/api/v1/queues/drains", d}, err
 }
 
@@ -55,14 +38,10 @@ func (w *Web) stopDrain(ctx context.Context, in *struct {
 	ID string `path:"id"`
 },
 ) (*reply[deadletter.Drain], error) {
-	drains, err := w.drains()
-	if err != nil {
+	if err := w.Drains.Stop(ctx, principal(ctx), in.ID); err != nil {
 		return nil, err
 	}
-	if err := drains.Stop(ctx, principal(ctx), in.ID); err != nil {
-		return nil, err
-	}
-	for _, d := range drains.List() {
+	for _, d := range w.Drains.List() {
 		if d.ID == in.ID {
 			return &reply[deadletter.Drain]{d}, nil
 		}

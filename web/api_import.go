@@ -16,15 +16,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Imports stores letters that another dlo has exported.
-type Imports interface {
-	// Import stores letters in one transaction. It returns the results in the order of the letters.
-	// It returns ErrUnavailable if the disk is full.
-	Import(ctx context.Context, by string, list []deadletter.Imported) ([]deadletter.ImportResult, error)
-	// Record adds an action to the audit.
-	Record(ctx context.Context, a deadletter.Act) error
-}
-
 const (
 	importPath    = "/api/v1/letters/import" // the only path whose request body may be of any length
 	importLetters = 200                      // the maximum number of letters in one transaction

@@ -134,11 +134,6 @@ func (w *Web) listFacets(ctx context.Context, in *Queried) (*reply[api.Facets], 
 	return answer(out, err)
 }
 
-// Histograms counts letters by the time at which they were received.
-type Histograms interface {
-	Histogram(ctx context.Context, q query.Query, from, to time.Time, bars int) (deadletter.Histogram, error)
-}
-
 // getHistogram returns how many letters of a query were received when. The bars cover the time from
 // from to to evenly, and count letters by the time they were received. Without from, they begin
 // with the first letter.

@@ -10,19 +10,8 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/operation"
 )
-
-// Verdicts contains the methods of the store that only the operations API needs.
-type Verdicts interface {
-	// NewFailures counts new letters in the groups of an operation. A letter counts if dlo received
-	// it after the operation was requested. Letters of the operation that came back do not count.
-	NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error)
-	// TwiceLetters returns the letters of an operation that may have been sent twice, beginning
-	// with the letter that was received first. It also returns the cursor of the next page.
-	TwiceLetters(
-		ctx context.Context, id deadletter.OperationID, after string, limit int,
-	) ([]deadletter.OperationLetter, string, error)
-}
 
 // operationNow returns the current state of an operation, with the details that lists omit.
 func (w *Web) operationNow(ctx context.Context, id deadletter.OperationID) (api.Operation, error) {
@@ -158,7 +147,7 @@ func (w *Web) changeOperation(ctx context.Context, in *struct {
 	}
 	return w.steered(
 		ctx, in.OperationPath,
-		func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
+		func(d *operation.Desk, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error {
 			return d.Rate(ctx, by, id, *in.Body.Rate)
 		},
 	)
@@ -167,23 +156,23 @@ func (w *Web) changeOperation(ctx context.Context, in *struct {
 // pauseOperation makes an operation send nothing more until it is resumed. 409 when the operation
 // has nothing left to send.
 func (w *Web) pauseOperation(ctx context.Context, in *OperationPath) (*reply[api.Operation], error) {
-	return w.steered(ctx, *in, Control.Pause)
+	return w.steered(ctx, *in, (*operation.Desk).Pause)
 }
 
 // resumeOperation lets a paused or stopped operation go on. One that stopped automatically begins
 // with a canary again. 409 when it is neither.
 func (w *Web) resumeOperation(ctx context.Context, in *OperationPath) (*reply[api.Operation], error) {
-	return w.steered(ctx, *in, Control.Resume)
+	return w.steered(ctx, *in, (*operation.Desk).Resume)
 }
 
 // cancelOperation cancels the rest of an operation. Letters that were not sent yet stay as they
 // were. 409 when the operation is over.
 func (w *Web) cancelOperation(ctx context.Context, in *OperationPath) (*reply[api.Operation], error) {
-	return w.steered(ctx, *in, Control.Cancel)
+	return w.steered(ctx, *in, (*operation.Desk).Cancel)
 }
 
 // steering is a call that pauses, resumes or cancels an operation.
-type steering = func(d Control, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
+type steering = func(d *operation.Desk, ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
 
 // steered pauses, resumes or cancels an operation, and returns the operation.
 func (w *Web) steered(ctx context.Context, in OperationPath, do steering) (*reply[api.Operation], error) {

@@ -11,12 +11,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Picked lists the types that people have picked.
-type Picked interface {
-	// bindings first, sorted by queue; then picks for groups and letters
-	Picks(ctx context.Context) ([]deadletter.Pick, error)
-}
-
 // Picker saves the types that people pick, and applies them. To apply a pick, it finds the letters
 // that the pick matches, and decodes them again.
 type Picker interface {
@@ -140,8 +134,6 @@ func (w *Web) pick(
 ) (deadletter.Pick, error) {
 	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
 	switch {
-	case w.Picker == nil:
-		return p, invalid("this server takes no picks")
 	case p.Letter == "" && p.Group == 0 && p.Queue == "":
 		return p, invalid("name a queue, or a pattern, for example billing.*")
 	case len(p.Queue) > 255 || len(p.Key) > 255:
@@ -242,11 +234,8 @@ func (w *Web) removeBinding(ctx context.Context, in *struct {
 		return nil, err
 	}
 	by := principal(ctx)
-	switch err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); {
-	case err != nil:
+	if err := deadletter.Allow(by, deadletter.VerbTypes, deadletter.Origin{}); err != nil {
 		return nil, err
-	case w.Picker == nil:
-		return nil, deadletter.ErrNotFound
 	}
 	w.picking.Lock()
 	defer w.picking.Unlock()

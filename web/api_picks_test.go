@@ -35,7 +35,6 @@ func withTypes(o *web.Options) {
 	}
 	decoder := &payload.Decoder{Types: types}
 	o.Decoder = func() *payload.Decoder { return decoder }
-	o.Picker = picker{o.Store.(*store.Store)}
 }
 
 // picker is a Picker that only saves the picked message types in the store. Unlike a running dlo,

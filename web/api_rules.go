@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/deadletteroffice/dlo/internal/api"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -12,9 +11,6 @@ import (
 // listRules returns the rules in use, in order; the first that matches a letter wins. The
 // configuration file is the only source of rules.
 func (w *Web) listRules(context.Context, *struct{}) (*reply[api.Rules], error) {
-	if w.Rules == nil {
-		return nil, deadletter.ErrNotFound
-	}
 	set := w.Rules.Set()
 	out := api.Rules{
 		File:     set.File,
@@ -59,9 +55,6 @@ func apiRuleOf(r *rules.Rule, when []view.Clause) api.Rule {
 // kept. What is wrong in rules is answered with 400, and each mistake with its line and column.
 func (w *Web) testRules(ctx context.Context, r *struct{ Body api.RuleTestRequest }) (*reply[api.WhatIf], error) {
 	in := &r.Body
-	if w.Rules == nil {
-		return nil, deadletter.ErrNotFound
-	}
 	most := view.WhatIfLetters
 	if in.Limit != nil {
 		if most = *in.Limit; most < 1 || most > maxLimit {

@@ -6,16 +6,9 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
 )
-
-// Applier applies the rules in use to waiting letters. It checks the permission with
-// deadletter.Allow.
-type Applier interface {
-	Apply(ctx context.Context, by deadletter.Principal, r operation.ApplyRequest) (operation.Applied, error)
-}
 
 // applyRules decides again, by the rules in use, about letters that wait for their retry. A changed
 // configuration decides by itself about letters only that are not decided yet. This applies it to

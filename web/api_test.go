@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
@@ -103,7 +101,6 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 		decoder := &payload.Decoder{Mask: masks.Body()}
 		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
 	})
-	h.RuleFacts = h.classifier.Facts
 	set := *h.Rules.Set()
 	set.Rules = []rules.Rule{
 		{Name: "email", Match: rules.Match{Queue: rules.Patterns{"email"}}},
@@ -130,33 +127,19 @@ func TestAPILetterSaysWhyItsRule(t *testing.T) {
 	if strings.Contains(a.text, card) || strings.Contains(a.text, `"v":"endpoint answered`) {
 		t.Errorf("the rules tell a masked value: %s", a.text)
 	}
-	plain := open(t)
-	plain.get("/api/v1/letters/"+string(plain.receive("sms", 1, "x")[0])).want(t, 200, `"rules":null`)
-}
-
-// waitedStore is a store that returns the given attempts for each letter. Some of these attempts
-// have waited in the broker.
-type waitedStore struct {
-	web.Store
-	attempts []deadletter.Attempt
-}
-
-func (s waitedStore) Attempts(context.Context, deadletter.ID) ([]deadletter.Attempt, error) {
-	return s.attempts, nil
 }
 
 func TestAPILetterSaysWhereAnAttemptWaited(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(o *web.Options) {
-		o.Store = waitedStore{o.Store, []deadletter.Attempt{
-			{Number: 1, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeCameBack, At: start},
-			{
-				Number: 2, Queue: "sms", Sends: 1, Outcome: deadletter.OutcomeConfirmed, At: start,
-				WaitsIn: "dlo.wait.10000", WaitUntil: start.Add(10 * time.Second),
-			},
-		}}
-	})
+	h := open(t)
 	id := h.receive("sms", 1, "x")[0]
+	for n, values := range []string{"'came back', $2, '', NULL", "'confirmed', $2, 'dlo.wait.10000', $3"} {
+		h.exec(
+			`INSERT INTO attempts (letter, n, number, token, queue, outcome, at, waits_in, wait_until)
+			SELECT id, $1, $1, randomblob(16), 'sms', `+values+` FROM letters`,
+			n+1, start.UnixMilli(), start.Add(10*time.Second).UnixMilli(),
+		)
+	}
 	h.get("/api/v1/letters/"+string(id)).want(
 		t, 200, `"at":"2026-11-20T09:00:00Z"},{"number":2,`,
 		`"waits_in":"dlo.wait.10000","wait_until":"2026-11-20T09:00:10Z"}]`,

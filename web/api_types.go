@@ -9,30 +9,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Typed counts letters by message type, and lists the descriptor sets that were removed.
-type Typed interface {
-	TypeCounts(ctx context.Context, types []string) (map[string]int, error) // nil = all types
-	RemovedSchemas(ctx context.Context) ([]deadletter.SchemaVersion, error) // sorted by time of removal, newest first
-}
-
-// Schemas manages descriptor sets. Upload and Remove check the permission with deadletter.Allow.
-type Schemas interface {
-	Status() deadletter.SchemaStatus
-	Upload(
-		ctx context.Context, by deadletter.Principal, name string, file []byte, fileName string, dryRun bool,
-	) (descriptor.Change, deadletter.SchemaEffect, error)
-	Remove(ctx context.Context, by deadletter.Principal, name string, dryRun bool) (deadletter.SchemaEffect, error)
-}
-
-// schemas returns the field Schemas, which gives access to the message types. If it is nil, schemas
-// returns ErrUnavailable.
-func (w *Web) schemas() (Schemas, error) {
-	if w.Schemas == nil {
-		return nil, deadletter.ErrUnavailable
-	}
-	return w.Schemas, nil
-}
-
 const (
 	namedTypes = 1000 // maximum number of types of a set in a response; a search finds the others
 	maxSearch  = 200  // maximum number of bytes of a search word
@@ -46,11 +22,7 @@ func (w *Web) listTypes(ctx context.Context, in *struct {
 },
 ) (*reply[api.Types], error) {
 	word := in.Q
-	schemas, err := w.schemas()
-	if err != nil {
-		return nil, err
-	}
-	status := schemas.Status()
+	status := w.Schemas.Status()
 	out := api.Types{
 		Sets:      []api.SchemaSet{},
 		Directory: status.Directory,

@@ -74,10 +74,6 @@ func (w *Web) takeUpload(rw http.ResponseWriter, r *http.Request) (out api.Uploa
 	if err != nil {
 		return out, err
 	}
-	schemas, err := w.schemas()
-	if err != nil {
-		return out, err
-	}
 	r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
 	file, form, err := readUpload(r, form)
 	if err != nil {
@@ -92,7 +88,7 @@ func (w *Web) takeUpload(rw http.ResponseWriter, r *http.Request) (out api.Uploa
 		return out, err
 	}
 	defer done()
-	c, e, err := schemas.Upload(
+	c, e, err := w.Schemas.Upload(
 		r.Context(), principal(r.Context()), form.Get("name"), file, form.Get("filename"), dryRun,
 	)
 	return uploadOf(c, e, dryRun), err
@@ -189,11 +185,7 @@ func (w *Web) removeTypes(ctx context.Context, in *struct {
 	DryRun string `query:"dry_run" enum:"0,1"`
 },
 ) (*reply[api.Removal], error) {
-	schemas, err := w.schemas()
-	if err != nil {
-		return nil, err
-	}
 	dryRun := in.DryRun == "1"
-	e, err := schemas.Remove(ctx, principal(ctx), in.Set, dryRun)
+	e, err := w.Schemas.Remove(ctx, principal(ctx), in.Set, dryRun)
 	return answer(api.Removal{Set: in.Set, DryRun: dryRun, TypeCount: e.Types, Letters: e.Letters}, err)
 }

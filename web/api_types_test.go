@@ -14,13 +14,12 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/schemas"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 )
 
 // withLibrary gives dlo a schema library with the types of notifySource.
 func withLibrary(o *web.Options) {
-	l := schemas.New(o.Store.(*store.Store), schemas.Options{})
+	l := schemas.New(o.Store, schemas.Options{})
 	if _, _, err := l.Upload(
 		context.Background(), deadletter.Local, "notify", []byte(notifySource), "notify.proto", false,
 	); err != nil {
@@ -104,9 +103,6 @@ func TestTypesThatAForeignerMayNotChange(t *testing.T) {
 	})
 	h.postFile("/api/v1/types?name=x", []byte(notifySource)).want(t, 403, "may not change schemas and types")
 	h.sendJSON("DELETE", "/api/v1/types/notify", "").want(t, 403, "may not change schemas and types")
-	none := open(t)
-	none.get("/api/v1/types").want(t, 503)
-	none.postFile("/api/v1/types?name=x", []byte(notifySource)).want(t, 503)
 }
 
 func TestUploadByForm(t *testing.T) {

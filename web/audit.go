@@ -14,18 +14,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Audit records the actions of people and of dlo itself.
-type Audit interface {
-	// Audit returns a page of the audit entries that a query selects, newest first. It also returns
-	// the cursor of the next page, or "" if this is the last page.
-	Audit(ctx context.Context, q query.Query, after string, limit int) ([]deadletter.Act, string, error)
-	// People returns the names of people who have acted, or to whom groups were assigned. Targets
-	// returns the targets of actions whose names contain the text "part". In both lists, the most
-	// recent come first.
-	People(ctx context.Context) ([]string, error)
-	Targets(ctx context.Context, part string, limit int) ([]deadletter.Target, error)
-}
-
 // auditParameters lists the URL parameters that filter the audit. Each of them adds one term to the
 // query.
 var auditParameters = []struct {

@@ -56,9 +56,6 @@ func (w *Web) listBrokers(ctx context.Context, _ *struct{}) (*reply[api.Brokers]
 // came of it. A broker that is connected is left alone, and none is tried more than twice a second.
 // 404 when no broker of the configuration has this name.
 func (w *Web) connectBroker(ctx context.Context, in *NamePath) (*reply[api.Broker], error) {
-	if w.Connector == nil {
-		return nil, deadletter.ErrUnavailable
-	}
 	if err := w.Connector.Connect(ctx, principal(ctx), in.Name); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -59,7 +58,7 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries, withTypes, withLibrary, func(o *web.Options) {
-		o.Drains, o.Trials, o.Facts, o.Digests = &fakeDrains{}, &staged{}, someFacts, digests{o.Store.(*store.Store)}
+		o.Facts = someFacts
 	})
 	h.importLines(sample(1, "sms")+sample(2, "sms")+sample(3, "email")).want(t, 200, `"imported":3`)
 	id := string(h.receive("sms", 1, "x")[0])

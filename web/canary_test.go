@@ -27,7 +27,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -60,8 +59,7 @@ func maskedHouse(
 		o.Decoder, o.Header, o.Masked, o.Fields = now, masks.Header, masks.Field, []string{
 			"id", "customer.email", "card.number", "customer.name",
 		}
-		o.Picker = picker{o.Store.(*store.Store)}
-		o.Users = identity.NewAccounts(o.Store.(*store.Store), nil)
+		o.Users = identity.NewAccounts(o.Store, nil)
 		o.Metrics = promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 		if len(actor) > 0 {
 			o.Actor = func(*http.Request) (deadletter.Principal, error) { return actor[0], nil }

@@ -11,31 +11,9 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
-
-// Desk plans and starts operations. Each method checks the permission with deadletter.Allow.
-type Desk interface {
-	Plan(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.Plan, error)
-	// Start starts an operation. If the principal has used the key of the request before, it
-	// returns the operation that was started then.
-	Start(ctx context.Context, by deadletter.Principal, r operation.Request) (deadletter.OperationID, error)
-	Control
-	// AcceptStore records that the store is current. HoldCopy records that the store is an older
-	// copy.
-	AcceptStore(ctx context.Context, by deadletter.Principal) error
-	HoldCopy(ctx context.Context, by deadletter.Principal) error
-}
-
-// Control changes a running operation.
-type Control interface {
-	Cancel(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
-	Pause(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
-	Resume(ctx context.Context, by deadletter.Principal, id deadletter.OperationID) error
-	Rate(ctx context.Context, by deadletter.Principal, id deadletter.OperationID, rate float64) error
-}
 
 // confirm handles POST /letters/confirm. It shows what an action would do to the chosen letters. It
 // changes nothing.

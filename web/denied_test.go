@@ -9,7 +9,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -20,7 +19,7 @@ func TestDeniedRequestsAreRecorded(t *testing.T) {
 	h := open(t, func(o *web.Options) {
 		who := identity.New(identity.Options{
 			Proxy:  identity.Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, User: "X-User"},
-			Tokens: o.Store.(*store.Store),
+			Tokens: o.Store,
 			Grants: []identity.Grant{
 				{To: []string{"user:root"}, Grant: deadletter.Grant{Role: deadletter.RoleAdmin}},
 				{To: []string{"user:rita"}, Grant: deadletter.Grant{Role: deadletter.RoleOperator, Reveal: true}},

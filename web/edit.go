@@ -21,23 +21,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Reviser stores edited versions of letters, and requeues them. It checks the permission with
-// deadletter.Allow.
-type Reviser interface {
-	// Edit saves the revision r as the newest revision of the letter l. If "send" is true, it also
-	// requeues the letter at once. If an earlier call had the same idempotency key, Edit returns
-	// the revision and the operation of that call. If the revision was stored but the letter could
-	// not be requeued, Edit returns an error, the revision, and no operation.
-	Edit(
-		ctx context.Context, by deadletter.Principal, l *deadletter.Letter, r deadletter.Revision, send bool,
-	) (deadletter.Revision, deadletter.OperationID, error)
-}
-
-// Revisions returns the edited versions of a letter.
-type Revisions interface {
-	Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.Revision, error) // oldest first
-}
-
 // maxEdit is the maximum size of a request that edits a letter, in bytes. Such a request contains
 // the edited body as text or as base64.
 const maxEdit = 24 << 20

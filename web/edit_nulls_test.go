@@ -9,7 +9,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 )
 
@@ -35,7 +34,6 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 		}
 		decoder := &payload.Decoder{Types: types}
 		o.Decoder = func() *payload.Decoder { return decoder }
-		o.Picker = picker{o.Store.(*store.Store)}
 	})
 	id := string(h.receive("stamps", 1, "\n\x01a\x12\x07\x08\x80\xd0\x95\xff\xbc1")[0])
 	const marked = `"at":null`
@@ -93,7 +91,6 @@ func TestWhyThereIsNoJSON(t *testing.T) {
 		}
 		decoder := &payload.Decoder{Types: types}
 		o.Decoder = func() *payload.Decoder { return decoder }
-		o.Picker = picker{o.Store.(*store.Store)}
 	})
 	id := string(h.receive("old", 1, "\n\x06\n\x01\xff\x12\x01a")[0])
 	h.postJSON("/api/v1/letters/"+id+"/type", `{"type":"acme.v1.Old"}`).want(t, 201)

@@ -25,9 +25,6 @@ func guardedWeb(t *testing.T) *web.Web {
 		Name: "touched", Help: "-",
 	}, func() float64 { touched("a metric"); return 0 }))
 	return web.New(web.Options{
-		Store:    struct{ web.Store }{},
-		Desk:     struct{ web.Actions }{},
-		Schemas:  struct{ web.Schemas }{},
 		Drains:   struct{ web.Drainer }{},
 		Reports:  struct{ web.Annotator }{},
 		Digests:  struct{ web.Digester }{},

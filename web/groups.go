@@ -10,43 +10,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Groups contains the methods of the store for groups.
-type Groups interface {
-	// Groups returns a page of groups. It also returns the cursor of the next page, or "" if this
-	// is the last page.
-	Groups(
-		ctx context.Context, q query.Query, p deadletter.GroupPage,
-	) (list []deadletter.GroupRow, next string, err error)
-	GroupCounts(ctx context.Context, owner string) (deadletter.GroupCounts, error)
-	Group(ctx context.Context, id deadletter.GroupID) (deadletter.Group, error)
-	// queues in which letters of the groups died, including queues that the caller may not see
-	GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) ([]deadletter.Origin, error)
-	Standing(ctx context.Context) (deadletter.Standing, error)
-	// how late the oldest overdue retry is; 0 = none is late
-	ScheduleLag(ctx context.Context) (time.Duration, error)
-	// when and where the last notice was sent; zero = none was sent
-	LastNotice(ctx context.Context) (at time.Time, channel string, err error)
-	// SettledByPeople counts letters that a person requeued and that have not come back since. They
-	// were received between the times "from" and "to".
-	SettledByPeople(ctx context.Context, from, to time.Time) (int, error)
-	Decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) // newest first
-	// ErrNotFound if there is no such decision
-	Decision(ctx context.Context, id int64) (deadletter.Decided, error)
-	// Decide records a decision about groups. Undo reverts a decision for those groups that have
-	// not changed since.
-	Decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error)
-	Undo(ctx context.Context, decision int64, by string) (deadletter.Decided, error)
-}
-
-// Deploys contains the methods of the store for deploys.
-type Deploys interface {
-	Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Deploy, error)
-	Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) // newest first
-	DeployEnding(ctx context.Context, group deadletter.GroupID, last time.Time) (*deadletter.Deploy, error)
-	// the first deploy after that time; nil = none
-	DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error)
-}
-
 // Digester makes digests, and sends them when a person requests it.
 type Digester interface {
 	// the digest for the time since the last one was due

@@ -12,15 +12,8 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/store"
 )
-
-// Health contains the methods of the store for probes and live pages.
-type Health interface {
-	Ping(ctx context.Context) error // returns an error if the store does not respond
-	// Position returns a number by which a page notices changes. The number changes whenever
-	// something changes that the caller may see.
-	Position(ctx context.Context) (int64, error)
-}
 
 // pinger pings the store for probes. It does so at most once a second, because each ping costs a
 // transaction.
@@ -30,7 +23,7 @@ type pinger struct {
 	err error
 }
 
-func (p *pinger) ping(ctx context.Context, store Health) error {
+func (p *pinger) ping(ctx context.Context, store *store.Store) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.at) > time.Second {

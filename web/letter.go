@@ -17,28 +17,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Details contains the methods of the store for the page of a letter.
-type Details interface {
-	Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter, error)     // with body and properties
-	Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Letter, error) // with bodies, in any order
-	// Neighbours returns the letters before and after a letter in the list that q selects, in the
-	// given order. The parameter "id" names the letter. If there is no letter before or after it,
-	// that result is "".
-	Neighbours(
-		ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order,
-	) (before, after deadletter.ID, err error)
-	// Ahead returns how many letters come before the letter "id" in the list that q selects. It
-	// stops counting at "limit". It also reports whether the list contains the letter.
-	Ahead(
-		ctx context.Context, q query.Query, id deadletter.ID, order deadletter.Order, limit int,
-	) (n int, listed bool, err error)
-	Attempts(ctx context.Context, id deadletter.ID) ([]deadletter.Attempt, error) // oldest first
-	History(ctx context.Context, id deadletter.ID) ([]deadletter.Event, error)    // oldest first
-	// Siblings returns copies of the same message that died in other queues.
-	Siblings(ctx context.Context, l *deadletter.Letter) ([]deadletter.Row, error)
-	GroupTitle(ctx context.Context, id deadletter.GroupID) (string, error)
-}
-
 // pathAs parses the id in the path of a request. If the id is not valid, the error says that there
 // is no such object. It thus does not disclose which ids are valid.
 func pathAs[ID any](text, kind string, parse func(string) (ID, error)) (ID, error) {

@@ -12,7 +12,7 @@ import (
 // the rules are unknown or do not apply to the letter. Rules name queues, so the principal must be
 // allowed to see all queues.
 func (w *Web) explained(ctx context.Context, l *deadletter.Letter) bool {
-	return w.Rules != nil && !l.Tried() && deadletter.ScopeOf(ctx).Everywhere()
+	return !l.Tried() && deadletter.ScopeOf(ctx).Everywhere()
 }
 
 // letterSteps tests the rules in use on a letter. It returns every rule in order. The steps never

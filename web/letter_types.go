@@ -21,7 +21,7 @@ func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload
 	}
 	c.Picks = picksFor(l, all)
 	binary := doc.Kind == payload.Binary || doc.Kind == payload.Protobuf
-	if w.Picker == nil || l.State == deadletter.StatePurged || !binary && len(c.Picks) == 0 {
+	if l.State == deadletter.StatePurged || !binary && len(c.Picks) == 0 {
 		return c, nil
 	}
 	names := w.Decoder().Types.Types()

@@ -14,26 +14,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Lists contains the methods of the store for the list of letters.
-type Lists interface {
-	// Letters returns a page of letters without bodies. It also returns the cursors of the previous
-	// and the next page, or "" if there is no such page.
-	Letters(
-		ctx context.Context, q query.Query, p deadletter.Page,
-	) (rows []deadletter.Row, newer, older string, err error)
-	// CursorAfter returns the cursor of the page that begins after the given letter.
-	CursorAfter(r deadletter.Row, order deadletter.Order) string
-	// Count returns the number of letters that q selects. It stops counting at "limit"; 0 = it
-	// counts all of them.
-	Count(ctx context.Context, q query.Query, limit int) (n int, exact bool, err error)
-	// Facets returns the values of each field, the most frequent first. For each field, it counts
-	// the letters that q would select without its terms about that field.
-	Facets(ctx context.Context, q query.Query, bodies ...string) (deadletter.Facets, error)
-	Unindexed(ctx context.Context) (int, error) // number of letters that text search cannot find yet
-	// the time of the newest change that a selection can contain if it is made at the time now
-	AsOf(now time.Time) time.Time
-}
-
 const (
 	countedTo  = 10_000
 	pageRows   = 50
@@ -127,19 +107,15 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 }
 
 func (w *Web) firstRun() *view.FirstRun {
-	f := view.FirstRun{
+	return &view.FirstRun{
 		Broker:   w.Setup.Broker,
 		Exchange: w.Setup.Exchange,
 		Inbox:    w.Setup.Inbox,
 		VHost:    w.Setup.VHost,
 		Types:    len(w.Decoder().Types.Types()),
+		Trial:    w.Trials.Newest(),
+		Unable:   w.Trials.Unable(w.Setup.Broker),
 	}
-	if w.Trials != nil {
-		f.Trial, f.Unable = w.Trials.Newest(), w.Trials.Unable(w.Setup.Broker)
-	} else {
-		f.Unable = "this dlo makes no trials"
-	}
-	return &f
 }
 
 // tokens returns a link for each term of a query. The link leads to the query without that term.

@@ -60,7 +60,7 @@ func (w *Web) facetedPaths(q query.Query) []string {
 // maskedField reports whether queries must not use a field, because its values are always masked.
 func (w *Web) maskedField(field string) bool {
 	if path, ok := strings.CutPrefix(field, "body."); ok {
-		return w.Masked != nil && w.Masked(path)
+		return w.Masked(path)
 	}
 	name, header := strings.CutPrefix(field, "header.")
 	property, ok := map[string]string{

@@ -34,7 +34,7 @@ const numbered = `(async () => {
 // lead to exactly this number of letters or groups.
 func TestEveryNumberLeadsToThatMany(t *testing.T) {
 	t.Parallel()
-	h, tab, url := visit(t, withDigests)
+	h, tab, url := visit(t)
 	h.receive("old", 4, "x")
 	h.late.Add(int64(2 * time.Hour))
 	h.receive("sms", 3, `{"a":1}`)

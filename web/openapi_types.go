@@ -10,9 +10,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// schemas describes the types that api.Marshal writes in a form of its own, and those with a fixed
-// set of values.
-var schemas = map[reflect.Type]*huma.Schema{
+// ownSchemas describes the types that api.Marshal writes in a form of its own, and those with a
+// fixed set of values.
+var ownSchemas = map[reflect.Type]*huma.Schema{
 	reflect.TypeFor[time.Time]():              {Type: huma.TypeString, Format: "date-time", Nullable: true},
 	reflect.TypeFor[time.Duration]():          {Type: huma.TypeString},
 	reflect.TypeFor[deadletter.ID]():          {Type: huma.TypeString, Pattern: "^([0-9a-f-]{36})?$"},
@@ -41,7 +41,7 @@ var names = map[reflect.Type]string{
 type asSchema[T any] struct{}
 
 func (asSchema[T]) Schema(huma.Registry) *huma.Schema {
-	s := *schemas[reflect.TypeFor[T]()]
+	s := *ownSchemas[reflect.TypeFor[T]()]
 	return &s
 }
 

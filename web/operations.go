@@ -12,29 +12,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Operations contains the methods of the store that the pages about operations need.
-type Operations interface {
-	Operation(ctx context.Context, id deadletter.OperationID) (deadletter.Operation, error)
-	// newest first; before = 0 starts with the newest
-	Operations(ctx context.Context, before deadletter.OperationID, limit int) ([]deadletter.Operation, error)
-	// OperationLetters returns the letters of an operation that have one of the given results. It
-	// also returns the cursor of the next page, or "" after the last page.
-	OperationLetters(
-		ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int,
-	) ([]deadletter.OperationLetter, string, error)
-	// BackGroups returns the groups of the letters that came back after an operation. The group
-	// with the most letters comes first. OperationGroups returns the groups of all letters of an
-	// operation. If groups were merged, both methods return the group into which they were merged.
-	BackGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.BackGroup, error)
-	OperationGroups(ctx context.Context, id deadletter.OperationID, limit int) ([]deadletter.GroupID, error)
-	// the newest unfinished operation of each group
-	WorkedOn(ctx context.Context) (map[deadletter.GroupID]deadletter.Operation, error)
-	// operations that still process letters, without those that are finished or only watch
-	RunningOperations(ctx context.Context) ([]deadletter.OperationID, error)
-	// operations that wait for a person, oldest first
-	HaltedOperations(ctx context.Context) ([]deadletter.Operation, error)
-}
-
 const (
 	recentOperations = 5
 	backGroups       = 10      // the maximum number of groups shown to which letters came back

@@ -122,15 +122,8 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	if p.NoticeAt, p.NoticeTo, err = w.Store.LastNotice(ctx); err != nil {
 		return nil, err
 	}
-	whole := deadletter.ScopeOf(ctx).Everywhere()
-	if w.Disk != nil && whole {
-		p.Disk = w.Disk()
-	}
-	if w.Told != nil && whole {
-		p.Told = append([]string{}, w.Told()...)
-	}
-	if w.Channels != nil && whole {
-		p.Channels = w.Channels.Channels()
+	if deadletter.ScopeOf(ctx).Everywhere() {
+		p.Disk, p.Told, p.Channels = w.Disk(), append([]string{}, w.Told()...), w.Channels.Channels()
 	}
 	guards, err := w.Store.Guards(ctx)
 	if err != nil {

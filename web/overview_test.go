@@ -138,6 +138,11 @@ func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	}
 }
 
+// noChannels are no channels.
+type noChannels struct{ testedChannels }
+
+func (*noChannels) Channels() []deadletter.Channel { return nil }
+
 // testedChannels are channels of which one was tested.
 type testedChannels struct{ tested []string }
 

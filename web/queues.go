@@ -20,24 +20,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Guarded contains the methods of the store that the pages about queues need.
-type Guarded interface {
-	// the queues and groups whose automatic retries are held back, by queue
-	Guards(ctx context.Context) ([]deadletter.Guard, error)
-	// the queues in which letters died, by broker, vhost and name
-	Queues(ctx context.Context) ([]deadletter.QueueCounts, error)
-	// ReceivedSince returns the number of letters that were received from each queue since the
-	// given time.
-	ReceivedSince(ctx context.Context, since time.Time) (map[deadletter.Origin]int, error)
-}
-
-// Guardian holds automatic retries back and resumes them. Each method checks permissions with
-// deadletter.Allow. Its errors wrap ErrInvalid, ErrForbidden, ErrNotFound or ErrConflict.
-type Guardian interface {
-	PauseRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) (deadletter.Guard, error)
-	ResumeRetries(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error
-}
-
 const (
 	// the maximum number of queues that the management API is asked about for one page or call
 	askedQueues = 100
@@ -70,9 +52,6 @@ func (d *depths) factsOf(
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
 		known[i] = deadletter.UnknownQueue
-	}
-	if facts == nil {
-		return known, 0
 	}
 	if left = len(queues) - askedQueues; left > 0 {
 		queues = queues[:askedQueues]
@@ -268,7 +247,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	for _, b := range w.brokers(r.Context()) {
 		places[[2]string{b.Name, b.VHost}] = true
 	}
-	p.Total, p.Several, p.Asked = len(all), len(places) > 1, w.Facts != nil
+	p.Total, p.Several = len(all), len(places) > 1
 	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(all) {
 		p.From = n
 	}

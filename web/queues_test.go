@@ -313,18 +313,21 @@ func TestAPIQueues(t *testing.T) {
 // stopped them. While retries are ramping up, people can only pause them.
 func TestABreakerOnTheQueuesPage(t *testing.T) {
 	t.Parallel()
-	guard := deadletter.Guard{
+	breaker := deadletter.Breaker{
 		Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms"},
 		State:  deadletter.GuardTripped,
 		Why:    "49 of 50 came back",
-		By:     "dlo",
 		Since:  start,
 		Until:  start.Add(5 * time.Minute),
 	}
-	var more []deadletter.Guard
-	h := open(t, func(o *web.Options) {
-		o.Store = guardedStore{o.Store, func() []deadletter.Guard { return append([]deadletter.Guard{guard}, more...) }}
-	})
+	h := open(t)
+	set := func(state deadletter.GuardState) {
+		breaker.State = state
+		if err := h.store.SetBreaker(t.Context(), breaker, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(deadletter.GuardTripped)
 	// although the queue has no letters any more
 	h.get("/queues").want(
 		t, 200, "Tripped", "49 of 50 came back, next probe in 4 min", "Pause the retries of sms",
@@ -334,25 +337,18 @@ func TestABreakerOnTheQueuesPage(t *testing.T) {
 		t, 200,
 		`"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`,
 	)
-	guard.State = deadletter.GuardProbing
+	set(deadletter.GuardProbing)
 	h.get("/queues").want(t, 200, "Probing", "are being watched")
-	guard.State = deadletter.GuardRamping
+	set(deadletter.GuardRamping)
 	if page := h.get("/queues").want(
 		t, 200, "Ramping", "Pause the retries of sms",
 	).text; strings.Contains(page, "Resume the") {
 		t.Error("what ramps can be resumed")
 	}
-	paused := guard
-	paused.State, paused.Why, paused.By = deadletter.GuardPaused, "enough", "ann"
-	more = []deadletter.Guard{paused}
-	h.get("/queues").want(t, 200, "Paused", "by ann: enough")
-	guard, more = paused, []deadletter.Guard{guard}
+	if _, err := h.store.Pause(t.Context(), deadletter.Guard{
+		Origin: breaker.Origin, Why: "enough", By: "ann",
+	}); err != nil {
+		t.Fatal(err)
+	}
 	h.get("/queues").want(t, 200, "Paused", "by ann: enough")
 }
-
-type guardedStore struct {
-	web.Store
-	guards func() []deadletter.Guard
-}
-
-func (s guardedStore) Guards(context.Context) ([]deadletter.Guard, error) { return s.guards(), nil }

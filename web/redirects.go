@@ -30,18 +30,6 @@ func (w *Web) redirectAgain(r *http.Request, err error) (templ.Component, error)
 	return view.Rules(p), broken
 }
 
-// SavedRedirects lists the redirects that people have saved.
-type SavedRedirects interface {
-	Overrides(ctx context.Context) ([]deadletter.Override, error) // sorted by queue
-}
-
-// Redirector saves and removes redirects. Each method checks the permission with deadletter.Allow,
-// and checks the list of allowed targets.
-type Redirector interface {
-	Redirect(ctx context.Context, by deadletter.Principal, o deadletter.Override) (deadletter.Override, error)
-	Unredirect(ctx context.Context, by deadletter.Principal, id int64) error
-}
-
 // listOverrides returns the redirects that people saved, by queue. A redirect sends the letters of
 // a queue to another queue of its broker and vhost.
 func (w *Web) listOverrides(ctx context.Context, _ *struct{}) (*reply[api.Overrides], error) {

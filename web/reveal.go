@@ -15,11 +15,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Recorder records who saw masked values.
-type Recorder interface {
-	Record(ctx context.Context, a deadletter.Act) error
-}
-
 // asked says which value of a letter a person wants to see unmasked. A field of the body is named
 // by its path or by its position in the tree. A header or a property is named by its name.
 type asked struct {

@@ -27,12 +27,10 @@ func (w *Web) rules(r *http.Request) (templ.Component, error) {
 
 func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 	p := view.RulesPage{Shell: w.shell(r, "Rules", view.SectionRules), Mistakes: map[string]string{}}
-	if w.Rules != nil {
-		set := w.Rules.Set()
-		p.File, p.Loaded, p.Rules = set.File, set.Loaded, rulesOf(set)
-		if p.Try.Text = allYAML(set); len(p.Try.Text) > config.MaxPasted {
-			p.Try.Text, p.Try.Unshown = "", len(p.Try.Text)
-		}
+	set := w.Rules.Set()
+	p.File, p.Loaded, p.Rules = set.File, set.Loaded, rulesOf(set)
+	if p.Try.Text = allYAML(set); len(p.Try.Text) > config.MaxPasted {
+		p.Try.Text, p.Try.Unshown = "", len(p.Try.Text)
 	}
 	for _, b := range w.brokers(r.Context()) {
 		p.Places = append(p.Places, view.RulesPlace{Broker: b.Name, VHost: b.VHost})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -93,7 +92,7 @@ func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, 
 		mistakes["count"] = "Type " + view.Count(discards) + " to discard " + view.LetterCount(discards) + "."
 	}
 	switch {
-	case r.PostFormValue("loaded") != view.Stamp(w.rulesLoaded()):
+	case r.PostFormValue("loaded") != view.Stamp(w.Rules.Set().Loaded):
 		return mistakes, errRulesChanged
 	case len(mistakes) > 0:
 		return mistakes, invalid("see the marked field")
@@ -106,20 +105,13 @@ var errRulesChanged = fmt.Errorf(
 	"%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict,
 )
 
-func (w *Web) rulesLoaded() time.Time {
-	if w.Rules == nil {
-		return time.Time{}
-	}
-	return w.Rules.Set().Loaded
-}
-
 // applyPage applies the current rules, or only finds out what they would change. It returns the
 // page with the result.
 func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
 		Shell:   w.shell(r, "Apply the rules", view.SectionRules),
 		Query:   asked.Query.Fixed().String(),
-		Loaded:  w.rulesLoaded(),
+		Loaded:  w.Rules.Set().Loaded,
 		Done:    !asked.DryRun,
 		Restore: restorableWords(w.Restore),
 	}

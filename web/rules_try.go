@@ -8,7 +8,6 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/config"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -19,9 +18,6 @@ import (
 func (w *Web) tryRules(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
-	}
-	if w.Rules == nil {
-		return nil, deadletter.ErrNotFound
 	}
 	p, err := w.rulesPage(r)
 	if err != nil {

@@ -132,36 +132,10 @@ func (w *Web) factsThen(ctx context.Context, l *deadletter.Letter) (rules.Facts,
 // facts returns what rules need to know about a stored letter. The facts are not masked. To read
 // the body, facts may have to decode it. It then waits for its turn to decode until ctx ends.
 func (w *Web) facts(ctx context.Context, l *deadletter.Letter) (rules.Facts, error) {
-	var f rules.Facts
-	if w.RuleFacts != nil {
-		done, err := w.waitForPlace(ctx)
-		if err != nil {
-			return f, err
-		}
-		defer done()
-		f = w.RuleFacts(l)
-	} else {
-		serial, _, _ := l.ID.Split()
-		f = rules.Facts{
-			Broker:   l.Origin.Broker,
-			VHost:    l.Origin.VHost,
-			Queue:    l.Origin.Queue,
-			Exchange: l.Origin.Exchange,
-			Key:      l.Origin.RoutingKey,
-			Reason:   l.Reason,
-			Type:     l.Type,
-			Error:    l.Error,
-			Attempts: l.Attempts,
-			Reset:    l.Reset,
-			Age:      w.Now().Sub(l.ReceivedAt),
-			Serial:   serial,
-		}
+	done, err := w.waitForPlace(ctx)
+	if err != nil {
+		return rules.Facts{}, err
 	}
-	if f.Header == nil {
-		f.Header = noHeader
-	}
-	if f.Field == nil {
-		f.Field = noField
-	}
-	return f, nil
+	defer done()
+	return w.RuleFacts(l), nil
 }

@@ -1,10 +1,8 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -13,21 +11,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
-
-// Readings contains the methods of the store that the page of schemas needs.
-type Readings interface {
-	// how letters were read, by queue and type
-	Readings(ctx context.Context) ([]deadletter.ReadCount, error)
-	// the share of each type among the letters of a queue, from 0 to 1
-	Priors(ctx context.Context, o deadletter.Origin) (map[string]float64, error)
-	NamesType(ctx context.Context, o deadletter.Origin, typ string) (bool, error)
-	// fields that letters contain but their types do not define
-	AddedFields(ctx context.Context, limit int) ([]deadletter.AddedCount, error)
-	RereadProgress(ctx context.Context) (deadletter.RereadProgress, error)
-	Unmatched(ctx context.Context) (queues int, err error) // the number of queues that need a schema
-	// the time at which the first letter of q was received; zero if q selects none
-	Oldest(ctx context.Context, q query.Query) (time.Time, error)
-}
 
 const (
 	typedShown = 20 // the maximum number of queues on one page
@@ -68,7 +51,6 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	ctx, types := r.Context(), w.Decoder().Types
 	p := view.SchemasPage{
 		Shell:    w.shell(r, "Schemas", view.SectionSchemas),
-		Library:  w.Schemas != nil,
 		PageSize: typedShown,
 	}
 	names := types.Types()
@@ -100,9 +82,6 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	for i := range p.Queues {
 		q := &p.Queues[i]
 		q.Link = view.LettersURL(queueLetters(q.Broker, q.VHost, q.Queue, p.Several).String(), "", "")
-	}
-	if w.Schemas == nil {
-		return p, nil
 	}
 	return p, w.addSets(ctx, &p)
 }

@@ -13,19 +13,18 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/schemas"
-	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
 )
 
 // withEmptyLibrary gives dlo an empty schema library, and lets people pick types. After a change, a
 // test calls the method "reread" to read the affected letters again.
 func withEmptyLibrary(o *web.Options) {
-	s := o.Store.(*store.Store)
+	s := o.Store
 	decoder := &payload.Decoder{}
 	l := schemas.New(s, schemas.Options{Decoder: func() *payload.Decoder { return decoder }, Untyped: s.Untyped})
 	decoder.Types = l.Registry()
 	o.Decoder = func() *payload.Decoder { return decoder }
-	o.Schemas, o.Picker = l, picker{s}
+	o.Schemas = l
 }
 
 // reread reads all letters that must be read again. A running dlo does this in the background.
@@ -262,7 +261,6 @@ func TestUploadsAreKeptForFew(t *testing.T) {
 func TestQueuesAreBound(t *testing.T) {
 	t.Parallel()
 	h := open(t, withLibrary, func(o *web.Options) {
-		o.Picker = picker{o.Store.(*store.Store)}
 		o.Bindings = []payload.Binding{{Queue: "old-*", Key: "k.*", Type: "acme.notify.v1.SmsRequested"}}
 	})
 	id := h.arrive("email", 1, mailBody)[0]
@@ -294,7 +292,7 @@ func TestQueuesAreBound(t *testing.T) {
 
 func TestForeignersDoNotChangeSchemas(t *testing.T) {
 	t.Parallel()
-	h := open(t, withLibrary, func(o *web.Options) { o.Picker = picker{o.Store.(*store.Store)} })
+	h := open(t, withLibrary)
 	r := httptest.NewRequest("POST", "/schemas/remove", strings.NewReader("set=notify"))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "cross-site")

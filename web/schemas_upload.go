@@ -19,17 +19,13 @@ const uploadPath = "/schemas/upload"
 // making them. The file is kept until useUpload uses it.
 func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 	w.page(func(r *http.Request) (templ.Component, error) {
-		schemas, err := w.schemas()
-		if err != nil {
-			return nil, err
-		}
 		r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
 		file, form, err := readUpload(r, url.Values{})
 		if err != nil {
 			return w.uploadAgain(r, form.Get("name"), err)
 		}
 		f := upload{by: principal(r.Context()).Name, name: form.Get("name"), fileName: form.Get("filename"), file: file}
-		p, err := w.uploadPage(r, schemas, f)
+		p, err := w.uploadPage(r, f)
 		if err != nil {
 			return w.uploadAgain(r, f.name, err)
 		}
@@ -47,17 +43,12 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, formError(err)
 	}
-	schemas, err := w.schemas()
-	switch {
-	case err != nil:
-		return nil, err
-	}
 	key := r.PostFormValue("key")
 	f, ok := w.uploads.fileOf(key, principal(r.Context()).Name)
 	if !ok {
 		return w.uploadAgain(r, "", errNotKept)
 	}
-	p, err := w.uploadPage(r, schemas, f)
+	p, err := w.uploadPage(r, f)
 	if err != nil {
 		return w.uploadAgain(r, f.name, err)
 	}
@@ -74,7 +65,8 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	defer done()
-	if _, _, err = schemas.Upload(r.Context(), principal(r.Context()), f.name, f.file, f.fileName, false); err != nil {
+	_, _, err = w.Schemas.Upload(r.Context(), principal(r.Context()), f.name, f.file, f.fileName, false)
+	if err != nil {
 		return w.uploadAgain(r, f.name, err)
 	}
 	w.uploads.forget(key)
@@ -86,13 +78,13 @@ func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
 var errNotKept = fmt.Errorf("%w: the file is no longer kept here; choose it again", deadletter.ErrConflict)
 
 // uploadPage returns the page with the changes that a file would make.
-func (w *Web) uploadPage(r *http.Request, schemas Schemas, f upload) (view.SchemaUploadPage, error) {
+func (w *Web) uploadPage(r *http.Request, f upload) (view.SchemaUploadPage, error) {
 	done, err := w.loading.waitForPlace(r.Context())
 	if err != nil {
 		return view.SchemaUploadPage{}, err
 	}
 	defer done()
-	c, e, err := schemas.Upload(r.Context(), principal(r.Context()), f.name, f.file, f.fileName, true)
+	c, e, err := w.Schemas.Upload(r.Context(), principal(r.Context()), f.name, f.file, f.fileName, true)
 	if err != nil {
 		return view.SchemaUploadPage{}, err
 	}
@@ -159,16 +151,10 @@ func (w *Web) removeSchemas(r *http.Request) (string, error) {
 }
 
 func (w *Web) removeSet(r *http.Request, dryRun bool) (string, deadletter.SchemaEffect, error) {
-	var e deadletter.SchemaEffect
 	if err := r.ParseForm(); err != nil {
-		return "", e, formError(err)
-	}
-	schemas, err := w.schemas()
-	switch {
-	case err != nil:
-		return "", e, err
+		return "", deadletter.SchemaEffect{}, formError(err)
 	}
 	name := r.PostFormValue("set")
-	e, err = schemas.Remove(r.Context(), principal(r.Context()), name, dryRun)
+	e, err := w.Schemas.Remove(r.Context(), principal(r.Context()), name, dryRun)
 	return name, e, err
 }

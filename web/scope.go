@@ -51,9 +51,6 @@ func (w *Web) problems(ctx context.Context) []deadletter.Problem {
 // reports returns what dlo last found out about the dead-letter paths. It contains only the queues
 // that the caller may see and the queues of dlo itself.
 func (w *Web) reports(ctx context.Context) []topology.Report {
-	if w.Topology == nil {
-		return nil
-	}
 	all, scope := w.Topology.Reports(), deadletter.ScopeOf(ctx)
 	if scope.Everywhere() {
 		return all

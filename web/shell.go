@@ -49,7 +49,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	if queues, err := w.Store.Unmatched(r.Context()); err == nil {
 		s.Schemaless = queues
 	}
-	s.SchemasBad = w.Schemas != nil && len(schemaProblems(w.Schemas.Status())) > 0
+	s.SchemasBad = len(schemaProblems(w.Schemas.Status())) > 0
 	for _, b := range w.brokers(r.Context()) {
 		s.Brokers = append(s.Brokers, broker(b))
 	}

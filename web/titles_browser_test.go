@@ -23,7 +23,7 @@ const longQueue = "orders-eu-west-1.billing.invoices.renderer.high-priority.v2.c
 func TestWhatIsCutHasATooltip(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	h, tab, url := visit(t, withDigests)
+	h, tab, url := visit(t)
 	h.failure = "com.example.very.long.package_name.of.a.company.mail.MailSendingException: " +
 		strings.Repeat("the mail server of the customer did not answer in time; ", 9)
 	ids := h.receive(longQueue, 3, `{"a":"`+strings.Repeat("long ", 60)+`"}`)
@@ -63,7 +63,7 @@ func TestWhatIsCutHasATooltip(t *testing.T) {
 func TestThePhoneShowsNow(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	h, tab, url := visit(t, withDigests)
+	h, tab, url := visit(t)
 	id := string(
 		h.receive(longQueue, 3, `{"exchange_of_the_template":{"content-type":"a","tenant.template_name":"b"}}`)[0],
 	)

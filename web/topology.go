@@ -34,9 +34,6 @@ func (w *Web) listFindings(ctx context.Context, _ *struct{}) (*reply[api.Topolog
 // dlo are refused, with the reason. 404 if dlo looks at no such vhost, and 503 if it could not look
 // yet.
 func (w *Web) planTopology(ctx context.Context, in *struct{ Body api.PlanRequest }) (*reply[api.Plans], error) {
-	if w.Topology == nil {
-		return nil, deadletter.ErrUnavailable
-	}
 	w.Topology.Refresh(ctx, in.Body.Broker, in.Body.VHost)
 	plans, err := w.Topology.Plan(topology.Wish(in.Body))
 	return answer(api.NewPlans(plans), err)
@@ -140,9 +137,7 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 		for _, d := range plan.Drops {
 			p.Drops = append(p.Drops, view.Drop(d))
 		}
-		if w.Adoption != nil {
-			p.Plan = planSum(plan)
-		}
+		p.Plan = planSum(plan)
 	}
 	return p
 }

@@ -49,10 +49,8 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	if p.Tab == view.TriageDigest {
 		return w.digestTab(r, p)
 	}
-	if w.Digests != nil {
-		if p.DigestSize, err = w.Digests.Size(ctx); err != nil {
-			return nil, err
-		}
+	if p.DigestSize, err = w.Digests.Size(ctx); err != nil {
+		return nil, err
 	}
 	page := deadletter.GroupPage{Limit: triageRows, After: p.After}
 	switch p.Tab {
@@ -89,9 +87,6 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 
 // digestTab returns the tab with the digest. It shows the text that would be sent now.
 func (w *Web) digestTab(r *http.Request, p view.TriagePage) (templ.Component, error) {
-	if w.Digests == nil {
-		return view.Triage(p), nil
-	}
 	d, err := w.digestNow(r.Context())
 	if err != nil {
 		return nil, err
@@ -306,10 +301,8 @@ func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
 // nextDigest returns the time at which the next digest is due. If no digest is configured, it
 // returns half past eight tomorrow in UTC.
 func (w *Web) nextDigest(now time.Time) time.Time {
-	if w.Digests != nil {
-		if at, _ := w.Digests.Next(); !at.IsZero() {
-			return at
-		}
+	if at, _ := w.Digests.Next(); !at.IsZero() {
+		return at
 	}
 	y, m, d := now.UTC().Date()
 	return time.Date(y, m, d+1, 8, 30, 0, 0, time.UTC)

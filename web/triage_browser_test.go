@@ -17,7 +17,7 @@ import (
 // decision.
 func TestFortyGroupsByKeyboard(t *testing.T) {
 	t.Parallel()
-	h, tab, url := visit(t, withDigests)
+	h, tab, url := visit(t)
 	for i := range 40 {
 		h.receive(fmt.Sprintf("queue-%02d", i), 1, "x")
 	}
@@ -217,7 +217,7 @@ func TestTheCursorIsFoundAgain(t *testing.T) {
 func TestTriageIsAccessible(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	h, tab, url := visit(t, withDigests, func(o *web.Options) { o.Facts = someFacts })
+	h, tab, url := visit(t, func(o *web.Options) { o.Facts = someFacts })
 	h.receive("sms", 3, `{"customer":{"tier":"gold"}}`)
 	h.receive("a-very-long-name-of-a-queue.that.never-ends.and-goes-on-and-on", 1, "x")
 	h.receive("billing", 1, "x")
@@ -282,7 +282,7 @@ func TestInboxZeroOnAPhone(t *testing.T) {
 func TestTriageWithoutJavaScript(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	h, tab, url := visit(t, withDigests)
+	h, tab, url := visit(t)
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
 	tab.JavaScript(false)

@@ -16,19 +16,10 @@ type Trials interface {
 	Unable(broker string) string // why the configuration allows no trial, or "" if it allows one
 }
 
-// TrialCounter counts the letters of trials. With it, the first page after the installation shows
-// whether there has been a trial.
-type TrialCounter interface {
-	// the number of letters that trials created, including letters that no longer exist
-	Trials(ctx context.Context) (int, error)
-}
-
 // newestTrial returns the trial that was started last. If there is none, it returns an empty trial.
 func (w *Web) newestTrial() deadletter.Trial {
-	if w.Trials != nil {
-		if t := w.Trials.Newest(); t != nil {
-			return *t
-		}
+	if t := w.Trials.Newest(); t != nil {
+		return *t
 	}
 	return deadletter.Trial{}
 }
@@ -46,9 +37,6 @@ func (w *Web) getTrial(context.Context, *struct{}) (*reply[api.Trial], error) {
 // and accepts it then. No other queue is touched, nobody is told, and after an hour nothing but a
 // line of history is left. 409 while a trial is under way, or where none can be.
 func (w *Web) startTrial(ctx context.Context, in *struct{ Body api.TrialRequest }) (*accepted[api.Trial], error) {
-	if w.Trials == nil {
-		return nil, deadletter.ErrUnavailable
-	}
 	t, err := w.Trials.Start(ctx, principal(ctx), in.Body.Broker)
 	return &accepted[api.Trial]{"/api/v1/trial", api.NewTrial(t)}, err
 }

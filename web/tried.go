@@ -29,7 +29,7 @@ func (w *Web) addTried(ctx context.Context, p *view.OperationPage) error {
 			t.Attempt = &attempts[i]
 		}
 	}
-	if t.Waits() && w.Facts != nil {
+	if t.Waits() {
 		l, err := w.Store.Letter(ctx, t.Letter.Letter)
 		if errors.Is(err, deadletter.ErrNotFound) {
 			return nil

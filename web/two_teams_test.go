@@ -166,7 +166,7 @@ func (h *teams) arrive(inbox, queue, word string, n int) []deadletter.ID {
 func twoTeams(t *testing.T) *teams {
 	t.Helper()
 	h := &teams{n: map[string]int{}}
-	h.house = open(t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who), func(o *web.Options) {
+	h.house = open(t, withRetries, withLibrary, withUsers, knownAs(&h.who), func(o *web.Options) {
 		o.Fields, o.Topology, o.Adoption, o.Drains, o.Trials, o.Facts = []string{"note"}, looked{
 			twoReports(),
 		}, &adopted{}, &fakeDrains{}, &staged{}, someFacts

@@ -22,7 +22,7 @@ func TestViewersReadNothing(t *testing.T) {
 	t.Parallel()
 	h := &teams{n: map[string]int{}, said: "kanarie"}
 	h.house = open(
-		t, withRetries, withLibrary, withDigests, withUsers, knownAs(&h.who),
+		t, withRetries, withLibrary, withUsers, knownAs(&h.who),
 		func(o *web.Options) { o.Fields = []string{"note"} },
 	)
 	h.b = h.die("orders", "olive", 40)

@@ -18,15 +18,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// SavedViews stores named queries.
-type SavedViews interface {
-	// the views of a person and those for everybody, sorted by name
-	Views(ctx context.Context, person string) ([]deadletter.View, error)
-	// AddView sets the id and the time of the view. It returns ErrConflict if the name is in use.
-	AddView(ctx context.Context, v deadletter.View) (deadletter.View, error)
-	RemoveView(ctx context.Context, id int64, by string) error // ErrNotFound if it does not exist
-}
-
 const maxViewName = 100 // maximum length in bytes
 
 // NumberPath is the number of an object in the path of a request.

@@ -116,7 +116,7 @@ func figure(f topology.Figure) int {
 func (w *Web) addRules(shown []view.WatchedQueue) {
 	for i := range shown {
 		if q := &shown[i]; q.Own == "" {
-			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed != nil && w.Observed(q.Origin)
+			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed(q.Origin)
 		}
 	}
 }
@@ -124,13 +124,9 @@ func (w *Web) addRules(shown []view.WatchedQueue) {
 // ruleOf returns the name of the rule that would apply if a consumer of the queue rejected a
 // letter. It assumes nothing else about the letter.
 func (w *Web) ruleOf(o deadletter.Origin) string {
-	if w.Rules == nil {
-		return ""
-	}
 	return w.Rules.Set().Decide(rules.Facts{
 		Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, Key: o.Queue, Reason: "rejected",
-		Header: func(string) (string, bool) { return "", false },
-		Field:  func(string) ([]string, bool) { return nil, false },
+		Header: noHeader, Field: noField,
 	}).Rule
 }
 

@@ -17,68 +17,45 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
+	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/schemas"
+	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// Store contains the methods of the store that package web uses. Each embedded interface is
-// declared beside the handlers that call it.
-type Store interface {
-	Lists
-	Details
-	Operations
-	Groups
-	Deploys
-	Verdicts
-	Histograms
-	SavedViews
-	SavedRedirects
-	Picked
-	Revisions
-	Typed
-	Readings
-	TrialCounter
-	Guarded
-	Tokens
-	Audit
-	Recorder
-	Imports
-	Health
-}
-
-// Actions contains what package web can do with letters and queues.
-type Actions interface {
-	Desk
-	Redirector
-	Guardian
-	Applier
-	Reviser
-}
-
-// Options configures a Web. Store and Desk are required. The zero value of every other field is
-// usable.
+// Options configures a Web. The parts of dlo, down to Facts, are required. The zero value of every
+// other field is usable.
 type Options struct {
-	Store    Store
-	Desk     Actions
-	Picker   Picker                                 // nil: types cannot be picked
-	Schemas  Schemas                                // nil: types cannot be listed or changed
+	Store    *store.Store
+	Desk     *operation.Desk
+	Picker   Picker
+	Schemas  *schemas.Library
+	Digests  Digester
+	Reports  Annotator
+	Drains   Drainer
+	Trials   Trials
+	Topology Topology
+	Adoption Adoption
+	Channels Channels // channels of the configuration
+	Rules    *rules.Book
+	// all facts of a stored letter that rules use
+	RuleFacts func(l *deadletter.Letter) rules.Facts
+	// reports whether queries must not name a body path
+	Masked    func(path string) bool
+	Observed  func(deadletter.Origin) bool // whether letters of a queue are only observed
+	Connector Connector
+	Told      func() []string // channels notified of problems
+	Disk      func() string   // space for letters, in words
+	// returns the facts that a broker reports about a queue
+	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
+
 	Bindings []payload.Binding                      // from the configuration
-	Digests  Digester                               // nil: no digest
-	Reports  Annotator                              // nil: letters cannot be annotated
-	Drains   Drainer                                // nil: no queue can be drained by request
 	Decoder  func() *payload.Decoder                // current decoder of bodies; nil: no types
 	Header   func(name, text string) (string, bool) // masks one header or property; nil: nothing is masked
-	// reports whether queries must not name a body path; nil: all are allowed
-	Masked   func(path string) bool
-	Brokers  func() []deadletter.BrokerStatus // current state of the connections
-	Trials   Trials                           // nil: no trials
-	Topology Topology                         // nil: dlo does not check dead-letter paths
-	Adoption Adoption                         // nil: dlo changes no policy
+	Brokers  func() []deadletter.BrokerStatus       // current state of the connections
 	// queues whose letters are only observed, in words; "": none
 	Observing string
-	// whether letters of a queue are only observed; nil: none are
-	Observed  func(deadletter.Origin) bool
-	Connector Connector                   // nil: no connection on request
 	Problems  func() []deadletter.Problem // current problems of dlo itself, such as a full disk
 	Setup     Setup                       // for the first run
 	// Host allow list, see Hosts; empty: any host, for tests only
@@ -88,14 +65,7 @@ type Options struct {
 	Fields  []string      // body paths that queries can name
 	MaxBody int           // maximum bytes of a published body; 0: 16 MiB
 	// how long discarded letters can be restored; 0: not shown
-	Restore  time.Duration
-	Told     func() []string // channels notified of problems; nil: not shown
-	Channels Channels        // channels of the configuration; nil: none
-	Disk     func() string   // space for letters, in words; nil: not shown
-	Rules    *rules.Book     // rules in use; nil: not shown
-	// all facts of a stored letter that rules use; nil: rules get only the stored facts, without
-	// headers and fields
-	RuleFacts func(l *deadletter.Letter) rules.Facts
+	Restore time.Duration
 	// how long after it was sent a letter must not come back to count as quiet; 0: not shown
 	Watch    time.Duration
 	Now      func() time.Time                                  // nil: time.Now
@@ -113,9 +83,6 @@ type Options struct {
 	Requests float64 // limit for one principal per second; 0: no limit
 	// address that a request comes from; nil: the other end of the connection
 	Address func(*http.Request) string
-
-	// returns the facts that a broker reports about a queue; nil if unknown
-	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 }
 
 // Setup contains the names for the example on the first page after the installation: the broker,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/storetest"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
@@ -37,6 +39,7 @@ type house struct {
 	*web.Web
 	t       *testing.T
 	store   *store.Store
+	file    string // of the store
 	desk    *operation.Desk
 	brokers []deadletter.BrokerStatus
 	asked   sync.Mutex // held while a request reads brokers, or connects one
@@ -62,7 +65,7 @@ func open(t *testing.T, change ...func(*web.Options)) *house {
 // openFile starts a dlo for a test, with the given file as its store.
 func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	t.Helper()
-	h := &house{t: t}
+	h := &house{t: t, file: path}
 	now := func() time.Time { return start.Add(time.Duration(h.late.Load())) }
 	s, err := store.Open(context.Background(), path, store.Options{Now: now})
 	if err != nil {
@@ -105,8 +108,23 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	o := web.Options{
 		Store:     s,
 		Desk:      h.desk,
+		Picker:    picker{s},
+		Schemas:   schemas.New(s, schemas.Options{}),
+		Digests:   digests{s},
 		Reports:   s,
+		Drains:    &fakeDrains{},
+		Trials:    &staged{},
+		Topology:  looked{},
+		Adoption:  &adopted{},
+		Channels:  &noChannels{},
+		Rules:     h.book,
+		RuleFacts: h.classifier.Facts,
+		Masked:    func(string) bool { return false },
+		Observed:  func(deadletter.Origin) bool { return false },
 		Connector: connector{h},
+		Told:      func() []string { return []string{"oncall"} },
+		Disk:      func() string { return "18 GiB free" },
+		Facts:     func(context.Context, deadletter.Origin) deadletter.QueueFacts { return deadletter.UnknownQueue },
 		Brokers:   h.statuses,
 		Setup:     web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
 		Hosts:     []string{"dlo.example"},
@@ -119,6 +137,19 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 	}
 	h.Web = web.New(o)
 	return h
+}
+
+// exec changes the file of the store, to make states that are hard to reach.
+func (h *house) exec(statement string, args ...any) {
+	h.t.Helper()
+	file, err := sql.Open("sqlite", h.file)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Exec(statement, args...); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // receive stores n letters that died in the given queue, and classifies them as dead.

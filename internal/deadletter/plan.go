@@ -5,8 +5,8 @@ import "time"
 // Plan is the result of a dry run. It says what an operation would do.
 type Plan struct {
 	Action   Verb
-	Until    time.Time // the selection is as of this time, without later arrivals and changes
-	Total    int       // exact number of selected letters
+	Until    time.Time   // the selection is as of this time, without later arrivals and changes
+	Total    int         // exact number of selected letters
 	Eligible int         // number of letters that the action can take, before the limit First
 	First    int         // maximum number of letters to act on; 0 = all
 	Queues   []PlanQueue // queues of the eligible letters, those with most letters first
@@ -21,13 +21,13 @@ type PlanQueue struct {
 	Broker, VHost, Queue string
 	Target               string // queue to which the letters go: the origin queue or the target of a redirect
 	Letters              int
-	CameBack             int                    // number of letters that came back after people requeued them
+	CameBack             int         // number of letters that came back after people requeued them
 	Last                 OperationID // last operation after which a letter came back; 0 = none
 	LastAt               time.Time
 	Facts                QueueFacts // what the broker reports about the target now
-	Leaves               bool                  // true if the letters are sent, now or once they are due
-	Away                 string                // reason why the letters cannot be sent now; "" = they can be sent
-	Warning              string                // what to consider first; "" = nothing
+	Leaves               bool       // true if the letters are sent, now or once they are due
+	Away                 string     // reason why the letters cannot be sent now; "" = they can be sent
+	Warning              string     // what to consider first; "" = nothing
 }
 
 // PlanSkip is a reason why letters would be skipped.

@@ -23,6 +23,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web"
@@ -417,7 +418,11 @@ func (b *benchStore) measureNumbers(t *testing.T) {
 			Zone: time.UTC,
 		},
 	}, nil, slog.New(slog.DiscardHandler), func() {})
-	pages := web.New(web.Options{Store: b.Store, Digests: digester, Fields: []string{benchField}})
+	pages := web.New(web.Options{
+		Store: b.Store, Schemas: schemas.New(b.Store, schemas.Options{}), Digests: digester,
+		Channels: notify.New(nil, notify.Options{}), Told: func() []string { return nil },
+		Disk: func() string { return "" }, Fields: []string{benchField},
+	})
 	for _, path := range []string{"/", "/triage", "/triage?tab=digest", "/triage?q=queue:queue-7", "/groups/G-1"} {
 		measure("the page "+path, func() error {
 			w := httptest.NewRecorder()

@@ -263,7 +263,7 @@ func hostilePages(n int) map[string]templ.Component {
 	group.Group, group.Title = 1, bad
 	counted := QueueCount{1, LettersURL("state:dead queue:"+hostileTerm(bad), "", "")}
 	queues := QueuesPage{
-		Shell: shell, Total: 60, PageSize: 30, Several: true, Asked: true, Problem: bad,
+		Shell: shell, Total: 60, PageSize: 30, Several: true, Problem: bad,
 		Inboxes: slicesRepeat(InboxRow{Broker: bad, VHost: bad, Queue: bad, Why: bad, Note: bad}, 5),
 	}
 	queues.Queues = slicesRepeat(QueueRow{

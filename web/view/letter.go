@@ -132,8 +132,8 @@ func (p LetterPage) positionWords() string {
 	return ""
 }
 
-// tree returns an empty tree for the fields of the letter. It has room for the given number of bytes
-// of HTML, and each row costs as much as its link takes.
+// tree returns an empty tree for the fields of the letter. It has room for the given number of
+// bytes of HTML. Each row also costs what its link takes.
 func (p LetterPage) tree(room int) tree {
 	link := 2*len(LetterURL(p.Letter.ID, p.Query, p.Tab)) + 75
 	return tree{room: room, extra: link, errorText: p.Letter.Error, revealed: p.RevealedNode}

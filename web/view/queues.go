@@ -20,7 +20,6 @@ type QueuesPage struct {
 	Rights   []RightRow
 	Unasked  []string // the brokers without a configured management API
 	Several  bool     // there are several brokers or vhosts, so the name of a queue alone is ambiguous
-	Asked    bool     // dlo can ask brokers for facts about queues
 	NotAsked int      // the number of queues that were not asked about, because there are too many
 	Problem  string   // why the last request failed
 

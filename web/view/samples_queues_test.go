@@ -31,7 +31,6 @@ func sampleQueues() QueuesPage {
 		Shell:    sampleShell("Queues", SectionQueues, "/queues"),
 		Total:    7,
 		PageSize: 30,
-		Asked:    true,
 		Queues: []QueueRow{
 			row("billing-invoices", 46, 9, 2, 0, 4), row("webhook-queue", 1341, 1284, 0, 6, 8),
 			row("sms-queue", 57, 0, 0, 0, 3), row("timeline", 31, 88, 0, 112, 25),

@@ -40,7 +40,6 @@ func sampleTyped(queue, typ string, n int, by deadletter.Reading) TypedQueue {
 func sampleSchemas() SchemasPage {
 	p := SchemasPage{
 		Shell:     sampleShell("Schemas", SectionSchemas, "/schemas"),
-		Library:   true,
 		Types:     161,
 		Total:     8,
 		PageSize:  30,
@@ -163,7 +162,7 @@ func sampleSchemas() SchemasPage {
 // schemaPages returns samples of the schemas page, each in another state. It also returns the
 // confirmation pages for uploads and removals.
 func schemaPages() map[string]templ.Component {
-	empty := SchemasPage{Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), Library: true, PageSize: 30}
+	empty := SchemasPage{Shell: sampleShell("Schemas", SectionSchemas, "/schemas"), PageSize: 30}
 	asked := sampleSchemas()
 	asked.Rereading = deadletter.RereadProgress{Why: "set notify 1f2e3d4c", Total: 312, Left: 120, Changed: 15}
 	asked.Problems = []string{
@@ -221,7 +220,7 @@ func schemaPages() map[string]templ.Component {
 		Problem: "Nothing was changed: schema.proto:1:1: edition 2024 is not understood\nadd a descriptor set.",
 	}
 	gone := sampleSchemas()
-	gone.Library, gone.Coverage = false, Coverage{Unread: 305}
+	gone.Coverage = Coverage{Unread: 305}
 	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{
 		Name: "acme.Gone", Problem: "no set defines this type",
 	}, &SetDetail{Name: "gone"}
@@ -286,7 +285,6 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	letter.Letter = id
 	p := SchemasPage{
 		Shell:     shell,
-		Library:   true,
 		Several:   true,
 		Total:     60,
 		PageSize:  30,

@@ -12,7 +12,6 @@ import (
 // which sources the types come.
 type SchemasPage struct {
 	Shell
-	Library   bool     // the page can list and change descriptor sets
 	Types     int      // the number of registered types
 	Problems  []string // the schemas that cannot be read, each with the reason
 	Coverage  Coverage

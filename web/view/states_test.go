@@ -307,7 +307,7 @@ var states = map[string][]string{
 	"queues-empty": {
 		"Queues appear here when the management API of a broker is in the configuration, or when a letter has",
 		"No inbox is known",
-		"Depth and consumers are unknown: there is no management API to ask.",
+		"Where the API gives no answer, they are unknown.",
 	},
 	"queues-refused": {
 		"Nothing was changed: the retries of queue sms-queue of broker main are paused already",

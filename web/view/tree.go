@@ -51,8 +51,8 @@ type tree struct {
 }
 
 // fit returns as many nodes as fit into the room. It escapes and cuts names and values. It omits
-// fields only at the end, so that the part shown has no holes. The parameter "above" is the position
-// of the node that contains the nodes.
+// fields only at the end, so that the part shown has no holes. The parameter "above" is the
+// position of the node that contains the nodes.
 func (t *tree) fit(nodes []payload.Node, above payload.Position) (kept []treeNode) {
 	for i, n := range nodes {
 		here := append(slices.Clip(above), i)
