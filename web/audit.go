@@ -51,15 +51,12 @@ func (w *Web) auditQuery(text string) (query.Query, error) {
 func (w *Web) auditLog(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	p := view.AuditPage{
-		Shell:   w.shell(r, "Audit log", view.SectionAudit),
-		Query:   auditText(form),
-		After:   form.Get("after"),
-		Restore: restorableWords(w.Restore),
+		Shell: w.shell(r, "Audit log", view.SectionAudit),
+		Query: auditText(form),
+		After: form.Get("after"),
 	}
 	q, err := w.auditQuery(p.Query)
-	var mistake *query.Error
-	if errors.As(err, &mistake) {
-		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
+	if errors.As(err, &p.QueryError) {
 		return view.Audit(p), err
 	}
 	list, next, err := w.Store.Audit(r.Context(), q, p.After, pageRows)

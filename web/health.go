@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -40,11 +38,11 @@ func (w *Web) healthz(rw http.ResponseWriter, _ *http.Request) {
 }
 
 type readiness struct {
-	Ready    bool           `json:"ready"`
-	Reason   string         `json:"reason,omitempty"`
-	Store    readyPart      `json:"store"`
-	Brokers  []readyBroker  `json:"brokers"`
-	Problems []readyProblem `json:"problems"`
+	Ready    bool                 `json:"ready"`
+	Reason   string               `json:"reason,omitempty"`
+	Store    readyPart            `json:"store"`
+	Brokers  []readyBroker        `json:"brokers"`
+	Problems []deadletter.Problem `json:"problems"`
 }
 
 type readyPart struct {
@@ -53,49 +51,12 @@ type readyPart struct {
 }
 
 type readyBroker struct {
-	Name      string       `json:"name"`
-	VHost     string       `json:"vhost"`
-	Connected bool         `json:"connected"`
-	Reason    string       `json:"reason,omitempty"`
-	Blocked   string       `json:"blocked,omitempty"`
-	Inboxes   []readyInbox `json:"inboxes"`
-}
-
-type readyInbox struct {
-	Queue    string `json:"queue"`
-	Draining bool   `json:"draining"`
-	Reason   string `json:"reason,omitempty"`
-}
-
-type readyProblem struct {
-	Kind     string `json:"kind"`
-	Severity string `json:"severity"`
-	Title    string `json:"title"`
-	Text     string `json:"text"`
-	Cure     string `json:"cure,omitempty"`
-	Since    string `json:"since,omitempty"`
-	Broker   string `json:"broker,omitempty"`
-	VHost    string `json:"vhost,omitempty"`
-	Inbox    string `json:"inbox,omitempty"`
-	Queue    string `json:"queue,omitempty"`
-}
-
-func readyProblemOf(p deadletter.Problem) readyProblem {
-	v := readyProblem{
-		Kind:     string(p.Kind),
-		Severity: string(p.Severity),
-		Title:    p.Title,
-		Text:     p.Text,
-		Cure:     p.Cure,
-		Broker:   p.Broker,
-		VHost:    p.VHost,
-		Inbox:    p.Inbox,
-		Queue:    p.Queue,
-	}
-	if !p.Since.IsZero() {
-		v.Since = p.Since.UTC().Format(time.RFC3339)
-	}
-	return v
+	Name      string                   `json:"name"`
+	VHost     string                   `json:"vhost"`
+	Connected bool                     `json:"connected"`
+	Reason    string                   `json:"reason,omitempty"`
+	Blocked   string                   `json:"blocked,omitempty"`
+	Inboxes   []deadletter.InboxStatus `json:"inboxes"`
 }
 
 // readyz responds with 200 if the store responds and at least one broker is connected. Otherwise,
@@ -110,15 +71,15 @@ func (w *Web) readyz(rw http.ResponseWriter, r *http.Request) {
 // not name any broker.
 func (w *Web) answerReady(rw http.ResponseWriter, r *http.Request, details bool) {
 	out := w.readiness(r.Context())
-	rw.Header().Set("Content-Type", "application/json")
+	code := http.StatusOK
 	if !out.Ready {
-		rw.WriteHeader(http.StatusServiceUnavailable)
+		code = http.StatusServiceUnavailable
 	}
 	if !details {
-		fmt.Fprintf(rw, "{\"ready\":%t}\n", out.Ready)
+		w.writeJSON(rw, r, code, map[string]bool{"ready": out.Ready})
 		return
 	}
-	json.NewEncoder(rw).Encode(out)
+	w.writeJSON(rw, r, code, out)
 }
 
 // Operations returns the handler for an address that serves only probes and metrics. The handler
@@ -160,12 +121,15 @@ func (w *Web) readiness(ctx context.Context) readiness {
 	}
 	connected := false
 	for _, b := range w.Brokers() {
-		v := readyBroker{Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked}
-		v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) readyInbox { return readyInbox(i) })
-		out.Brokers = append(out.Brokers, v)
+		out.Brokers = append(out.Brokers, readyBroker{
+			Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked, Inboxes: b.Inboxes,
+		})
 		connected = connected || b.Connected
 	}
-	out.Problems = each(w.problems(ctx), readyProblemOf)
+	for _, p := range w.problems(ctx) {
+		p.Since = p.Since.Truncate(time.Second)
+		out.Problems = append(out.Problems, p)
+	}
 	switch {
 	case w.draining():
 		out.Reason = "stopping"

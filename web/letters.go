@@ -48,9 +48,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	q, err := query.Parse(p.Query, w.lookOptions())
-	var mistake *query.Error
-	if errors.As(err, &mistake) {
-		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
+	if errors.As(err, &p.QueryError) {
 		return view.Letters(p), err
 	}
 	if p.InStore, _, err = w.Store.Count(ctx, query.Query{}, 0); err != nil {

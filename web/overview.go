@@ -162,7 +162,7 @@ func (w *Web) addStanding(r *http.Request, p *view.OverviewPage) (err error) {
 
 // heldBack returns the problems of queues and groups whose retries are held back because almost all
 // retries came back. Their letters wait and do not count as dead.
-func heldBack(guards []deadletter.Guard) []view.Problem {
+func heldBack(guards []deadletter.Guard) []deadletter.Problem {
 	var queues []string
 	for _, g := range guards {
 		if g.State == deadletter.GuardTripped || g.State == deadletter.GuardProbing {
@@ -180,7 +180,7 @@ func heldBack(guards []deadletter.Guard) []view.Problem {
 	case n > named:
 		queues = append(queues[:named], strconv.Itoa(n-named)+" more")
 	}
-	return []view.Problem{
+	return []deadletter.Problem{
 		{
 			Title: "Almost all retries came back, so retries are held back.",
 			Text: "Held back: " + strings.Join(queues, ", ") +

@@ -55,7 +55,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	}
 	for _, p := range w.problems(r.Context()) {
 		if p.Kind != deadletter.ProblemBrokerAway { // an unavailable broker has its own banner
-			s.Problems = append(s.Problems, problem(p))
+			s.Problems = append(s.Problems, p)
 		}
 	}
 	return s
@@ -80,24 +80,6 @@ func broker(b deadletter.BrokerStatus) view.Broker {
 	}
 	v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue })
 	return v
-}
-
-// lettersOf maps the kind of a problem to a query for the letters that the problem affects.
-var lettersOf = map[deadletter.ProblemKind]string{
-	deadletter.ProblemStoreRestored: "doubt:" + string(deadletter.DoubtRestored),
-}
-
-func problem(p deadletter.Problem) view.Problem {
-	return view.Problem{
-		Title:  p.Title,
-		Text:   p.Text,
-		Cure:   p.Cure,
-		Inbox:  p.Inbox,
-		Unread: p.Kind == deadletter.ProblemInboxNotRead,
-		Pages:  p.Severity == deadletter.SeverityPage,
-		Asks:   p.Kind == deadletter.ProblemStoreUnproved,
-		Query:  lettersOf[p.Kind],
-	}
 }
 
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that

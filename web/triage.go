@@ -38,9 +38,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	q, err := query.Parse(p.Query, w.queryOptions())
-	var mistake *query.Error
-	if errors.As(err, &mistake) {
-		p.QueryError = &view.QueryError{Pos: mistake.Pos, Want: mistake.Want}
+	if errors.As(err, &p.QueryError) {
 		return view.Triage(p), err
 	}
 	if p.Halted, err = w.Store.HaltedOperations(ctx); err != nil {

@@ -53,9 +53,9 @@ func Away(brokers []BrokerStatus, o Origin) string {
 
 // InboxStatus is what dlo knows about one inbox.
 type InboxStatus struct {
-	Queue    string
-	Draining bool
-	Reason   string // if the inbox is not drained, why not, and what to do; if it is drained, what may go wrong
+	Queue    string `json:"queue"`
+	Draining bool   `json:"draining"`
+	Reason   string `json:"reason,omitempty"` // if the inbox is not drained, why not, and what to do; if it is drained, what may go wrong
 }
 
 // QueueFacts contains what the broker reports about a queue. Some fields are unknown if there is no

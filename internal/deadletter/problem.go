@@ -9,15 +9,18 @@ import (
 // Problem is something that prevents a part of dlo from working, or that causes the loss of
 // letters.
 type Problem struct {
-	Kind     ProblemKind
-	Severity Severity // how urgent the problem is
-	Title    string   // a full sentence
-	Text     string   // known details of the problem
-	Cure     string   // what to do about the problem; "" = nothing that can be said in one line
-	Since    time.Time
+	Kind     ProblemKind `json:"kind"`
+	Severity Severity    `json:"severity"`       // how urgent the problem is
+	Title    string      `json:"title"`          // a full sentence
+	Text     string      `json:"text"`           // known details of the problem
+	Cure     string      `json:"cure,omitempty"` // what to do about the problem; "" = nothing that can be said in one line
+	Since    time.Time   `json:"since,omitzero"`
 	// The following fields name the broker, vhost, inbox and queue that the problem is about. A
 	// field is "" if the problem is not about such an object.
-	Broker, VHost, Inbox, Queue string
+	Broker string `json:"broker,omitempty"`
+	VHost  string `json:"vhost,omitempty"`
+	Inbox  string `json:"inbox,omitempty"`
+	Queue  string `json:"queue,omitempty"`
 }
 
 // ProblemKind identifies a kind of problem. It never changes. The page docs/monitoring lists all

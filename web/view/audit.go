@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // AuditPage is the log of everything that people and dlo did.
@@ -11,10 +12,9 @@ type AuditPage struct {
 	Shell
 	Entries    []AuditRow // the newest entry comes first
 	Query      string
-	QueryError *QueryError
+	QueryError *query.Error
 	After      string // the cursor of this page; "" is the newest page
 	Next       string // the cursor of the next page, or "" at the end
-	Restore    string // how long a discarded letter can be restored
 }
 
 // AuditRow is one act in the log. Links contains the URL of the page of each target, or "" if the

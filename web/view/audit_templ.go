@@ -78,7 +78,7 @@ func Audit(p AuditPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.QueryError != nil {
-				templ_7745c5c3_Err = queryMistake(*p.QueryError, p.Query).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = queryMistake(p.QueryError, p.Query).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 func TestNumbers(t *testing.T) {
@@ -166,7 +167,7 @@ func TestTheMistakeIsMarked(t *testing.T) {
 		{"x", 99, "x", " ", ""},
 		{"a\x1bb c", 0, "", `a\x1bb`, " c"},
 	} {
-		before, wrong, rest := QueryError{Pos: c.pos}.splitAtMistake(c.query)
+		before, wrong, rest := splitAtMistake(&query.Error{Pos: c.pos}, c.query)
 		if before != c.before || wrong != c.wrong || rest != c.rest {
 			t.Errorf("%q at %d: %q %q %q", c.query, c.pos, before, wrong, rest)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 func hostileHex(bad string) *Hex {
@@ -43,7 +44,7 @@ func hostilePages(n int) map[string]templ.Component {
 		},
 		{Name: bad, Up: true, Detail: bad},
 	}
-	shell.Problems = []Problem{{Title: bad, Text: bad, Cure: bad, Inbox: bad}}
+	shell.Problems = []deadletter.Problem{{Title: bad, Text: bad, Cure: bad, Inbox: bad}}
 	stranger := SignInPage{Name: bad, Next: bad, Code: bad, Error: bad}
 	row := deadletter.Row{
 		ID: id, State: deadletter.State(bad), WaitsIn: bad, Broker: bad, VHost: bad, Queue: bad, Reason: bad, Type: bad,
@@ -75,7 +76,7 @@ func hostilePages(n int) map[string]templ.Component {
 	})}
 	letters.All = All{Query: bad[:min(n, 4096)], Until: now, Typed: bad[:min(n, 4096)]}
 	mistake := letters
-	mistake.QueryError, mistake.Rows = &QueryError{Pos: 3, Want: bad}, nil
+	mistake.QueryError, mistake.Rows = &query.Error{Pos: 3, Want: bad}, nil
 	noMatch := letters
 	noMatch.Rows, noMatch.Newer = nil, ""
 	first := letters

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // LettersPage is the list of letters that a query selects.
 type LettersPage struct {
 	Shell
 	Query        string             // the query as the person typed it
-	QueryError   *QueryError        // if set, there are no rows, tokens or facets
+	QueryError   *query.Error       // if set, there are no rows, tokens or facets
 	Tokens       []Token            // the terms of the query
 	States       []deadletter.State // the states that the query allows; empty means all
 	Facets       []Facet
@@ -48,12 +49,6 @@ type All struct {
 	Query string    // the query with fixed times
 	Until time.Time // the time of the page; if zero, actions on all letters are impossible
 	Typed string    // the Query limited by Until, for the command line
-}
-
-// QueryError is a mistake in a query and the position of the mistake.
-type QueryError struct {
-	Pos  int // the index of the first wrong byte
-	Want string
 }
 
 // Token is one term of the query. Remove is the URL of the list without the term.

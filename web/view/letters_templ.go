@@ -145,7 +145,7 @@ func Letters(p LettersPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.QueryError != nil {
-				templ_7745c5c3_Err = queryMistake(*p.QueryError, p.Query).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = queryMistake(p.QueryError, p.Query).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

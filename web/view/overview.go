@@ -187,7 +187,8 @@ func (p OverviewPage) standingVerdict() judgement {
 			"Open the " + Number(failing.Groups, "group", "groups"),
 		}
 	case p.pagingProblem() != nil:
-		return judgement{"bad", "stop", line(p.pagingProblem().Title, 200), p.pagingProblem().explanation(), "", ""}
+		worst := *p.pagingProblem()
+		return judgement{"bad", "stop", line(worst.Title, 200), explanation(worst), "", ""}
 	case quiet.Letters > 0:
 		return judgement{
 			"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(),
@@ -270,9 +271,9 @@ func (p OverviewPage) toRequeue() []Span {
 
 // pagingProblem returns the first problem with the severity "page", or nil if there is none. The
 // overview says that nothing needs a person only if there is no such problem.
-func (p OverviewPage) pagingProblem() *Problem {
+func (p OverviewPage) pagingProblem() *deadletter.Problem {
 	for i := range p.Problems {
-		if p.Problems[i].Pages {
+		if p.Problems[i].Severity == deadletter.SeverityPage {
 			return &p.Problems[i]
 		}
 	}
@@ -445,7 +446,7 @@ func (p OverviewPage) health() []fact {
 // isUnread reports whether a problem says that dlo does not read the given inbox.
 func (p OverviewPage) isUnread(inbox string) bool {
 	for _, problem := range p.Problems {
-		if problem.Unread && problem.Inbox == inbox {
+		if problem.Kind == deadletter.ProblemInboxNotRead && problem.Inbox == inbox {
 			return true
 		}
 	}

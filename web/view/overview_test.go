@@ -13,29 +13,29 @@ import (
 // person.
 func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 	t.Parallel()
-	problem := Problem{
+	problem := deadletter.Problem{
 		Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.",
-		Cure: "dlo brokers rename main prod", Pages: true,
+		Cure: "dlo brokers rename main prod", Severity: deadletter.SeverityPage,
 	}
 	noticed := problem
-	noticed.Pages = false
+	noticed.Severity = deadletter.SeverityDigest
 	for name, c := range map[string]struct {
 		page OverviewPage
 		want string
 	}{
 		"letters wait": {
-			OverviewPage{Shell: Shell{Problems: []Problem{noticed, problem}}, Scheduled: 100},
+			OverviewPage{Shell: Shell{Problems: []deadletter.Problem{noticed, problem}}, Scheduled: 100},
 			problem.Title,
 		},
-		"no letter is there": {OverviewPage{Shell: Shell{Problems: []Problem{problem}}}, problem.Title},
+		"no letter is there": {OverviewPage{Shell: Shell{Problems: []deadletter.Problem{problem}}}, problem.Title},
 		"a problem that is noticed": {
-			OverviewPage{Shell: Shell{Problems: []Problem{noticed}}, Scheduled: 100},
+			OverviewPage{Shell: Shell{Problems: []deadletter.Problem{noticed}}, Scheduled: 100},
 			"Nothing needs a person yet.",
 		},
 		"no problem": {OverviewPage{}, "Nothing needs a person."},
 		"letters die": {
 			OverviewPage{
-				Shell:    Shell{Problems: []Problem{problem}},
+				Shell:    Shell{Problems: []deadletter.Problem{problem}},
 				Dead:     3,
 				Standing: deadletter.Standing{Failing: deadletter.InboxShare{Groups: 1, Letters: 3}},
 				Worst:    &deadletter.Group{GroupRow: deadletter.GroupRow{Queue: "sms"}},
@@ -44,7 +44,7 @@ func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 		},
 		"letters are dead": {
 			OverviewPage{
-				Shell:    Shell{Problems: []Problem{noticed}},
+				Shell:    Shell{Problems: []deadletter.Problem{noticed}},
 				Dead:     3,
 				Standing: deadletter.Standing{Quiet: deadletter.InboxShare{Groups: 1, Letters: 3}},
 			},

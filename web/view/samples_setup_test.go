@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 func sampleGroups() []deadletter.GroupRow {
@@ -383,7 +384,7 @@ func setupPages() map[string]templ.Component {
 	noMatch := noAudit
 	noMatch.Query = "who:nobody"
 	mistyped := noAudit
-	mistyped.Query, mistyped.QueryError = "action:resolve", &QueryError{
+	mistyped.Query, mistyped.QueryError = "action:resolve", &query.Error{
 		Pos: 7, Want: `there is no action "resolve" (did you mean resolved?)`,
 	}
 	wrong := sampleRules()

@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 var now = time.Date(2026, 11, 20, 9, 14, 0, 0, time.UTC)
@@ -196,7 +197,7 @@ func pages() map[string]templ.Component {
 	noMatch.Widen = "/letters?q=state%3Adead"
 	mistake := LettersPage{
 		Shell: empty.Shell, Query: "state:daed queue:sms",
-		QueryError: &QueryError{Pos: 6, Want: `there is no state "daed"; the states are received, scheduled, dead`},
+		QueryError: &query.Error{Pos: 6, Want: `there is no state "daed"; the states are received, scheduled, dead`},
 	}
 	first := LettersPage{Shell: empty.Shell, InStore: 0, Exact: true, FirstRun: sampleFirstRun()}
 	down := sampleLetters()
@@ -214,7 +215,7 @@ func pages() map[string]templ.Component {
 		},
 		{Name: "second", VHost: "shop", Label: Label{"spare", "teal"}, Up: true},
 	}
-	down.Problems = []Problem{
+	down.Problems = []deadletter.Problem{
 		{
 			Title: "The disk is nearly full: 200 MiB free.",
 			Text:  "Nothing is taken from the inboxes until there is room. Letters wait in RabbitMQ.",

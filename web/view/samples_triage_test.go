@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // sampleTriaged returns the groups that the samples of Triage show.
@@ -175,7 +176,7 @@ func triagePages() map[string]templ.Component {
 		}
 	}
 	zero.Rows, zero.Groups, zero.Decisions = nil, deadletter.GroupCounts{}, sampleDecisions()
-	mistake.Query, mistake.Rows, mistake.QueryError = "colour:red", nil, &QueryError{
+	mistake.Query, mistake.Rows, mistake.QueryError = "colour:red", nil, &query.Error{
 		Pos: 0, Want: "there is no field colour",
 	}
 	quiet.Digest.Digest = deadletter.Digest{From: now.Add(-15 * time.Hour), To: now, Recovered: 31}
@@ -275,7 +276,7 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 	resolved, zero, mistake, digest := p, p, p, p
 	resolved.Tab = TriageResolved
 	zero.Rows, zero.Decisions = nil, slicesRepeat(done, 20)
-	mistake.Rows, mistake.QueryError = nil, &QueryError{Pos: 1, Want: bad}
+	mistake.Rows, mistake.QueryError = nil, &query.Error{Pos: 1, Want: bad}
 	digest.Tab, digest.Digest = TriageDigest, &DigestView{
 		Next: now, Channels: slicesRepeat(bad, 5), Sent: "2026-11-20", Decisions: slicesRepeat(done, 6),
 		Operations: slicesRepeat(op, 6),

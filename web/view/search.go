@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // Word is one completion that the search box offers. Text is inserted into the box, and Label
@@ -67,7 +68,7 @@ func inMinutes(t time.Time) string {
 
 // splitAtMistake splits a query with a mistake into the text before the mistake, the mistake, and
 // the text after it.
-func (e QueryError) splitAtMistake(q string) (before, wrong, rest string) {
+func splitAtMistake(e *query.Error, q string) (before, wrong, rest string) {
 	at := min(max(e.Pos, 0), len(q))
 	end := at
 	for end < len(q) && q[end] != ' ' {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 )
 
 // TriagePage is the content of the page /triage.
@@ -12,7 +13,7 @@ type TriagePage struct {
 	Shell
 	Tab        TriageTab
 	Query      string
-	QueryError *QueryError
+	QueryError *query.Error
 	DigestSize int // the number of groups in the current digest
 	Rows       []deadletter.GroupRow
 	After      string // the cursor of this page; "" is the first page

@@ -30,7 +30,7 @@ type Shell struct {
 	Schemaless int  // the number of queues that need a schema
 	SchemasBad bool // some schemas cannot be read
 	Brokers    []Broker
-	Problems   []Problem
+	Problems   []deadletter.Problem
 	Live       bool   // the page receives events from /events
 	Seen       string // the position up to which the page shows all events; later ones are sent at once
 	Now        time.Time
@@ -90,18 +90,8 @@ func (t Theme) label() string {
 	return "Theme: as the system. Switch to dark"
 }
 
-// Problem is something that stops a part of dlo, for example a full disk. Every page shows it.
-type Problem struct {
-	Title, Text, Cure string
-	Inbox             string // the inbox that the problem is about, or ""
-	Unread            bool   // dlo does not read the inbox
-	Pages             bool   // the problem has the severity page
-	Asks              bool   // people have to confirm that the store is current
-	Query             string // the query for the letters that the problem is about, or ""
-}
-
 // explanation returns what is known about a problem, and how to solve it.
-func (p Problem) explanation() []Span {
+func explanation(p deadletter.Problem) []Span {
 	spans := []Span{{Text: line(p.Text, 500)}}
 	if p.Cure != "" {
 		spans = append(spans, Span{Text: " " + line(p.Cure, 500)})
