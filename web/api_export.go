@@ -101,21 +101,7 @@ func exportedProperties(e *api.ExportedLetter) (deadletter.Properties, error) {
 	if len(e.Encoded) > 0 {
 		return deadletter.DecodeProperties(e.Encoded)
 	}
-	p := e.Properties
-	out := deadletter.Properties{
-		ContentType:     p.ContentType,
-		ContentEncoding: p.ContentEncoding,
-		DeliveryMode:    p.DeliveryMode,
-		Priority:        p.Priority,
-		CorrelationID:   p.CorrelationID,
-		ReplyTo:         p.ReplyTo,
-		Expiration:      p.Expiration,
-		MessageID:       p.MessageID,
-		Timestamp:       p.Timestamp,
-		Type:            p.Type,
-		UserID:          p.UserID,
-		AppID:           p.AppID,
-	}
+	out := e.Properties
 	if len(e.Headers) > 0 {
 		out.Headers = make(deadletter.Table, len(e.Headers))
 		for name, v := range e.Headers {

@@ -132,13 +132,7 @@ func (p ConfirmPage) title() string {
 
 // effectSentences describes the effect of an action, and whether the action can be undone.
 func (p ConfirmPage) effectSentences() string {
-	one := p.letterCount() == 1
-	pick := func(single, many string) string {
-		if one {
-			return single
-		}
-		return many
-	}
+	pick := func(one, many string) string { return plural(p.letterCount(), one, many) }
 	switch p.Action {
 	case deadletter.VerbRequeue:
 		what := "It goes unchanged"

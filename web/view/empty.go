@@ -7,10 +7,3 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func (p LettersPage) onlyDead() bool {
 	return len(p.Tokens) == 1 && len(p.States) == 1 && p.States[0] == deadletter.StateDead
 }
-
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}

@@ -5,19 +5,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Count formats n with commas between thousands, for example 1,341.
-func Count(n int) string {
-	if n < 0 {
-		return "-" + Count(-n)
-	}
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Count(n int) string { return deadletter.Count(n) }
 
 // AtLeast formats a count. If the count is not exact, it appends "+", for example "10,000+".
 func AtLeast(n int, exact bool) string {
@@ -50,11 +43,14 @@ func Compact(n int) string {
 func LetterCount(n int) string { return Number(n, "letter", "letters") }
 
 // Number formats n with the noun in its singular or plural form.
-func Number(n int, one, many string) string {
+func Number(n int, one, many string) string { return deadletter.Plural(n, one, many) }
+
+// plural returns the first of two words if n is 1, and otherwise the second.
+func plural(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return one
 	}
-	return Count(n) + " " + many
+	return many
 }
 
 // Size formats a number of bytes, for example 340 B, 1.2 KiB or 16 MiB.

@@ -131,9 +131,9 @@ func haltedOperations(list []deadletter.Operation, now time.Time, back string) t
 				}
 			}
 			var templ_7745c5c3_Var7 string
-			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(" " + LetterCount(remains(o)) + map[bool]string{true: " waits", false: " wait"}[remains(o) == 1] + " for a decision.")
+			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(" " + LetterCount(remains(o)) + plural(remains(o), " waits", " wait") + " for a decision.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/halted.templ`, Line: 25, Col: 124}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/halted.templ`, Line: 25, Col: 97}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {

@@ -32,7 +32,7 @@ func (p OperationPage) steps() []nextStep {
 	var list []nextStep
 	if n := p.count(deadletter.ResultSkipped); n > 0 && p.Operation.Action != deadletter.VerbEdit {
 		list = append(list, nextStep{
-			text: LetterCount(n) + map[bool]string{true: " was", false: " were"}[n == 1] +
+			text: LetterCount(n) + plural(n, " was", " were") +
 				" skipped. Try again once the cause is gone.",
 			button: VerbWord(p.Operation.Action) + " " + theSkipped(n), result: deadletter.ResultSkipped,
 		})
@@ -79,11 +79,11 @@ func theSkipped(n int) string {
 }
 
 func waitForRetry(n int) string {
-	return LetterCount(n) + map[bool]string{true: " waits", false: " wait"}[n == 1] + " to be retried."
+	return LetterCount(n) + plural(n, " waits", " wait") + " to be retried."
 }
 
 func areDead(n int) string {
-	return map[bool]string{true: "is", false: "are"}[n == 1] + " dead or held."
+	return plural(n, "is", "are") + " dead or held."
 }
 
 // sameMark returns the coloured mark that shows whether a letter came back with its old error or

@@ -2439,9 +2439,9 @@ func operationSelection(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var121 string
-			templ_7745c5c3_Var121, templ_7745c5c3_Err = templ.JoinStringErrs(LetterCount(p.Operation.Changed) + " changed before the start and " + map[bool]string{true: "was", false: "were"}[p.Operation.Changed == 1] + " left out.")
+			templ_7745c5c3_Var121, templ_7745c5c3_Err = templ.JoinStringErrs(LetterCount(p.Operation.Changed) + " changed before the start and " + plural(p.Operation.Changed, "was", "were") + " left out.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 477, Col: 175}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 477, Col: 148}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var121))
 			if templ_7745c5c3_Err != nil {

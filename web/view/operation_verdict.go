@@ -17,10 +17,11 @@ func (p OperationPage) hasVerdict() bool {
 func (p OperationPage) verdict() string {
 	c, n := p.Operation.Counts, progressOf(p.Operation.Counts)
 	if p.cancelledUnsent() {
-		return "Undone: nothing was " + map[bool]string{
-			true:  "sent",
-			false: p.Operation.Action.Past(),
-		}[p.isRequeue()] + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
+		done := p.Operation.Action.Past()
+		if p.isRequeue() {
+			done = "sent"
+		}
+		return "Undone: nothing was " + done + ", " + Count(p.count(deadletter.ResultCancelled)) + " left as they were."
 	}
 	var parts []string
 	add := func(n int, text string) {
@@ -49,9 +50,7 @@ func (p OperationPage) verdict() string {
 	if len(parts) == 0 {
 		return "Nothing was done."
 	}
-	return upperFirst(parts[0]) + map[bool]string{true: "", false: ", "}[len(parts) == 1] + strings.Join(
-		parts[1:], ", ",
-	) + "."
+	return upperFirst(strings.Join(parts, ", ")) + "."
 }
 
 func (p OperationPage) verdictTone() (tone, name string) {

@@ -154,7 +154,7 @@ func (p OverviewPage) asideSentence(j judgement) []Span {
 	return []Span{
 		{Text: " "},
 		{Text: Number(p.Aside, "dead or held letter", "dead or held letters"), Link: LettersURL(asideQuery, "", "")},
-		{Text: map[bool]string{true: " is", false: " are"}[p.Aside == 1] + " in groups that are snoozed or resolved."},
+		{Text: plural(p.Aside, " is", " are") + " in groups that are snoozed or resolved."},
 	}
 }
 
@@ -202,38 +202,24 @@ func (p OverviewPage) standingVerdict() judgement {
 		}
 	case p.Held > 0 && p.Aside < p.Held+p.Dead:
 		return judgement{
-			"",
-			"pause",
-			LetterCount(p.Held) + map[bool]string{true: " is", false: " are"}[p.Held == 1] +
-				" held. Nothing is failing.",
+			"", "pause", LetterCount(p.Held) + plural(p.Held, " is", " are") + " held. Nothing is failing.",
 			[]Span{{Text: "Each says why it was stopped."}},
-			LettersURL("state:held", "", ""),
-			"Open the " + LetterCount(p.Held),
+			LettersURL("state:held", "", ""), "Open the " + LetterCount(p.Held),
 		}
 	case p.Aside > 0:
 		return judgement{
-			"good",
-			"check",
-			nothingNeeded,
-			[]Span{
-				{
-					Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") +
-						" in groups that are snoozed or resolved.",
-				},
-			},
-			LettersURL(asideQuery, "", ""),
-			"Open the " + LetterCount(p.Aside),
+			"good", "check", nothingNeeded,
+			[]Span{{
+				Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") +
+					" in groups that are snoozed or resolved.",
+			}},
+			LettersURL(asideQuery, "", ""), "Open the " + LetterCount(p.Aside),
 		}
 	case p.Scheduled > 0:
 		return judgement{"good", "check", "Nothing needs a person yet.", p.waitingSentence(), "", ""}
 	}
 	return judgement{
-		"good",
-		"check",
-		nothingNeeded,
-		[]Span{{Text: "No letter is dead, and none waits for a retry."}},
-		"",
-		"",
+		"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", "",
 	}
 }
 
@@ -259,12 +245,8 @@ func (p OverviewPage) toRequeue() []Span {
 		{Text: "The last letter died at "},
 		clockSpan(p.Now, p.Standing.LastAt),
 		{
-			Text: ". " + LetterCount(quiet.Letters) + " of " + Number(
-				quiet.Groups, "group", "groups",
-			) + map[bool]string{
-				true:  " waits",
-				false: " wait",
-			}[quiet.Letters == 1] + " to be requeued or discarded.",
+			Text: ". " + LetterCount(quiet.Letters) + " of " + Number(quiet.Groups, "group", "groups") +
+				plural(quiet.Letters, " waits", " wait") + " to be requeued or discarded.",
 		},
 	}
 }
@@ -282,12 +264,7 @@ func (p OverviewPage) pagingProblem() *deadletter.Problem {
 
 // waitingSentence returns a sentence with the number of letters that wait for a retry.
 func (p OverviewPage) waitingSentence() []Span {
-	return []Span{
-		{
-			Text: LetterCount(p.Scheduled) + " " + map[bool]string{true: "waits", false: "wait"}[p.Scheduled == 1] +
-				" for a retry.",
-		},
-	}
+	return []Span{{Text: LetterCount(p.Scheduled) + plural(p.Scheduled, " waits", " wait") + " for a retry."}}
 }
 
 // overdueWord returns words with the number of overdue letters of a group. An overdue letter is one
@@ -315,10 +292,8 @@ func (p OverviewPage) worstGroupSentences() []Span {
 	text := append(p.fixedSentence(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},
 		Span{
-			Text: map[bool]string{
-				true:  ", needs",
-				false: ", need",
-			}[g.Needs() == 1] + " a person" + overdueWord(g.GroupRow) + `: "` + line(g.Title, 160) + `". First seen `,
+			Text: plural(g.Needs(), ", needs", ", need") + " a person" + overdueWord(g.GroupRow) + `: "` +
+				line(g.Title, 160) + `". First seen `,
 		},
 		clockSpan(p.Now, g.FirstAt),
 	)
@@ -338,12 +313,10 @@ func (p OverviewPage) fixedSentence() []Span {
 		return nil
 	}
 	n := p.Standing.Failing.Groups
-	return []Span{
-		{
-			Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " +
-				map[bool]string{true: "it", false: "them"}[n == 1] + " quiet. ",
-		},
-	}
+	return []Span{{
+		Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " +
+			plural(n, "it", "them") + " quiet. ",
+	}}
 }
 
 // lateRetries is the delay from which the health panel reports a retry as late. The limits on the
@@ -359,86 +332,62 @@ type fact struct {
 // health returns one line for each thing that dlo depends on, with the known state of that thing.
 func (p OverviewPage) health() []fact {
 	var out []fact
+	add := func(name, tone string, text ...Span) { out = append(out, fact{name, tone, text}) }
+	say := func(name, tone, text string) { add(name, tone, Span{Text: text}) }
 	for _, b := range p.Brokers {
 		name := "Broker"
 		if len(p.Brokers) > 1 {
 			name += " " + line(b.Name, 40)
 		}
 		if b.Up {
-			out = append(out, fact{
-				name,
-				"good",
-				[]Span{{Text: line(b.Detail, 80) + ", connected " + When(p.Now, b.Since)}},
-			})
+			say(name, "good", line(b.Detail, 80)+", connected "+When(p.Now, b.Since))
 		} else {
-			out = append(out, fact{name, "bad", []Span{{Text: "not connected: " + line(b.Detail, 120)}}})
+			say(name, "bad", "not connected: "+line(b.Detail, 120))
 		}
 		for _, i := range b.Inboxes[:min(len(b.Inboxes), 20)] {
-			tone, word := "good", ""
+			inbox := Span{Text: line(i, 80), Code: true}
 			switch {
 			case !b.Reached:
-				tone, word = "bad", " was never read"
+				add("Inbox", "bad", inbox, Span{Text: " was never read"})
 			case !b.Up:
-				tone, word = "bad", " waits for the broker"
+				add("Inbox", "bad", inbox, Span{Text: " waits for the broker"})
 			case p.isUnread(i):
-				tone, word = "bad", " is not read"
+				add("Inbox", "bad", inbox, Span{Text: " is not read"})
+			default:
+				add("Inbox", "good", Span{Text: "reading "}, inbox)
 			}
-			inbox := []Span{{Text: line(i, 80), Code: true}, {Text: word}}
-			if tone == "good" {
-				inbox = append([]Span{{Text: "reading "}}, inbox[0])
-			}
-			out = append(out, fact{"Inbox", tone, inbox})
 		}
 	}
 	if len(p.Brokers) == 0 {
-		out = append(out, fact{"Broker", "", []Span{{Text: "unknown"}}})
+		say("Broker", "", "unknown")
 	}
 	if p.Lag > lateRetries {
-		out = append(out, fact{
-			"Retries",
-			"warn",
-			[]Span{{Text: "the oldest that is due is " + Duration(p.Lag) + " late"}},
-		})
+		say("Retries", "warn", "the oldest that is due is "+Duration(p.Lag)+" late")
 	} else {
-		out = append(out, fact{"Retries", "good", []Span{{Text: "on time"}}})
+		say("Retries", "good", "on time")
 	}
 	if p.Disk != "" {
-		out = append(out, fact{"Disk", "good", []Span{{Text: line(p.Disk, 120)}}})
+		say("Disk", "good", line(p.Disk, 120))
 	}
 	if p.Unindexed > 0 {
-		out = append(out, fact{
-			"Search",
-			"warn",
-			[]Span{{Text: LetterCount(p.Unindexed) + " not in the text index yet"}},
-		})
+		say("Search", "warn", LetterCount(p.Unindexed)+" not in the text index yet")
 	} else {
-		out = append(out, fact{"Search", "good", []Span{{Text: "search index up to date"}}})
+		say("Search", "good", "search index up to date")
 	}
 	if !p.NoticeAt.IsZero() {
-		out = append(out, fact{
-			"Notices",
-			"good",
-			[]Span{{Text: "last one sent " + When(p.Now, p.NoticeAt) + " to " + line(p.NoticeTo, 60)}},
-		})
+		say("Notices", "good", "last one sent "+When(p.Now, p.NoticeAt)+" to "+line(p.NoticeTo, 60))
 	}
 	switch {
 	case p.Told == nil:
 	case len(p.Told) == 0:
-		out = append(out, fact{
-			"Pager",
-			"warn",
-			[]Span{
-				{Text: "nobody is notified when dlo has a problem: no rule of severity page has a channel, and "},
-				{Text: "problems.notify", Code: true},
-				{Text: " names none"},
-			},
-		})
+		add(
+			"Pager", "warn",
+			Span{Text: "nobody is notified when dlo has a problem: no rule of severity page has a channel, and "},
+			Span{Text: "problems.notify", Code: true},
+			Span{Text: " names none"},
+		)
 	default:
-		out = append(out, fact{
-			"Pager",
-			"good",
-			[]Span{{Text: "dlo's own problems go to " + line(strings.Join(p.Told, ", "), 120)}},
-		})
+		say("Pager", "good", "dlo's own problems go to "+line(strings.Join(p.Told, ", "), 120))
 	}
 	return out
 }

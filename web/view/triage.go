@@ -60,7 +60,7 @@ func StayWords(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return ". " + LetterCount(n) + map[bool]string{true: " stays dead or held.", false: " stay dead or held."}[n == 1]
+	return ". " + LetterCount(n) + plural(n, " stays dead or held.", " stay dead or held.")
 }
 
 // DecidedWords describes a decision in a sentence, for example "Resolved 3 groups".
