@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -92,19 +93,10 @@ func (w *Web) getOperation(ctx context.Context, in *struct {
 }
 
 func apiOperationLetter(l deadletter.OperationLetter) api.OperationLetter {
-	out := api.OperationLetter{
-		Letter: l.Letter,
-		Queue:  l.Queue,
-		Result: l.Result,
-		Reason: l.Reason,
-		Twice:  l.Twice,
-		State:  l.State,
-		Error:  l.Error,
+	out := api.OperationLetter{OperationLetter: l}
+	if l.State != deadletter.StateScheduled {
+		out.DueAt = time.Time{}
 	}
-	if l.State == deadletter.StateScheduled {
-		out.DueAt = l.DueAt
-	}
-	out.Group = l.Group
 	if same, known := l.SameError(); known && l.Result == deadletter.ResultCameBack {
 		out.SameError = &same
 	}

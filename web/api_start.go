@@ -143,8 +143,8 @@ func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) stri
 		First:    p.First,
 		To:       p.To,
 		Pace:     p.Pace,
-		Queues:   []api.PlanQueue{},
-		Warnings: append([]string{}, p.Warnings...),
+		Skipped:  p.Skipped,
+		Warnings: p.Warnings,
 	}
 	if q != nil {
 		v.Query = q.Fixed().String()
@@ -175,13 +175,5 @@ func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) stri
 		}
 		v.Queues = append(v.Queues, queue)
 	}
-	v.Skipped = each(p.Skipped, func(s deadletter.PlanSkip) api.PlanSkip {
-		s.Examples = append([]deadletter.ID{}, s.Examples...)
-		skip := api.PlanSkip{Reason: s.Reason, Letters: s.Letters, Examples: s.Examples, Halted: s.Halted}
-		if s.Operation != 0 {
-			skip.Operation = s.Operation.String()
-		}
-		return skip
-	})
 	return v
 }

@@ -137,7 +137,7 @@ func TestABrokerThatWasNeverThereKeepsNothing(t *testing.T) {
 	)
 	h.get("/readyz").want(
 		t, 503, "Broker main is not connected.", "Never connected to broker second.", "it is not known whether",
-		`"cure":"Check \u003curl\u003e."`,
+		`"cure":"Check <url>."`,
 	)
 }
 

@@ -2,7 +2,6 @@ package api
 
 import (
 	"slices"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -69,17 +68,7 @@ type NewFailures struct {
 
 // OperationLetter is one letter of an operation. The response to GET /operations/{id} contains it.
 type OperationLetter struct {
-	Letter deadletter.ID     `json:"letter"`
-	Queue  string            `json:"queue"`
-	Result deadletter.Result `json:"result"`
-	Reason string            `json:"reason"`
-	Twice  bool              `json:"twice"` // the letter may have been sent twice
-
-	State deadletter.State   `json:"state"`           // current state
-	DueAt time.Time          `json:"due_at,omitzero"` // if the letter is scheduled, when it is sent
-	Group deadletter.GroupID `json:"group,omitzero"`  // the current group; missing = none
-	// the error of the latest death; if there is none, the title of the group
-	Error string `json:"error"`
+	deadletter.OperationLetter
 	// the letter came back with the same error as before; null = unknown
 	SameError *bool `json:"same_error"`
 }

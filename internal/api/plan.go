@@ -39,17 +39,17 @@ type OperationRequest struct {
 // exactly this operation. For this, it sends the plan's "query" and "until" again. It also sends
 // the plan's "total" in the field "expect".
 type Plan struct {
-	Action   deadletter.Verb `json:"action"`
-	Query    string          `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter
-	Until    time.Time       `json:"until"`
-	Total    int             `json:"total"`    // number of selected letters
-	Eligible int             `json:"eligible"` // number of letters on which the operation would act
-	First    int             `json:"first"`    // maximum number of letters; 0 = all
-	To       string          `json:"to"`
-	Pace     deadletter.Pace `json:"pace"`
-	Queues   []PlanQueue     `json:"queues"`
-	Skipped  []PlanSkip      `json:"skipped"`
-	Warnings []string        `json:"warnings"`
+	Action   deadletter.Verb       `json:"action"`
+	Query    string                `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter
+	Until    time.Time             `json:"until"`
+	Total    int                   `json:"total"`    // number of selected letters
+	Eligible int                   `json:"eligible"` // number of letters on which the operation would act
+	First    int                   `json:"first"`    // maximum number of letters; 0 = all
+	To       string                `json:"to"`
+	Pace     deadletter.Pace       `json:"pace"`
+	Queues   []PlanQueue           `json:"queues"`
+	Skipped  []deadletter.PlanSkip `json:"skipped"`
+	Warnings []string              `json:"warnings"`
 }
 
 // PlanQueue is one queue of a plan, with what the broker reports about it.
@@ -70,15 +70,4 @@ type PlanQueue struct {
 	MaxBytes     *int    `json:"max_bytes"`     // maximum number of bytes; 0 = no limit; null = unknown
 	DeadLetters  *string `json:"dead_letters"`  // null = unknown
 	Warning      string  `json:"warning"`
-}
-
-// PlanSkip is the number of letters that a plan skips for one reason.
-type PlanSkip struct {
-	Reason   string          `json:"reason"`
-	Letters  int             `json:"letters"`
-	Examples []deadletter.ID `json:"examples"`
-
-	Operation string `json:"operation,omitzero"` // the other operation that has the letters
-	// state of that operation, if this one can take over its remaining letters
-	Halted deadletter.OperationState `json:"halted,omitzero"`
 }

@@ -156,20 +156,19 @@ func (r Result) Acted() bool {
 
 // OperationLetter is the result of an operation for one letter.
 type OperationLetter struct {
-	Letter ID
-	Queue  string
-	Result Result
-	Reason string
-	Twice  bool      // whether the letter may have been sent twice
-	State  State     // present state
-	DueAt  time.Time // present due time, if the letter is scheduled
-	// error text of the latest death without masked values; without an error text, the title of the
-	// letter's group
-	Error string
-	Group GroupID // present group, or the group into which that is merged; 0 = none
+	Letter ID        `json:"letter"`
+	Queue  string    `json:"queue"`
+	Result Result    `json:"result"`
+	Reason string    `json:"reason"`
+	Twice  bool      `json:"twice"`           // the letter may have been sent twice
+	State  State     `json:"state"`           // current state
+	DueAt  time.Time `json:"due_at,omitzero"` // if the letter is scheduled, when it is sent
+	// the error of the latest death, without masked values; if there is none, the title of the group
+	Error string  `json:"error"`
+	Group GroupID `json:"group,omitzero"` // the current group, or the one into which that is merged; missing = none
 	// group when the operation took the letter, or the group into which that is merged; 0 = none,
 	// or not recorded
-	Was GroupID
+	Was GroupID `json:"-"`
 }
 
 // SameError reports whether a letter that came back died with the same error as before. The result

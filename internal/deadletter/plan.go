@@ -32,12 +32,12 @@ type PlanQueue struct {
 
 // PlanSkip is a reason why letters would be skipped.
 type PlanSkip struct {
-	Reason    string
-	Letters   int
-	Examples  []ID        // up to 5 of the letters
-	Operation OperationID // operation that has the letters; 0 = none
+	Reason    string      `json:"reason"`
+	Letters   int         `json:"letters"`
+	Examples  []ID        `json:"examples"`           // up to 5 of the letters
+	Operation OperationID `json:"operation,omitzero"` // operation that has the letters; 0 = none
 	// state of that operation if its remaining letters can be taken over: paused or stopped; "" =
 	// they cannot
-	Halted   OperationState
-	HaltedAt time.Time
+	Halted   OperationState `json:"halted,omitzero"`
+	HaltedAt time.Time      `json:"-"`
 }

@@ -10,8 +10,8 @@ import (
 // letters.
 type Problem struct {
 	Kind     ProblemKind `json:"kind"`
-	Severity Severity    `json:"severity"`       // how urgent the problem is
-	Title    string      `json:"title"`          // a full sentence
+	Severity Severity    `json:"severity"` // how urgent the problem is
+	Title    string      `json:"title"`
 	Text     string      `json:"text"`           // known details of the problem
 	Cure     string      `json:"cure,omitempty"` // what to do about the problem; "" = nothing that can be said in one line
 	Since    time.Time   `json:"since,omitzero"`
