@@ -122,7 +122,8 @@ func (w *Web) readiness(ctx context.Context) readiness {
 	connected := false
 	for _, b := range w.Brokers() {
 		out.Brokers = append(out.Brokers, readyBroker{
-			Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked, Inboxes: b.Inboxes,
+			Name: b.Name, VHost: b.VHost, Connected: b.Connected, Reason: b.Reason, Blocked: b.Blocked,
+			Inboxes: b.Inboxes,
 		})
 		connected = connected || b.Connected
 	}

@@ -55,7 +55,8 @@ func Away(brokers []BrokerStatus, o Origin) string {
 type InboxStatus struct {
 	Queue    string `json:"queue"`
 	Draining bool   `json:"draining"`
-	Reason   string `json:"reason,omitempty"` // if the inbox is not drained, why not, and what to do; if it is drained, what may go wrong
+	// if the inbox is not drained, why not, and what to do; if it is drained, what may go wrong
+	Reason string `json:"reason,omitempty"`
 }
 
 // QueueFacts contains what the broker reports about a queue. Some fields are unknown if there is no

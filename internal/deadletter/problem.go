@@ -12,9 +12,10 @@ type Problem struct {
 	Kind     ProblemKind `json:"kind"`
 	Severity Severity    `json:"severity"` // how urgent the problem is
 	Title    string      `json:"title"`
-	Text     string      `json:"text"`           // known details of the problem
-	Cure     string      `json:"cure,omitempty"` // what to do about the problem; "" = nothing that can be said in one line
-	Since    time.Time   `json:"since,omitzero"`
+	Text     string      `json:"text"` // known details of the problem
+	// what to do about the problem; "" = nothing that can be said in one line
+	Cure  string    `json:"cure,omitempty"`
+	Since time.Time `json:"since,omitzero"`
 	// The following fields name the broker, vhost, inbox and queue that the problem is about. A
 	// field is "" if the problem is not about such an object.
 	Broker string `json:"broker,omitempty"`
