@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -33,9 +31,6 @@ func (p NumberPath) number(kind string) (int64, error) {
 	}
 	return n, nil
 }
-
-// numberIn returns the path of a form.
-func numberIn(r *http.Request) NumberPath { return NumberPath{chi.URLParam(r, "id")} }
 
 // listViews returns the saved queries, by name. A view is for everybody, or for the person who
 // saved it. Relative times in its query stay relative.

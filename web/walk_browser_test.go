@@ -29,7 +29,7 @@ addEventListener('keydown', ev => {
 		key: ev.key, ready: !!window.dlo?.keys.e, path: location.pathname, dialog: !!document.querySelector('dialog[open]'), field: ev.target.matches('input:not([type=checkbox]), select'),
 		menu: menu ? menu.dataset.menu : '', here: document.querySelector('tr.is-here:not(.is-leaving) [data-pick]')?.value ?? '',
 		can: [...document.querySelectorAll('[data-peek-source] [data-do="resolve"], [data-peek-source] button[value="requeue"]')].map(x => x.value).join(' '),
-		ticked: names([...document.querySelectorAll('[data-row]:not(.is-leaving) [data-pick]:checked')]), undo: !!document.querySelector('.toast [data-undo], form.note [name=decision]'),
+		ticked: names([...document.querySelectorAll('[data-row]:not(.is-leaving) [data-pick]:checked')]), undo: !!document.querySelector('.toast [data-undo], form.note.good [name=id]'),
 	});
 }, true);
 const send = (to, body, leaves = false) => note({leaves, to: to.replace(/.*\/triage/, '/triage'), ids: [...new URLSearchParams(body).getAll('id')].join(' '), does: new URLSearchParams(body).get('do') ?? ''});

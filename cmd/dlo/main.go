@@ -17,12 +17,12 @@ import (
 // version is the version of dlo. The linker sets it.
 var version = ""
 
-// commands are all commands of dlo.
+// commands are the commands of dlo that open its store or connect to a broker. Package cli has all
+// others.
 type commands struct {
-	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped."`
-	Leave  server.Leave  `cmd:"" help:"Remove everything that dlo declared on the brokers, and the policies that it set. No dlo may be running."`
-	Doctor server.Doctor `cmd:"" help:"Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, disk, channels, schemas. Nothing is changed."`
-	cli.Commands
+	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped." group:"Server"`
+	Leave  server.Leave  `cmd:"" help:"Remove everything that dlo declared on the brokers, and the policies that it set. No dlo may be running." group:"Server"`
+	Doctor server.Doctor `cmd:"" help:"Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, disk, channels, schemas. Nothing is changed." group:"Server"`
 }
 
 func main() {

@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,35 +26,45 @@ import (
 
 // serverFlags are the flags that select the server to which a command talks.
 type serverFlags struct {
-	Server  string `name:"server" placeholder:"URL" help:"URL of the running dlo. Without it: DLO_SERVER, a saved context, DLO_LISTEN, DLO_CONFIG, or http://127.0.0.1:8672. DLO_TOKEN is the token that it needs."`
-	Context string `name:"context" help:"A server that dlo login has saved, with its token (DLO_CONTEXT names it too)."`
+	Server  string `json:"-" placeholder:"URL" help:"URL of the running dlo. Without it: DLO_SERVER, a saved context, DLO_LISTEN, DLO_CONFIG, or http://127.0.0.1:8672. DLO_TOKEN is the token that it needs."`
+	Context string `json:"-" help:"A server that dlo login has saved, with its token (DLO_CONTEXT names it too)."`
 
-	refused error // why the command does not talk to the server; nil = it does
+	refused error  // why the command does not talk to the server; nil = it does
+	token   string // "" = none
+	patient bool   // its requests have no timeout
 }
 
-// AfterApply sets the URL of the server, after kong has read the command line. If there is a reason
-// not to talk to that server, each request of the command returns it. A command with --yes asks
-// nobody before it changes something, so it needs a server that something names.
+// AfterApply finds the server and the token, after kong has read the command line. If there is a
+// reason not to talk to that server, each request of the command returns it. A command with --yes
+// asks nobody before it changes something, so it needs a server that something names.
 func (f *serverFlags) AfterApply(p *Program, command *kong.Context) error {
-	c, err := inUse(f.Context, p.Getenv)
-	server := cmp.Or(f.Server, p.Getenv("DLO_SERVER"))
-	if c != nil && (f.Context != "" || server == "") {
-		server = c.Server
-	}
-	if server == "" && err == nil && cmp.Or(p.Getenv("DLO_LISTEN"), p.Getenv("DLO_CONFIG")) != "" {
-		server, err = listenURL(p.Getenv)
-	}
-	yes := slices.ContainsFunc(command.Flags(), func(f *kong.Flag) bool { return f.Name == "yes" && f.Target.Bool() })
-	switch {
-	case err != nil && (f.Context != "" || server == ""):
-		f.refused = err
-	case yes && server == "":
+	f.find(p.Getenv)
+	if isSet(command, "yes") && f.Server == "" && f.refused == nil {
 		f.refused = fmt.Errorf(
 			"%w: --yes needs a server that you name, with --server, DLO_SERVER or dlo login", errUsage,
 		)
 	}
-	f.Server = cmp.Or(server, "http://127.0.0.1:8672")
+	f.Server = cmp.Or(f.Server, "http://127.0.0.1:8672")
 	return nil
+}
+
+// find finds the server, unless nothing names one, and its token. A saved token is sent only to the
+// server with which it was saved.
+func (f *serverFlags) find(getenv func(string) string) {
+	c, err := inUse(f.Context, getenv)
+	f.Server, f.token = cmp.Or(f.Server, getenv("DLO_SERVER")), getenv("DLO_TOKEN")
+	switch {
+	case c != nil && (f.Context != "" || f.Server == ""):
+		f.Server = c.Server
+	case err != nil && (f.Context != "" || f.Server == "" || f.token == ""):
+		f.refused = err
+	case f.Server == "" && cmp.Or(getenv("DLO_LISTEN"), getenv("DLO_CONFIG")) != "":
+		f.Server, f.refused = listenURL(getenv)
+	}
+	if c != nil && strings.TrimSuffix(c.Server, "/") == strings.TrimSuffix(f.Server, "/") &&
+		(f.token == "" || f.Context != "") {
+		f.token = c.Token
+	}
 }
 
 // listenURL returns the URL at which a server with the same DLO_CONFIG and DLO_LISTEN listens. Of
@@ -76,20 +90,6 @@ func listenURL(getenv func(string) string) (string, error) {
 	return scheme + listen, nil
 }
 
-// token returns the token for the server, or "" if none is known. A saved token is sent only to the
-// server with which it was saved.
-func (f serverFlags) token(p *Program) (string, error) {
-	c, err := inUse(f.Context, p.Getenv)
-	token := p.Getenv("DLO_TOKEN")
-	switch {
-	case c != nil && sameServer(c.Server, f.Server) && (token == "" || f.Context != ""):
-		return c.Token, nil
-	case token == "":
-		return "", err
-	}
-	return token, nil
-}
-
 // changes reports whether a request changes something at the server, or plans to.
 func changes(method, path string) bool {
 	questions := []string{"/rules/test", "/topology/plan", "/types/match"}
@@ -106,14 +106,9 @@ func (f serverFlags) sayServer(p *Program) error {
 	if err := f.call(p, http.MethodGet, "/brokers", nil, &list); errors.Is(err, errSilent) {
 		return err // any other error concerns only the labels
 	}
-	words := []string{"server", f.displayAddress()}
-	for _, b := range list.Brokers {
-		if word := "(" + b.Label + ")"; b.Label != "" && !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
-	_, err := fmt.Fprintln(p.Stderr, deadletter.Visible(strings.Join(words, " ")))
-	return err
+	labels := labelsOf(list.Brokers, func(b api.Broker) string { return b.Label })
+	about := map[string]any{"at": f.displayAddress(), "labels": labels}
+	return tell(p.Stderr, "server {{.at}}{{range .labels}} ({{.}}){{end}}", about)
 }
 
 // apiURL returns the URL of the server's API. The path of each request is appended to it.
@@ -122,37 +117,35 @@ func (f serverFlags) apiURL() string { return strings.TrimSuffix(f.Server, "/") 
 // displayAddress returns the server's address for display, without the user and the password. The
 // address need not be a valid URL.
 func (f serverFlags) displayAddress() string {
-	scheme, rest, ok := strings.Cut(f.Server, "://")
-	if !ok {
-		scheme, rest = "", f.Server
-	}
-	if i := strings.LastIndex(rest, "@"); i >= 0 {
-		rest = rest[i+1:]
-	}
-	if ok {
-		rest = scheme + "://" + rest
-	}
-	return strings.TrimSuffix(rest, "/")
+	return strings.TrimSuffix(secretPart.ReplaceAllString(f.Server, "$1"), "/")
 }
+
+var secretPart = regexp.MustCompile(`^(.*?://)?.*@`)
 
 // maxAnswer is the maximum number of bytes that a command reads from a response. The limit is high
 // because the response for a letter contains its headers, and its body in base64.
 const maxAnswer = 256 << 20
 
-// call sends a request whose body is the JSON form of "body". It decodes the JSON response into the
-// value that "into" points to. Both "body" and "into" may be nil. An error contains the server's
+// upload is a body of any length that is no JSON.
+type upload struct {
+	io.Reader
+	kind string // such as application/octet-stream
+}
+
+// call sends a request whose body is the JSON form of "body", or an upload. It reads the JSON
+// response into the value that "into" points to. Both may be nil. An error contains the server's
 // message. An error for status 400 wraps deadletter.ErrInvalid, and one for status 404 wraps
 // deadletter.ErrNotFound.
-func (f serverFlags) call(p *Program, method, path string, body, into any, headers ...string) error {
-	var content io.Reader
-	if body != nil {
+func (f serverFlags) call(p *Program, method, path string, body, into any) error {
+	content, uploads := body.(upload)
+	if f.patient = f.patient || uploads; !uploads && body != nil {
 		encoded, err := api.Marshal(body)
 		if err != nil {
 			return err
 		}
-		content = bytes.NewReader(encoded)
+		content = upload{bytes.NewReader(encoded), "application/json"}
 	}
-	answer, err := f.send(p, time.Minute, method, path, content, append(headers, "Content-Type", "application/json")...)
+	answer, err := f.send(p, method, path, content)
 	if err != nil {
 		return err
 	}
@@ -160,48 +153,79 @@ func (f serverFlags) call(p *Program, method, path string, body, into any, heade
 	if into == nil {
 		return nil
 	}
-	return f.decode(answer, into)
-}
-
-// callAs works like call, but sends the token that it is given.
-func (f serverFlags) callAs(p *Program, token, method, path string, body, into any) error {
-	as := *p
-	as.Getenv = func(name string) string {
-		switch name {
-		case "DLO_TOKEN":
-			return token
-		case "DLO_CONTEXT", "HOME", "XDG_CONFIG_HOME":
-			return ""
-		}
-		return p.Getenv(name)
-	}
-	return f.call(&as, method, path, body, into)
-}
-
-// decode decodes a JSON response into the value that "into" points to.
-func (f serverFlags) decode(answer io.Reader, into any) error {
 	text, err := io.ReadAll(io.LimitReader(answer, maxAnswer))
 	if err == nil {
 		err = api.Unmarshal(text, into)
 	}
 	if err != nil {
-		return fmt.Errorf("the answer from %s cannot be read: %w", f.displayAddress(), err)
+		return f.unreadable(err)
+	}
+	return nil
+}
+
+func (f serverFlags) unreadable(err error) error {
+	return fmt.Errorf("the answer from %s cannot be read: %w", f.displayAddress(), err)
+}
+
+// fetch sends a request, and returns the answer as JSON and as a value.
+func fetch[T any](f serverFlags, p *Program, method, path string, body any) (v T, raw json.RawMessage, err error) {
+	if err := f.call(p, method, path, body, &raw); err != nil {
+		return v, nil, err
+	}
+	return v, raw, api.Unmarshal(raw, &v)
+}
+
+// copyGiven writes the answer to a GET of any length to a new file with the given name, or to
+// standard output if the name is empty. For a terminal, it escapes the answer. The parameters are
+// the arguments and flags of the command, without those that are left out.
+func (f serverFlags) copyGiven(p *Program, k *kong.Context, name, path string, without ...string) error {
+	values, err := given(p, k.Selected())
+	if err != nil {
+		return err
+	}
+	for _, one := range without {
+		delete(values, one)
+	}
+	f.patient = true
+	answer, err := f.send(p, http.MethodGet, withQuery(path, values), upload{})
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	if name == "" && terminal(p.Stdout) {
+		lines := bufio.NewScanner(answer)
+		lines.Buffer(nil, maxAnswer)
+		for lines.Scan() {
+			fmt.Fprintln(p.Stdout, deadletter.EscapeJSON(lines.Text()))
+		}
+		return lines.Err()
+	}
+	out := p.Stdout
+	if name != "" {
+		// only the user may read it, because it contains letters
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		out = file
+	}
+	_, err = io.Copy(out, answer)
+	if file, is := out.(*os.File); is && name != "" {
+		if err = errors.Join(err, file.Close()); err != nil {
+			os.Remove(name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the answer was cut off: %w", err)
 	}
 	return nil
 }
 
 // send sends a request and returns the body of the response, which the caller must close. Request
-// and response may have any length. If "timeout" is 0, there is no timeout. The parameter "headers"
-// contains a name, then its value, then the next name, and so on.
-func (f serverFlags) send(
-	p *Program, timeout time.Duration, method, path string, content io.Reader, headers ...string,
-) (io.ReadCloser, error) {
+// and response may have any length.
+func (f serverFlags) send(p *Program, method, path string, content upload) (io.ReadCloser, error) {
 	if f.refused != nil {
 		return nil, f.refused
-	}
-	token, err := f.token(p)
-	if err != nil {
-		return nil, err
 	}
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -214,18 +238,27 @@ func (f serverFlags) send(
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(p.Ctx, method, f.apiURL()+path, content)
+	r, err := http.NewRequestWithContext(p.Ctx, method, f.apiURL()+path, content.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("%w: --server %s: %s %s is not a request", errUsage, f.displayAddress(), method, path)
 	}
 	r.Header.Set("User-Agent", "dlo/"+p.Version)
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+	if method == http.MethodPost {
+		r.Header.Set("Idempotency-Key", rand.Text())
 	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+	if f.token != "" {
+		r.Header.Set("Authorization", "Bearer "+f.token)
 	}
-	answer, err := clientWithoutRedirects(timeout).Do(r)
+	if content.Reader != nil {
+		r.Header.Set("Content-Type", content.kind)
+	}
+	timeout := time.Minute
+	if f.patient {
+		timeout = 0
+	}
+	// a redirect could lead to another server, and that server would get the token
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	answer, err := (&http.Client{Timeout: timeout, CheckRedirect: stay}).Do(r)
 	if err != nil {
 		return nil, f.noAnswer(err)
 	}
@@ -234,30 +267,17 @@ func (f serverFlags) send(
 		if to, err := answer.Location(); err == nil && answer.StatusCode < 400 {
 			return nil, redirectError(to, path)
 		}
-		return nil, refusal(answer)
+		return nil, refusal(answer, p.rules)
 	}
 	return answer.Body, nil
-}
-
-// clientWithoutRedirects returns a client that follows no redirects. A redirect could lead to
-// another server, and that server would get the token.
-func clientWithoutRedirects(timeout time.Duration) *http.Client {
-	return &http.Client{
-		Timeout:       timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }
 
 // redirectError returns the error to report when the server redirects a request for the given path
 // of its API.
 func redirectError(to *url.URL, path string) error {
 	path, _, _ = strings.Cut(path, "?")
-	there := deadletter.Visible((&url.URL{
-		Scheme:  to.Scheme,
-		Host:    to.Host,
-		Path:    to.Path,
-		RawPath: to.RawPath,
-	}).String())
+	target := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path, RawPath: to.RawPath}
+	there := deadletter.Visible(target.String())
 	if base, ok := strings.CutSuffix(there, "/api/v1"+path); ok {
 		return fmt.Errorf("the server redirects to %s; use that URL with --server", base)
 	}
@@ -280,51 +300,44 @@ func (f serverFlags) noAnswer(err error) error {
 // errSilent is the error for a server that did not respond.
 var errSilent = errors.New("no dlo answers")
 
-// refusal returns an error with the message of a problem+json response.
-func refusal(answer *http.Response) error {
+// refusal returns an error with the message of a problem+json response. The request had the content
+// of the named file.
+func refusal(answer *http.Response, file string) error {
 	var problem api.Problem
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&problem); err != nil || problem.Title == "" {
 		return fmt.Errorf("the server answered %s", answer.Status)
 	}
-	text := cmp.Or(problem.Detail, problem.Title)
+	why := refused{text: cmp.Or(problem.Detail, problem.Title), mistakes: problem.Mistakes, file: cmp.Or(file, "rules")}
 	switch answer.StatusCode {
 	case http.StatusBadRequest:
-		if len(problem.Mistakes) > 0 {
-			return misread{"rules", problem.Mistakes}
-		}
-		return refused{text, deadletter.ErrInvalid}
+		why.kind = deadletter.ErrInvalid
 	case http.StatusNotFound:
-		return refused{text, deadletter.ErrNotFound}
+		why.kind = deadletter.ErrNotFound
 	}
-	return errors.New(text)
+	return why
 }
 
-// misread is the error for a rules file in which the server found mistakes. It holds the name of
-// the file and the list of mistakes.
-type misread struct {
-	name     string
+// refused is the error for a request that the server rejected. It contains the server's message, or
+// the mistakes that the server found in a file with rules.
+type refused struct {
+	text     string
+	kind     error // nil, unless the request was invalid, or named an object that does not exist
 	mistakes []api.Mistake
+	file     string
 }
 
-func (m misread) Error() string {
-	lines := make([]string, len(m.mistakes))
-	for i, one := range m.mistakes {
-		lines[i] = one.Text
+func (r refused) Error() string {
+	if r.mistakes == nil {
+		return r.text
+	}
+	var lines []string
+	for _, one := range r.mistakes {
 		if one.Line > 0 {
-			lines[i] = fmt.Sprintf("%s:%d:%d: %s", m.name, one.Line, one.Column, one.Text)
+			one.Text = fmt.Sprintf("%s:%d:%d: %s", r.file, one.Line, one.Column, one.Text)
 		}
+		lines = append(lines, one.Text)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (m misread) Unwrap() error { return deadletter.ErrInvalid }
-
-// refused is the error for a request that the server rejected. Either the request was invalid, or
-// it named an object that does not exist. The error contains the server's message.
-type refused struct {
-	text string
-	kind error
-}
-
-func (r refused) Error() string { return r.text }
 func (r refused) Unwrap() error { return r.kind }

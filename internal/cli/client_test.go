@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/deadletteroffice/dlo/internal/api"
 )
 
@@ -80,7 +82,7 @@ func TestTheServerOfACommand(t *testing.T) {
 		var o, e strings.Builder
 		getenv := func(name string) string { return env[name] }
 		p := Program{Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &o, Stderr: &e}
-		err = Run(p, &Commands{}, args)
+		err = Run(p, &struct{}{}, args)
 		return o.String(), e.String(), err
 	}
 	home, broken := filepath.Join(dir, "home"), filepath.Join(dir, "broken")
@@ -151,14 +153,10 @@ func TestTheServerOfACommand(t *testing.T) {
 	if len(asked) > 0 {
 		t.Errorf("a command without a server asked %q", asked)
 	}
-	parser, err := newParser(&Commands{}, Program{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree(parser.Model.Node, "").each(func(c command) {
-		for _, f := range c.flags {
-			if _, known := sure[c.path]; f.Name == "yes" && !known {
-				t.Errorf("dlo %s has --yes, and this test does not run it", c.path)
+	everyCommand(t, func(path string, _ command, node *kong.Node) {
+		for _, f := range node.Flags {
+			if _, known := sure[path]; f.Name == "yes" && !known {
+				t.Errorf("dlo %s has --yes, and this test does not run it", path)
 			}
 		}
 	})

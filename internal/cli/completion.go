@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"embed"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/alecthomas/kong"
 
@@ -11,177 +13,149 @@ import (
 )
 
 type completionCmd struct {
-	Shell string `arg:"" name:"shell" enum:"bash,zsh,fish" help:"bash, zsh or fish; for example: source <(dlo completion bash)"`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish; for example: source <(dlo completion bash)"`
 }
 
-func (c completionCmd) Run(p *Program, parser *kong.Kong) error {
-	root := tree(parser.Model.Node, "")
-	var err error
-	switch c.Shell {
-	case "bash":
-		_, err = io.WriteString(p.Stdout, wordsOf(root)+bashCompletion)
-	case "zsh":
-		_, err = io.WriteString(p.Stdout, "#compdef dlo\n"+wordsOf(root)+zshCompletion)
-	default:
-		_, err = io.WriteString(p.Stdout, fishCompletion(root))
+// completions are the scripts that complete command lines in a shell. They ask the hidden command
+// dlo complete for words, so they stay right after an update. A word that ends with a colon or a
+// dot is the beginning of a term of a query, so no space follows it.
+//
+//go:embed completion
+var completions embed.FS
+
+// Run prints the script for a shell.
+func (c completionCmd) Run(p *Program) error {
+	script, err := completions.ReadFile("completion/dlo." + c.Shell)
+	if err == nil {
+		_, err = p.Stdout.Write(script)
 	}
 	return err
 }
 
-// wordsOf returns the part of the completion script that bash and zsh share. It consists of shell
-// functions that print lists of words and keep no state.
-func wordsOf(root command) string {
-	var commands, flags, words, fields strings.Builder
-	root.each(func(c command) {
-		var names, options []string
-		for _, s := range c.subs {
-			names = append(names, s.name())
+type completeCmd struct {
+	Words []string `arg:"" optional:"" help:"The words after dlo; the last one is completed."`
+}
+
+// Run prints the words that can take the place of the last word, one on each line.
+func (c completeCmd) Run(p *Program, parser *kong.Kong) error {
+	words := append([]string{"", ""}, c.Words...)
+	if len(c.Words) == 0 {
+		words = append(words, "")
+	}
+	at := parser.Model.Node
+	for _, word := range words[:len(words)-1] {
+		if i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == word }); i >= 0 {
+			at = at.Children[i]
 		}
-		for _, f := range c.flags {
-			options = append(options, "--"+f.Name)
-			if v := values(f); len(v) > 0 {
-				fmt.Fprintf(
-					&words, "    %s) echo %s ;;\n", quoteWord(c.path+" --"+f.Name), quoteWord(strings.Join(v, " ")),
-				)
-				if f.Short != 0 {
-					fmt.Fprintf(
-						&words, "    %s) echo %s ;;\n", quoteWord(c.path+" -"+string(f.Short)),
-						quoteWord(strings.Join(v, " ")),
-					)
-				}
-			}
+	}
+	last := words[len(words)-1]
+	list := complete(at, words[len(words)-3], words[len(words)-2], &last)
+	for _, word := range list {
+		if strings.HasPrefix(word, last) {
+			fmt.Fprintln(p.Stdout, word)
 		}
-		fmt.Fprintf(&commands, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(names, " ")))
-		fmt.Fprintf(
-			&flags, "    %s) echo %s ;;\n", quoteWord(c.path), quoteWord(strings.Join(append(options, "--help"), " ")),
-		)
+	}
+	return nil
+}
+
+// complete returns the words that can follow two words of a command line. The last word, which is
+// completed, can only be a part of some of them. To bash, a colon is a word of its own: state : de
+func complete(at *kong.Node, before, word string, last *string) (list []string) {
+	flags := flagsOf(at)
+	flag := slices.IndexFunc(flags, func(f *kong.Flag) bool {
+		return word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short)
 	})
+	field, value, isTerm := strings.Cut(*last, ":")
+	switch {
+	case *last == ":":
+		*last = ""
+		return fieldValues(word, "")
+	case word == ":":
+		return fieldValues(before, "")
+	case flag >= 0 && flags[flag].Name == "query" && isTerm && !strings.Contains(value, " "):
+		return fieldValues(field, field+":")
+	case flag >= 0 && flags[flag].Name == "query":
+		return fieldWords()
+	case flag >= 0 && flags[flag].Enum != "":
+		return slices.DeleteFunc(flags[flag].EnumSlice(), func(v string) bool { return v == "" })
+	case strings.HasPrefix(*last, "-") || at.Children == nil:
+		for _, f := range flags {
+			list = append(list, "--"+f.Name)
+		}
+		return append(list, "--help")
+	}
+	for _, child := range at.Children {
+		if !child.Hidden {
+			list = append(list, child.Name)
+		}
+	}
+	return list
+}
+
+// fieldWords returns the words with which a term of a query can begin, such as "state:".
+func fieldWords() []string {
+	var words []string
 	for _, h := range query.Help() {
-		if v := plainValues(h); len(v) > 0 {
-			fmt.Fprintf(&fields, "    %s) echo %s ;;\n", h.Field, quoteWord(strings.Join(v, " ")))
+		end := ":"
+		if h.Field == query.Header || h.Field == query.Body {
+			end = "."
+		}
+		words = append(words, string(h.Field)+end)
+	}
+	return words
+}
+
+// fieldValues returns those values of a query field that a user can type in a shell without quotes,
+// each after the given prefix.
+func fieldValues(field, prefix string) (list []string) {
+	for _, h := range query.Help() {
+		for _, v := range h.Values {
+			if string(h.Field) == field && !strings.ContainsAny(v, "<>=*\"'$&|; ") {
+				list = append(list, prefix+v)
+			}
 		}
 	}
-	text := "# Written by dlo completion; write it again after an update.\n"
-	for _, f := range []struct{ name, body string }{
-		{"commands", commands.String()},
-		{"flags", flags.String()},
-		{"values", words.String()},
-		{"query", fields.String()},
-	} {
-		text += fmt.Sprintf("_dlo_%s() {\n  case \"$1\" in\n%s  esac\n}\n", f.name, f.body)
+	return list
+}
+
+//go:embed man.tmpl
+var manFile string
+
+type manCmd struct{}
+
+// Run writes the manual page. The command `dlo man | man -l -` shows it.
+func (manCmd) Run(p *Program, parser *kong.Kong) error {
+	page, err := template.New("").Funcs(template.FuncMap{
+		"troff": troff, "upper": strings.ToUpper, "flags": flagsOf,
+	}).Parse(manFile)
+	if err != nil {
+		return err
 	}
-	return text + fmt.Sprintf("_dlo_fields=%s\n", quoteWord(strings.Join(fieldWords(), " ")))
-}
-
-// quoteWord returns a word in quotes for a shell.
-func quoteWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-const bashCompletion = `
-_dlo() {
-  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" at="" word words field=""
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case " $(_dlo_commands "$at") " in
-      *" $word "*) at="${at:+$at }$word" ;;
-    esac
-  done
-  COMPREPLY=()
-  # A colon is a word of its own to bash: state : de
-  if [[ "$cur" == ":" ]]; then
-    field="$prev" cur=""
-  elif [[ "$prev" == ":" ]]; then
-    field="${COMP_WORDS[COMP_CWORD-2]}"
-  fi
-  if [[ -n "$field" ]]; then
-    COMPREPLY=($(compgen -W "$(_dlo_query "$field")" -- "$cur"))
-    return
-  fi
-  case "$prev" in
-    -q | --query)
-      COMPREPLY=($(compgen -W "$_dlo_fields" -- "$cur"))
-      compopt -o nospace 2>/dev/null
-      return
-      ;;
-  esac
-  words="$(_dlo_values "$at $prev")"
-  if [[ -z "$words" ]]; then
-    words="$(_dlo_commands "$at")"
-    [[ "$cur" == -* || -z "$words" ]] && words="$(_dlo_flags "$at")"
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
-}
-complete -o default -F _dlo dlo
-`
-
-const zshCompletion = `
-_dlo() {
-  local at="" word list prev="${words[CURRENT-1]}"
-  for word in "${(@)words[2,CURRENT-1]}"; do
-    case " $(_dlo_commands "$at") " in
-      *" $word "*) at="${at:+$at }$word" ;;
-    esac
-  done
-  case "$prev" in
-    -q | --query)
-      if compset -P '*:'; then
-        compadd -- ${(s: :)"$(_dlo_query "${${IPREFIX%:}##*[\" ]}")"}
-      else
-        compadd -S '' -- ${(s: :)_dlo_fields}
-      fi
-      return
-      ;;
-  esac
-  list="$(_dlo_values "$at $prev")"
-  if [[ -z "$list" ]]; then
-    list="$(_dlo_commands "$at")"
-    [[ "$PREFIX" == -* || -z "$list" ]] && list="$(_dlo_flags "$at")"
-  fi
-  compadd -- ${(s: :)list}
-}
-if [[ "$funcstack[1]" == _dlo ]]; then
-  _dlo "$@"
-else
-  compdef _dlo dlo
-fi
-`
-
-// fishCompletion returns the completion script for fish. The script has one line for each command,
-// each flag and each query field.
-func fishCompletion(root command) string {
-	var paths []string
-	var b strings.Builder
-	root.each(func(c command) {
-		if c.path != "" {
-			paths = append(paths, quoteWord(c.path))
-		}
-		at := "__dlo_at " + quoteWord(c.path)
-		for _, s := range c.subs {
-			fmt.Fprintf(&b, "complete -c dlo -f -n %s -a %s -d %s\n", quoteWord(at), s.name(), quoteWord(s.help))
-		}
-		for _, f := range c.flags {
-			line := fmt.Sprintf("complete -c dlo -n %s -l %s -d %s", quoteWord(at), f.Name, quoteWord(f.Help))
-			if f.Short != 0 {
-				line += " -s " + string(f.Short)
-			}
-			switch v := values(f); {
-			case f.Name == "query":
-				line += " -xa " + quoteWord(strings.Join(fieldWords(), " "))
-			case len(v) > 0:
-				line += " -xa " + quoteWord(strings.Join(v, " "))
-			case !f.IsBool():
-				line += " -r"
-			}
-			b.WriteString(line + "\n")
-		}
+	return page.Execute(p.Stdout, map[string]any{
+		"Version":  p.Version,
+		"Model":    parser.Model,
+		"Commands": parser.Model.Leaves(true),
+		"Queries":  query.Help(),
 	})
-	return "# Written by dlo completion; write it again after an update.\nset -g __dlo_paths " +
-		strings.Join(paths, " ") + `
-function __dlo_at
-    set -l at
-    for word in (commandline -opc)[2..]
-        set -l next (string trim -- "$at $word")
-        contains -- "$next" $__dlo_paths; and set at $next
-    end
-    test "$at" = "$argv[1]"
-end
-` + b.String()
+}
+
+// flagsOf returns the flags of a command that people see, without --help.
+func flagsOf(node *kong.Node) (flags []*kong.Flag) {
+	for _, f := range node.Flags {
+		if !f.Hidden && f.Name != "help" {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// troff escapes the characters that have a special meaning in troff.
+func troff(text string) string {
+	text = strings.NewReplacer(
+		`\`, `\e`, "-", `\-`, "\n", " ", `"`, `\(dq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`,
+	).Replace(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		text = `\&` + text
+	}
+	return text
 }

@@ -10,15 +10,12 @@ import (
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	script := func(shell string) string {
+	run := func(args ...string) (string, error) {
 		var out strings.Builder
-		if err := Run(Program{
-			Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: nil, Stdout: &out, Stderr: &out,
-			Version: "test", Check: nil,
-		}, &Commands{}, []string{"completion", shell}); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
+		err := Run(Program{
+			Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &out,
+		}, &struct{}{}, args)
+		return strings.TrimSpace(out.String()), err
 	}
 	for _, c := range []struct{ words, want string }{
 		{`dlo letters re`, "reveal requeue release retry-now reschedule restore"},
@@ -30,45 +27,57 @@ func TestCompletion(t *testing.T) {
 		},
 		{`dlo queues pause sms --r`, "--reason"},
 		{`dlo letters list --o`, "--output --order"},
-		{`dlo letters list -o ''`, "table json jsonl"},
+		{`dlo letters list -o ''`, "table json jsonl csv"},
 		{`dlo letters requeue --order n`, "newest"},
 		{`dlo letters count -q st`, "state: status:"},
 		{`dlo letters count -q state : de`, "dead"},
+		{`dlo letters list -q state:de`, "state:dead"},
 		{`dlo letters list -q reason :`, "rejected expired maxlen delivery_limit"},
 		{`dlo operations rate --s`, "--server"},
 	} {
-		test := script("bash") + "\nCOMP_WORDS=(" + c.words +
-			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _dlo; echo \"${COMPREPLY[*]}\"\n"
-		out, err := exec.Command("bash", "-c", test).CombinedOutput()
-		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
+		words := strings.Fields(strings.ReplaceAll(c.words, "''", "\x00"))
+		for i := range words {
+			words[i] = strings.Trim(words[i], "\x00")
+		}
+		got, err := run(append([]string{"complete", "--"}, words[1:]...)...)
+		if got = strings.ReplaceAll(got, "\n", " "); err != nil || got != c.want {
 			t.Errorf("%s: %q, want %q (%v)", c.words, got, c.want, err)
 		}
 	}
-	for shell, check := range map[string][]string{"zsh": {"zsh", "-n"}, "fish": {"fish", "--no-execute"}} {
-		text := script(shell)
-		for _, wanted := range []string{"letters", "overrides", "--canary-wait", "state:", "newest"} {
-			if shell == "fish" {
-				wanted = strings.TrimPrefix(wanted, "--")
-			}
-			if !strings.Contains(text, wanted) {
-				t.Errorf("%s: %s is missing", shell, wanted)
-			}
-		}
-		if _, err := exec.LookPath(check[0]); err != nil {
+	for shell, check := range map[string]string{"bash": "-n", "zsh": "-n", "fish": "--no-execute"} {
+		text, err := run("completion", shell)
+		if _, missing := exec.LookPath(shell); err != nil || missing != nil {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), "completion")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command(check[0], check[1], file).CombinedOutput(); err != nil {
+		if out, err := exec.Command(shell, check, file).CombinedOutput(); err != nil {
 			t.Errorf("%s: %s", shell, out)
 		}
 	}
-	if err := Run(Program{
-		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: nil, Stdout: &strings.Builder{},
-		Stderr: &strings.Builder{}, Version: "test", Check: nil,
-	}, &Commands{}, []string{"completion", "csh"}); err == nil {
+	if _, err := run("completion", "csh"); err == nil {
 		t.Error("a shell that nobody knows is completed")
+	}
+}
+
+// TestCompletionInBash checks that bash passes the words of a command line on, and offers what dlo
+// answers.
+func TestCompletionInBash(t *testing.T) {
+	t.Parallel()
+	script, err := completions.ReadFile("completion/dlo.bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := string(script) + `
+		dlo() { printf '%s|' "$@" >&2; printf 'state:\nstatus:\n'; }
+		COMP_WORDS=(dlo letters list -q st); COMP_CWORD=4; _dlo 2>"$1"; echo "${COMPREPLY[*]}"`
+	test = strings.Replace(test, " 2>/dev/null))", "))", 1)
+	file := filepath.Join(t.TempDir(), "words")
+	out, err := exec.Command("bash", "-c", test, "bash", file).Output()
+	words, _ := os.ReadFile(file)
+	if err != nil || string(out) != "state: status:\n" || !strings.HasPrefix(string(words), "complete|--|letters|list|-q|st|") {
+		t.Errorf("%v: %q, dlo got %q", err, out, words)
 	}
 }

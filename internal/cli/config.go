@@ -2,18 +2,18 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
-type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Report every mistake in a configuration file with line and column."`
+func configTable() command {
+	return noun("config", groupHere, "Check the configuration file.",
+		own("check", "Report every mistake in a configuration file with line and column.", configCheckCmd{}))
 }
 
 type configCheckCmd struct {
@@ -23,11 +23,7 @@ type configCheckCmd struct {
 }
 
 func (c configCheckCmd) Run(p *Program) error {
-	path, err := c.Path(p.Getenv)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	cfg, err := config.Load(path, p.Getenv)
+	cfg, err := loadConfig(p, c.File)
 	if err != nil {
 		return err
 	}
@@ -36,35 +32,35 @@ func (c configCheckCmd) Run(p *Program) error {
 			return err
 		}
 	}
-	var warnings []string
 	if c.Server != "" {
-		var known api.Queues
-		if err := c.ask(p, "/queues", &known); err != nil {
+		server := serverFlags{Server: c.Server}
+		server.find(p.Getenv)
+		known, _, err := fetch[api.Queues](server, p, http.MethodGet, "/queues", nil)
+		if err != nil {
 			return err
 		}
-		warnings = unknownQueues(cfg.Rules.Rules, known.Queues)
-		warnings = append(warnings, leftBehind(cfg.Brokers, known.Queues)...)
+		warnings := unknownQueues(cfg.Rules.Rules, known.Queues)
+		for _, w := range append(warnings, leftBehind(cfg.Brokers, known.Queues)...) {
+			p.note("dlo: warning: %s", w)
+		}
 		for _, path := range cfg.Search.Fields {
-			var types api.Types // without sets, the server can say nothing about a path
-			if err := c.ask(p, "/types?q="+url.QueryEscape(path), &types); err != nil {
+			at := withQuery("/types", map[string]any{"q": path})
+			types, _, err := fetch[api.Types](server, p, http.MethodGet, at, nil)
+			if err != nil {
 				return err
 			}
-			if len(types.Sets) > 0 && len(types.Paths) == 0 {
+			if len(types.Sets) > 0 && len(types.Paths) == 0 { // without sets, the server can say nothing about a path
 				const text = "search.fields: no type that the server knows has %s, so it finds only JSON bodies"
-				warnings = append(warnings, fmt.Sprintf(text, path))
+				p.note("dlo: warning: "+text, path)
 			}
 		}
-	}
-	for _, w := range warnings {
-		fmt.Fprintln(p.Stderr, "dlo: warning:", deadletter.Visible(w))
 	}
 	if c.Broker {
 		if err := askBrokers(p, cfg); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(p.Stdout, "the configuration is good")
-	return nil
+	return p.say("the configuration is good")
 }
 
 // askBrokers asks each broker what it permits dlo to do, and prints the answers.
@@ -75,37 +71,15 @@ func askBrokers(p *Program, cfg config.Config) error {
 	}
 	problems := 0
 	for _, b := range list {
-		fmt.Fprintf(p.Stdout, "broker %s, vhost %s: ", b.Name, deadletter.Visible(b.VHost))
-		if b.Connected {
-			fmt.Fprintf(p.Stdout, "RabbitMQ %s, user %s\n", deadletter.Visible(b.Version), deadletter.Visible(b.User))
-			for _, r := range b.Rights {
-				fmt.Fprintf(p.Stdout, "  %-8s %-9s %s\n", r.State, r.Operation, deadletter.Visible(r.Resource))
-			}
-			if !b.Managed {
-				fmt.Fprintln(
-					p.Stdout,
-					"  no management API in the configuration: dlo cannot tell whether a policy deletes letters from its own queues",
-				)
-			}
-		} else {
-			fmt.Fprintln(p.Stdout, "not connected")
-		}
-		for _, problem := range b.Problems() {
-			problems++
-			fmt.Fprintln(p.Stdout, "  problem:", deadletter.Visible(problem.Title), deadletter.Visible(problem.Text))
-			if problem.Cure != "" {
-				fmt.Fprintln(p.Stdout, "    "+deadletter.Visible(problem.Cure))
-			}
-		}
+		problems += len(b.Problems())
+	}
+	if err := tell(p.Stdout, `{{template "rights" .}}`, list); err != nil {
+		return err
 	}
 	if problems > 0 {
 		return fmt.Errorf("problems at brokers: %d", problems)
 	}
 	return nil
-}
-
-func (c configCheckCmd) ask(p *Program, path string, into any) error {
-	return serverFlags{Server: c.Server}.call(p, http.MethodGet, path, nil, into)
 }
 
 // unknownQueues checks the queue patterns of the rules against the queues that the server knows. It
@@ -115,14 +89,11 @@ func unknownQueues(list []rules.Rule, known []api.Queue) []string {
 	var warnings []string
 	for _, r := range list {
 		for _, glob := range r.Match.Queue {
-			only, met := rules.Patterns{glob}, false
-			for _, q := range known {
-				met = met || only.Fit(q.Queue) && r.Match.Broker.Fit(q.Broker) && r.Match.VHost.Fit(q.VHost)
-			}
-			if !met {
-				warnings = append(
-					warnings, fmt.Sprintf("rule %s: no queue that the server knows fits %s", r.Name, glob),
-				)
+			if !slices.ContainsFunc(known, func(q api.Queue) bool {
+				return rules.Patterns{glob}.Fit(q.Queue) && r.Match.Broker.Fit(q.Broker) && r.Match.VHost.Fit(q.VHost)
+			}) {
+				const text = "rule %s: no queue that the server knows fits %s"
+				warnings = append(warnings, fmt.Sprintf(text, r.Name, glob))
 			}
 		}
 	}
@@ -133,27 +104,27 @@ func unknownQueues(list []rules.Rule, known []api.Queue) []string {
 // server has letters of this broker that are scheduled, dead or held. dlo would never send these
 // letters.
 func leftBehind(brokers []config.Broker, known []api.Queue) []string {
-	letters, order := map[string]int{}, []string{}
+	letters := map[string]int{}
 	for _, q := range known {
 		has := slices.ContainsFunc(brokers, func(b config.Broker) bool { return b.Name == q.Broker })
-		n := q.Scheduled + q.Dead + q.Held
-		if has || n == 0 {
-			continue
+		if n := q.Scheduled + q.Dead + q.Held; !has && n > 0 {
+			letters[q.Broker] += n
 		}
-		if letters[q.Broker] == 0 {
-			order = append(order, q.Broker)
-		}
-		letters[q.Broker] += n
 	}
 	var warnings []string
-	for _, name := range order {
-		warnings = append(
-			warnings,
-			fmt.Sprintf(
-				"broker %s is not in this file, but %d of its letters on the server wait or need people, and dlo would not send them; if the broker has another name now, stop dlo and run dlo brokers rename %s NEW",
-				name, letters[name], name,
-			),
-		)
+	for _, name := range slices.Sorted(maps.Keys(letters)) {
+		const text = "broker %s is not in this file, but %d of its letters on the server wait or need people, and " +
+			"dlo would not send them; if the broker has another name now, stop dlo and run dlo brokers rename %s NEW"
+		warnings = append(warnings, fmt.Sprintf(text, name, letters[name], name))
 	}
 	return warnings
+}
+
+// loadConfig reads the configuration file that the command line or DLO_CONFIG names.
+func loadConfig(p *Program, file config.File) (config.Config, error) {
+	path, err := file.Path(p.Getenv)
+	if err != nil {
+		return config.Config{}, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return config.Load(path, p.Getenv)
 }

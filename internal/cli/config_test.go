@@ -21,7 +21,7 @@ func configCheck(t *testing.T, text string, args ...string) (code int, out, errs
 	err := Run(Program{
 		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &stdout,
 		Stderr: &stderr, Check: nil,
-	}, &Commands{}, append([]string{"config", "check", path}, args...))
+	}, &struct{}{}, append([]string{"config", "check", path}, args...))
 	code = ExitCode(err, &stderr)
 	return code, stdout.String(), strings.ReplaceAll(stderr.String(), path, "dlo.yaml")
 }
@@ -59,7 +59,7 @@ func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
 		getenv := func(name string) string { return map[string]string{"DLO_CONFIG": c.environment}[name] }
 		err := Run(Program{
 			Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-		}, &Commands{}, append([]string{"config", "check"}, c.args...))
+		}, &struct{}{}, append([]string{"config", "check"}, c.args...))
 		if code := ExitCode(err, &stderr); code != c.code || stderr.String() != c.errs {
 			t.Errorf("%s: exit code %d\n%s", c.name, code, stderr.String())
 		}

@@ -1,14 +1,25 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // savedContexts is the content of the file in which `dlo login` saves servers, each with its token.
@@ -50,18 +61,19 @@ func readContexts(getenv func(string) string) (savedContexts, error) {
 		return s, err
 	case info.Mode().Perm()&0o077 != 0:
 		return s, fmt.Errorf(
-			"%s can be read by others, and contains tokens: run chmod 600 %s, and revoke the tokens if others may have read them",
+			"%s can be read by others, and contains tokens: run chmod 600 %s, and revoke the tokens if others may "+
+				"have read them",
 			path, path,
 		)
 	}
 	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
 	if err != nil {
-		return s, err
+		err = fmt.Errorf("%s cannot be read: %w; remove it, and run dlo login again", path, err)
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("%s cannot be read: %w; remove it, and run dlo login again", path, err)
-	}
-	return s, nil
+	return s, err
 }
 
 // write replaces the file with the saved contexts.
@@ -71,10 +83,10 @@ func (s savedContexts) write(getenv func(string) string) error {
 		return errors.New("there is no place for the file: set HOME or XDG_CONFIG_HOME")
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "contexts-*") // the new file has mode 0600
@@ -103,23 +115,124 @@ func inUse(named string, getenv func(string) string) (*savedContext, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := named
-	if name == "" {
-		name = getenv("DLO_CONTEXT")
+	name := cmp.Or(named, getenv("DLO_CONTEXT"))
+	c := s.find(cmp.Or(name, s.Current))
+	if c == nil && name != "" {
+		err = noContext(name)
 	}
-	if name == "" {
-		return s.find(s.Current), nil
-	}
-	c := s.find(name)
-	if c == nil {
-		return nil, fmt.Errorf(
-			"%w: there is no context %q; dlo context list shows those that dlo login has saved", errUsage, name,
-		)
-	}
-	return c, nil
+	return c, err
 }
 
-// sameServer reports whether two URLs are equal apart from a slash at the end. dlo uses it to
-// decide whether to send a token, because a token is sent only to the server with which it was
-// saved.
-func sameServer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
+func noContext(name string) error {
+	const text = "%w: there is no context %q; dlo context list shows those that dlo login has saved"
+	return fmt.Errorf(text, errUsage, name)
+}
+
+type loginCmd struct {
+	URL  string `arg:"" name:"url" help:"URL of the running dlo, such as https://dlo.example.com."`
+	Name string `help:"The name of the context; by default the host of the URL."`
+}
+
+// Run asks for a token and checks it at the server. It then saves the server and the token as the
+// current context.
+func (c loginCmd) Run(p *Program) error {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
+		return fmt.Errorf(
+			"%w: %q is not a URL such as https://dlo.example.com", errUsage,
+			serverFlags{Server: c.URL}.displayAddress(),
+		)
+	}
+	server := strings.TrimSuffix(u.String(), "/")
+	token, err := readToken(p)
+	if err != nil {
+		return err
+	}
+	var me api.Me
+	if err := (serverFlags{Server: server, token: token}).call(p, http.MethodGet, "/me", nil, &me); err != nil {
+		return err
+	}
+	saved, err := readContexts(p.Getenv)
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(c.Name, u.Host)
+	saved.Contexts = slices.DeleteFunc(saved.Contexts, func(s savedContext) bool { return s.Name == name })
+	saved.Contexts = append(saved.Contexts, savedContext{Name: name, Server: server, Token: token})
+	saved.Current = name
+	if err := saved.write(p.Getenv); err != nil {
+		return err
+	}
+	return p.say("You are %s at %s. The context %s is in use.", me.Name, server, name)
+}
+
+// readToken reads a token from standard input. If standard input is a terminal, the token is not
+// shown while the user types it.
+func readToken(p *Program) (string, error) {
+	fmt.Fprint(p.Stderr, "Token, as dlo token add prints it: ")
+	defer fmt.Fprintln(p.Stderr)
+	var text string
+	var err error
+	if f, ok := p.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		var typed []byte
+		typed, err = term.ReadPassword(int(f.Fd()))
+		text = string(typed)
+	} else {
+		text, err = bufio.NewReader(io.LimitReader(p.Stdin, 4096)).ReadString('\n')
+	}
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	if text = strings.TrimSpace(text); !strings.HasPrefix(text, deadletter.TokenPrefix) {
+		return "", fmt.Errorf("%w: a token begins with %s", errUsage, deadletter.TokenPrefix)
+	}
+	return text, nil
+}
+
+func contextTable() command {
+	return noun("context", groupHere, "The servers that dlo login has saved: list them, use another, forget one.",
+		own("list", "List the servers that dlo login has saved, without their tokens.", contextListCmd{}),
+		own("use", "Use another saved server from now on.", contextCmd{}),
+		own("remove", "Forget a saved server and its token. The token stays valid: dlo token revoke ends it.",
+			contextCmd{}),
+	)
+}
+
+type contextListCmd struct{}
+
+// Run prints one line for each saved context. A star marks the current one.
+func (contextListCmd) Run(p *Program) error {
+	saved, err := readContexts(p.Getenv)
+	if err != nil {
+		return err
+	}
+	const text = `{{range .Contexts}}{{if eq .Name $.Current}}*{{else}} {{end}} {{.Name}}  {{.Server}}
+{{else}}there are no contexts; dlo login saves one{{end}}`
+	return tell(p.Stdout, text, saved)
+}
+
+type contextCmd struct {
+	Name string `arg:"" help:"The name of the context."`
+}
+
+// Run makes the named context the current one, or removes it.
+func (c contextCmd) Run(p *Program, k *kong.Context) error {
+	saved, err := readContexts(p.Getenv)
+	if err == nil && saved.find(c.Name) == nil {
+		err = noContext(c.Name)
+	}
+	if err != nil {
+		return err
+	}
+	done := "in use"
+	if k.Selected().Name == "use" {
+		saved.Current = c.Name
+	} else {
+		done = "removed"
+		saved.Contexts = slices.DeleteFunc(saved.Contexts, func(one savedContext) bool { return one.Name == c.Name })
+	}
+	if err := saved.write(p.Getenv); err != nil {
+		return err
+	}
+	return p.say("context %s is %s", c.Name, done)
+}

@@ -36,7 +36,7 @@ func TestContexts(t *testing.T) {
 	one, two := serve("one", "dlo_1"), serve("two", "dlo_2")
 	run := func(stdin string, args ...string) (string, error) {
 		var out, complaints strings.Builder
-		var commands Commands
+		var commands struct{}
 		err := Run(Program{
 			Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(stdin),
 			Stdout: &out, Stderr: &complaints, Version: "test",
@@ -155,7 +155,7 @@ func TestATokenIsNotSentOn(t *testing.T) {
 		}))
 		env := map[string]string{"DLO_SERVER": server.URL, "DLO_TOKEN": "dlo_1", "HOME": t.TempDir()}
 		var out, complaints strings.Builder
-		var commands Commands
+		var commands struct{}
 		err := Run(Program{
 			Ctx: t.Context(), Getenv: func(n string) string { return env[n] }, Stdin: strings.NewReader(""),
 			Stdout: &out, Stderr: &complaints, Version: "test",

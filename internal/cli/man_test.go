@@ -16,7 +16,7 @@ func TestTheManualIsWellFormed(t *testing.T) {
 	var out strings.Builder
 	if err := Run(Program{
 		Ctx: t.Context(), Getenv: os.Getenv, Stdin: nil, Stdout: &out, Stderr: &out, Version: "test", Check: nil,
-	}, &Commands{}, []string{"man"}); err != nil {
+	}, &struct{}{}, []string{"man"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, wanted := range []string{

@@ -134,14 +134,14 @@ func TestNoServerAnswers(t *testing.T) {
 	err := Run(Program{
 		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out,
 		Stderr: &errs, Version: "test", Check: nil,
-	}, &Commands{}, []string{"letters", "count", "--server", "http://127.0.0.1:1"})
+	}, &struct{}{}, []string{"letters", "count", "--server", "http://127.0.0.1:1"})
 	if !errors.Is(err, errSilent) || !strings.Contains(err.Error(), "check that it is running") {
 		t.Error(err)
 	}
 	if err := Run(Program{
 		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out,
 		Stderr: &errs, Version: "test", Check: nil,
-	}, &Commands{}, []string{"letters", "count", "--server", "nonsense"}); !errors.Is(err, errUsage) {
+	}, &struct{}{}, []string{"letters", "count", "--server", "nonsense"}); !errors.Is(err, errUsage) {
 		t.Error(err)
 	}
 }

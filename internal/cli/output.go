@@ -9,71 +9,38 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // answerFlags are the flags that select the server and the output format.
 type answerFlags struct {
 	serverFlags
-	Output string `name:"output" short:"o" enum:"table,json,jsonl" default:"table" help:"How to print: table, json or jsonl."`
+	Output string `json:"-" short:"o" enum:"table,json,jsonl,csv" default:"table" help:"How to print: table, json, jsonl or csv."`
 }
 
-// fetch calls the server and decodes the response into the value that "into" points to. If --output
-// asks for JSON, fetch prints the response instead, and the result "printed" is true.
-func (f answerFlags) fetch(
-	p *Program, method, path string, body, into any, headers ...string,
-) (printed bool, err error) {
-	var raw json.RawMessage
-	if err := f.call(p, method, path, body, &raw, headers...); err != nil {
-		return false, err
+// say prints a line on standard output. The line is safe for a terminal.
+func (p *Program) say(format string, args ...any) error { return sayTo(p.Stdout, format, args...) }
+
+// note prints a line on standard error. It is safe for a terminal, too.
+func (p *Program) note(format string, args ...any) { sayTo(p.Stderr, format, args...) }
+
+// write prints a text of several lines on standard output. For a terminal, it makes the text safe.
+func (p *Program) write(text string) error {
+	if terminal(p.Stdout) {
+		text = deadletter.VisibleLines(text)
 	}
-	if f.Output != "table" {
-		return true, printJSON(p.Stdout, raw, f.Output == "json")
-	}
-	return false, api.Unmarshal(raw, into)
+	_, err := io.WriteString(p.Stdout, text)
+	return err
 }
 
-// printFact prints a line with a name and its value. It prints nothing if the value is empty.
-func printFact(out io.Writer, name, value string) {
-	if value != "" {
-		fmt.Fprintf(out, "%-10s %s\n", name, deadletter.Visible(value))
-	}
-}
-
-// openInput opens a file for reading. The name "-" stands for standard input.
-func openInput(p *Program, name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return io.NopCloser(p.Stdin), nil
-	}
-	return os.Open(name)
-}
-
-// askUser asks a question on the terminal. It returns an error unless the user answers yes.
-func askUser(p *Program, question string) error {
-	fmt.Fprint(p.Stderr, question, "? [y/N] ")
-	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was done")
-	}
-	return nil
-}
-
-// printTable prints a header and rows. It makes each cell safe for a terminal, because a letter may
-// contain control characters.
-func printTable(out io.Writer, head []string, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(head, "\t"))
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = deadletter.Visible(cell)
-		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
+func sayTo(out io.Writer, format string, args ...any) error {
+	_, err := fmt.Fprintln(out, deadletter.Visible(fmt.Sprintf(format, args...)))
+	return err
 }
 
 func printJSON(out io.Writer, v any, indent bool) error {
@@ -90,63 +57,130 @@ func printJSON(out io.Writer, v any, indent bool) error {
 	return err
 }
 
-// printLines prints each JSON value of a response on its own line.
-func printLines(out io.Writer, values []json.RawMessage) error {
-	for _, v := range values {
-		if err := printJSON(out, v, false); err != nil {
-			return err
-		}
+// openInput opens a file for reading. The name "-" stands for standard input.
+func openInput(p *Program, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(p.Stdin), nil
+	}
+	return os.Open(name)
+}
+
+const maxGiven = 64 << 20 // bytes; the server has lower limits for most of it
+
+// readInput reads a file that a command line names. A file that cannot be opened, or that is larger
+// than the limit, is a mistake in the command line.
+func readInput(p *Program, name string) ([]byte, error) {
+	in, err := openInput(p, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, maxGiven+1))
+	if err == nil && len(text) > maxGiven {
+		err = fmt.Errorf("%w: %s has more than %d MiB", errUsage, name, maxGiven>>20)
+	}
+	return text, err
+}
+
+// These are arguments and flags that name a file, whose content is sent; - is standard input.
+type (
+	lineFile  string // lines of JSON, of any length
+	textFile  string
+	bytesFile string
+	jsonFile  string
+)
+
+func (f lineFile) content(p *Program) (any, error) {
+	in, err := openInput(p, string(f))
+	return upload{in, "application/x-ndjson"}, err
+}
+
+func (f textFile) content(p *Program) (any, error) {
+	if p.rules = string(f); f == "-" {
+		p.rules = "standard input"
+	}
+	text, err := readInput(p, string(f))
+	return string(text), err
+}
+
+func (f bytesFile) content(p *Program) (any, error) { return readInput(p, string(f)) }
+
+func (f jsonFile) content(p *Program) (any, error) {
+	text, err := readInput(p, string(f))
+	if err == nil && !json.Valid(text) {
+		err = fmt.Errorf("%w: %s holds no JSON", errUsage, deadletter.Visible(string(f)))
+	}
+	return json.RawMessage(text), err
+}
+
+// askFlags are the flags of a command that asks before it changes something.
+type askFlags struct {
+	DryRun bool `name:"dry-run" help:"Say what would change, and change nothing."`
+	Yes    bool `json:"-" short:"y" help:"Do not ask."`
+}
+
+// confirm asks on the terminal before a command changes something. With --yes, it does not ask.
+// Without a terminal, it returns an error.
+func (f serverFlags) confirm(p *Program, k *kong.Context, question string) error {
+	switch {
+	case isSet(k, "yes"):
+		return nil
+	case !terminal(p.Stdin):
+		return fmt.Errorf("%w: %s needs --yes when there is no terminal to ask on", errUsage, pathOf(k.Selected()))
+	}
+	if err := f.sayServer(p); err != nil {
+		return err
+	}
+	fmt.Fprint(p.Stderr, deadletter.Visible(question), "? [y/N] ")
+	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was done")
 	}
 	return nil
-}
-
-// ago describes how far a time is from now, for example "5 min ago".
-func ago(at time.Time, now time.Time) string {
-	switch d := now.Sub(at); {
-	case d < 0:
-		return "in " + roughDuration(-d)
-	case d < time.Second:
-		return "now"
-	default:
-		return roughDuration(d) + " ago"
-	}
-}
-
-func roughDuration(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
 // terminal reports whether a stream is a terminal.
 func terminal(stream any) bool {
 	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull) // the null device is a character device too, but not a terminal
-	return err != nil || !os.SameFile(info, null)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// joined returns the ids of groups, separated by spaces.
-func joined(ids []deadletter.GroupID) string { return strings.Trim(fmt.Sprint(ids), "[]") }
+// due is a flag for a time, or for the duration from now until then.
+type due struct{ time.Time }
 
-// duration is a flag for a duration, such as 2m or 90d.
-type duration time.Duration
+// UnmarshalText parses a time or a duration.
+func (d *due) UnmarshalText(text []byte) (err error) {
+	if in, err := deadletter.ParseDuration(string(text)); err == nil && in >= 0 {
+		d.Time = time.Now().Add(in)
+		return nil
+	}
+	if d.Time, err = time.Parse(time.RFC3339, string(text)); err != nil {
+		err = fmt.Errorf("%q is not a time from now such as 30m or 12h, nor a time such as 2026-11-22T06:00:00Z", text)
+	}
+	return err
+}
 
-// UnmarshalText parses a duration.
-func (d *duration) UnmarshalText(text []byte) error {
-	v, err := deadletter.ParseDuration(string(text))
-	*d = duration(v)
+// letterArg, groupArg and operationArg are arguments that name a letter, a group such as G-418, and
+// an operation such as O-77.
+type (
+	letterArg    string
+	groupArg     string
+	operationArg string
+)
+
+// UnmarshalText checks the id of a letter.
+func (a *letterArg) UnmarshalText(text []byte) error { return readID(text, a, deadletter.ParseID) }
+
+// UnmarshalText checks the id of a group.
+func (a *groupArg) UnmarshalText(text []byte) error { return readID(text, a, deadletter.ParseGroupID) }
+
+// UnmarshalText checks the id of an operation.
+func (a *operationArg) UnmarshalText(text []byte) error {
+	return readID(text, a, deadletter.ParseOperationID)
+}
+
+func readID[A ~string, ID any](text []byte, into *A, parse func(string) (ID, error)) error {
+	id, err := parse(string(text))
+	*into = A(fmt.Sprint(id))
 	return err
 }

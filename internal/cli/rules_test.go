@@ -2,6 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,49 +23,54 @@ func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 		deadletter.RuleDead:    {Retry: &api.Retry{}},
 		deadletter.RuleDiscard: {Discard: true},
 	}
-	of := map[string]deadletter.RuleOutcome{retryWords(rules[""]): "nothing"}
+	words := func(name string, rule api.Rule) string {
+		text, err := textOf(name, rule)
+		if err != nil {
+			t.Error(err)
+		}
+		return text
+	}
+	of := map[string]deadletter.RuleOutcome{words("delays", rules[""]): "nothing"}
 	for _, o := range deadletter.RuleOutcomes {
-		text, severity := retryWords(rules[o]), severityWords(rules[o], deadletter.SeverityDigest)
+		text, severity := words("delays", rules[o]), words("severity", rules[o])
 		if other, ok := of[text]; ok {
 			t.Errorf("rules of %s and of %s are both described as %q", o, other, text)
 		}
 		of[text] = o
 		dies := o == deadletter.RuleRetry || o == deadletter.RuleDead
-		if (severity == severityWords(rules[""], deadletter.SeverityDigest)) != dies {
+		if (severity == words("severity", rules[""])) != dies {
 			t.Errorf("a letter of %s can die: %v, and its severity is %q", o, dies, severity)
 		}
 	}
 }
 
-// TestRulesAsATable checks the table of rules. A rule without its own severity must show the
-// severity of the default rule, followed by "(default)".
+// TestRulesAsATable checks the table of rules. The last line is the default rule.
 func TestRulesAsATable(t *testing.T) {
 	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"file": "a\u001b", "rules": [
+			{"name": "billing", "severity": "page", "when": [{"field": "queue", "want": "b"}]},
+			{"name": "noise", "discard": true}
+		], "default": {"name": "default", "retry": {"delays": ["10s"]}, "severity": "digest"}}`)
+	}))
+	defer server.Close()
 	var out bytes.Buffer
-	err := printRules(&out, []api.Rule{
-		{Name: "billing", Severity: "page"},
-		{Name: "email"},
-		{Name: "noise", Discard: true},
-		{Name: "default", Severity: "digest"},
-	})
-	want := `NO  RULE     WHEN             RETRIES                                  SEVERITY
-1   billing  every letter     same as default (rejected letters only)  page
-2   email    every letter     same as default (rejected letters only)  digest (default)
-3   noise    every letter     discards                                 none is dead
-    default  everything else  same as default (rejected letters only)  digest
+	err := Run(Program{
+		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdout: &out, Stderr: io.Discard,
+	}, &struct{}{}, []string{"rules", "--server", server.URL})
+	want := `read from a\x1b
+RULE     WHEN         RETRIES                                  SEVERITY
+billing  queue is b   same as default (rejected letters only)  page
+noise    every letter  discards                                 none is dead
+default  every letter  10s                                      digest
 `
-	if err != nil || out.String() != want {
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if err != nil || words(out.String()) != words(want) {
 		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
 	}
-	if got := severityWords(api.Rule{}, ""); got != "" {
-		t.Errorf("%q: what nobody knows is said", got)
-	}
-	if got, want := sourcePhrase(
-		"a\x1b", time.Now().Add(-2*time.Minute),
-	), "read from a\\x1b, loaded 2 min ago"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := sourcePhrase("", time.Time{}); got != "no rules file: these are the defaults" {
-		t.Error(got)
+	loaded, _ := textOf("rules", api.Rules{File: "a", LoadedAt: time.Now().Add(-2 * time.Minute)})
+	none, _ := textOf("rules", api.Rules{})
+	if loaded != "read from a, loaded 2 min ago" || none != "no rules file: these are the defaults" {
+		t.Error(loaded, none)
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -20,13 +19,16 @@ import (
 // real outcomes with those under the tried rules. Control characters must be escaped.
 func TestRulesThatAreTriedAsATable(t *testing.T) {
 	t.Parallel()
-	var out, errs bytes.Buffer
-	err := printTried(
-		&Program{Stdout: &out, Stderr: &errs},
-		json.RawMessage(`{"matching":312,"exact":true,"looked":312,"late":0,"left_out":0,"notes":["The text has no default.\u001b"],
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"matching":312,"exact":true,"looked":312,"late":0,"left_out":0,"notes":["The text has no default.\u001b"],
 		"fates":[{"was":{"state":"dead","rule":"a\u001b[31m","severity":"digest","delays":"1 s, then dead: digest"},"would":{"rule":"b","action":"retry","severity":"","delays":"5 s, then dead: page"},"same":false,"letters":24,"examples":["1","2"],"q":"id:1,2"},
-		{"was":{"state":"dead","rule":"","severity":"page","delays":""},"would":{"rule":"b","action":"dead","severity":"page","delays":"5 s, then dead: page"},"same":true,"letters":288,"examples":["3"]}]}`),
-	)
+		{"was":{"state":"dead","rule":"","severity":"page","delays":""},"would":{"rule":"b","action":"dead","severity":"page","delays":"5 s, then dead: page"},"same":true,"letters":288,"examples":["3"]}]}`)
+	}))
+	defer server.Close()
+	var out, errs bytes.Buffer
+	err := Run(Program{
+		Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdout: &out, Stderr: &errs,
+	}, &struct{}{}, []string{"rules", "test", "--server", server.URL})
 	const want = `LETTERS  CHANGES  NOW                        WOULD           RETRIES               SUCH AS
 24       yes      a\x1b[31m: dead (digest)  b: retry        5 s, then dead: page  1 2
 288      no       dead (page)                b: dead (page)  5 s, then dead: page  3
@@ -68,13 +70,13 @@ func TestTheRulesOfAFileAreSent(t *testing.T) {
 		return Run(Program{
 			Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdin: strings.NewReader(stdin),
 			Stdout: io.Discard, Stderr: io.Discard,
-		}, &Commands{}, append([]string{"rules", "test", "--server", server.URL}, args...))
+		}, &struct{}{}, append([]string{"rules", "test", "--server", server.URL}, args...))
 	}
 	for _, c := range []struct{ stdin, args, want string }{
-		{"", "--config " + file, `{"rules":"- name: a\n","limit":500}`},
-		{"", "--config " + file + " -q queue:sms -n 20 -o json", `{"rules":"- name: a\n","q":"queue:sms","limit":20}`},
-		{"- name: b", "--config - -q queue:sms", `{"rules":"- name: b","q":"queue:sms","limit":500}`},
-		{"", "--config - -q id:c1c5052d", `{"rules":"","q":"id:c1c5052d","limit":500}`},
+		{"", "--config " + file, `{"limit":500,"rules":"- name: a\n"}`},
+		{"", "--config " + file + " -q queue:sms -n 20 -o json", `{"limit":20,"q":"queue:sms","rules":"- name: a\n"}`},
+		{"- name: b", "--config - -q queue:sms", `{"limit":500,"q":"queue:sms","rules":"- name: b"}`},
+		{"", "--config - -q id:c1c5052d", `{"limit":500,"q":"id:c1c5052d","rules":""}`},
 		{"", "", `{"limit":500}`},
 	} {
 		asked = nil
@@ -101,7 +103,7 @@ func TestTheRulesOfAFileAreSent(t *testing.T) {
 	if err := run("", "c1c5052d"); !errors.Is(err, errUsage) {
 		t.Errorf("an argument that is not a flag: %v", err)
 	}
-	if err := error(misread{"rules", []api.Mistake{{Text: "x"}}}); !errors.Is(err, deadletter.ErrInvalid) {
+	if err := error(refused{kind: deadletter.ErrInvalid, mistakes: []api.Mistake{{Text: "x"}}}); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Error("a mistake in rules is not said to be one")
 	}
 }

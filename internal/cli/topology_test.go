@@ -37,7 +37,7 @@ func runTopology(t *testing.T, p Program, args ...string) (stdout, stderr string
 	if p.Stdin == nil {
 		p.Stdin = strings.NewReader("")
 	}
-	err := Run(p, &Commands{}, append([]string{"topology"}, args...))
+	err := Run(p, &struct{}{}, append([]string{"topology"}, args...))
 	code = ExitCode(err, &errs)
 	return out.String(), errs.String(), code
 }
@@ -157,7 +157,7 @@ func TestTheCheckCountsWhatWasDropped(t *testing.T) {
 	}{
 		"counted": {
 			12408, nil, nil,
-			"1 of 1 queues will drop what its consumers reject; the node has dropped 12408 messages since it started",
+			"1 of 1 queues will drop what its consumers reject; the node has dropped 12,408 messages since it started",
 			5,
 		},
 		"one": {
@@ -258,7 +258,7 @@ nothing was changed; ` + "`dlo topology apply`" +
 		t.Errorf("%q, want %q", out, want)
 	}
 	if !strings.HasPrefix(
-		errs, "left alone: \\x1b[2J: the name of the queue or of the vhost has invisible characters",
+		errs, "left alone: \\x1b[2J in vhost /: the name of the queue or of the vhost has invisible characters",
 	) || code != 3 {
 		t.Errorf("%d %q", code, errs)
 	}
@@ -320,8 +320,8 @@ func TestSeveralPlaces(t *testing.T) {
 		t.Errorf("%d %q\n%s", code, errs, out)
 	}
 	out, _, code = runTopology(t, two, "plan", "--broker", "http://a:b@host", "orders", "nowhere")
-	if code != 3 || !strings.Contains(out, "left alone: nowhere (vhost a): there is no such queue\n") ||
-		!strings.Contains(out, "left alone: nowhere (vhost b): ") {
+	if code != 3 || !strings.Contains(out, "left alone: nowhere in vhost a: there is no such queue\n") ||
+		!strings.Contains(out, "left alone: nowhere in vhost b: ") {
 		t.Errorf("%d\n%s", code, out)
 	}
 	out, _, code = runTopology(t, two, "plan", "--broker", "http://a:b@host", "*")

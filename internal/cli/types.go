@@ -1,223 +1,236 @@
 package cli
 
 import (
+	"archive/zip"
+	"bytes"
 	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
-	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/deadletteroffice/dlo/internal/api"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-type typesCmd struct {
-	Add      typesAddCmd      `cmd:"" help:"Add descriptor sets, or new versions of them, or say what they would change."`
-	List     typesListCmd     `cmd:"" help:"List descriptor sets; with a word, types and fields with it in their names."`
-	Show     typesShowCmd     `cmd:"" help:"Print a type as .proto, or what a set holds."`
-	Match    typesMatchCmd    `cmd:"" help:"Say which types a body matches, and why."`
-	Decode   typesDecodeCmd   `cmd:"" help:"Print a body as JSON."`
-	Bind     typesBindCmd     `cmd:"" help:"Bind queues to a type, for letters that do not name their type."`
-	Unbind   typesUnbindCmd   `cmd:"" help:"Remove a binding, or the pick for a group or a letter."`
-	Bindings typesBindingsCmd `cmd:"" help:"List bindings, and picks for groups and letters."`
-	Remove   typesRemoveCmd   `cmd:"" help:"Take an uploaded set out of use, with all its versions."`
-}
-
-type typesListCmd struct {
-	answerFlags
-	Word string `arg:"" optional:"" name:"word" help:"Part of the name of a type or a field; upper and lower case are the same."`
-}
-
-func (c typesListCmd) Run(p *Program) error {
-	var raw json.RawMessage
-	if err := c.call(p, http.MethodGet, "/types?"+url.Values{"q": {c.Word}}.Encode(), nil, &raw); err != nil {
-		return err
-	}
-	if c.Output != "table" {
-		return c.printRaw(p, raw)
-	}
-	var a api.Types
-	if err := api.Unmarshal(raw, &a); err != nil {
-		return err
-	}
-	if c.Word != "" {
-		return printHits(p, &a)
-	}
-	for _, problem := range a.Problems {
-		fmt.Fprintln(p.Stderr, "dlo:", deadletter.Visible(problem))
-	}
-	for _, s := range a.Servers {
-		if s.Problem != "" {
-			fmt.Fprintln(p.Stderr, "dlo:", deadletter.Visible(s.Address+": "+s.Problem))
-		}
-	}
-	return printSets(p, &a)
-}
-
-// printRaw prints the descriptor sets or the search hits of a response as JSON.
-func (c typesListCmd) printRaw(p *Program, answer json.RawMessage) error {
-	var lists struct {
-		Sets []json.RawMessage `json:"sets"`
-		Hits []json.RawMessage `json:"hits"`
-	}
-	if err := api.Unmarshal(answer, &lists); err != nil {
-		return err
-	}
-	list := lists.Sets
-	if c.Word != "" {
-		list = lists.Hits
-	}
-	if c.Output == "json" {
-		return printJSON(p.Stdout, list, true)
-	}
-	return printLines(p.Stdout, list)
-}
-
-func printSets(p *Program, a *api.Types) error {
-	rows := [][]string{}
-	for _, s := range a.Sets {
-		state := "current"
-		if !s.Current {
-			state = "older"
-		}
-		letters := ""
-		if s.Current && len(s.Types) == s.TypeCount {
-			n := 0
-			for _, t := range s.Types {
-				n += a.Letters[t]
-			}
-			letters = strconv.Itoa(n)
-		}
-		rows = append(rows, []string{
-			s.Name, s.Version[:min(8, len(s.Version))], state, strconv.Itoa(s.TypeCount), letters, string(s.Source),
-			s.Detail, s.By, ago(s.CurrentAt, time.Now()),
-		})
-	}
-	if len(rows) == 0 {
-		fmt.Fprintln(p.Stderr, "there are no sets; dlo types add adds one")
-	}
-	return printTable(p.Stdout, []string{
-		"SET", "VERSION", "STATE", "TYPES", "LETTERS", "SOURCE", "FROM", "WHO", "CAME",
-	}, rows)
-}
-
-func printHits(p *Program, a *api.Types) error {
-	rows := [][]string{}
-	for _, h := range a.Hits {
-		rows = append(rows, []string{h.Type, h.Field, h.Is, h.Set})
-	}
-	if len(rows) == 0 {
-		fmt.Fprintln(p.Stderr, "no type or field has that in its name")
-	}
-	if a.More {
-		fmt.Fprintln(p.Stderr, "there are more")
-	}
-	return printTable(p.Stdout, []string{"TYPE", "FIELD", "IS", "SET"}, rows)
+func typesTable() command {
+	return noun("types", groupRules, "Manage descriptor sets, with which dlo decodes bodies.",
+		command{
+			name: "list", help: "List descriptor sets; with a word, types and fields with it in their names.",
+			args: struct {
+				callCmd
+				Word string `arg:"" json:"q" optional:"" help:"Part of the name of a type or a field; upper and lower case are the same."`
+			}{},
+			with: "q", other: &command{
+				route: "GET /types", answer: api.Types{}, rows: "hits", columns: "type field is set",
+				none: "no type or field has that in its name", note: `{{template "problems" .}}`,
+			},
+			route: "GET /types", answer: api.Types{}, rows: "sets",
+			none: "there are no sets; dlo types add adds one", note: `{{template "problems" .}}`,
+			columns: "set=name version=version|short state=current|current types=type_count source from=detail " +
+				"who=by came=current_at|age",
+		},
+		command{
+			name: "show", help: "Print a type as .proto, or what a set holds.", args: typesShowCmd{},
+			answer: api.TypeSource{}, note: `{{template "definitions" .}}`, text: "{{whole .Text}}",
+		},
+		command{
+			name: "add", help: "Add descriptor sets, or new versions of them, or say what they would change.",
+			args: typesAddCmd{}, answer: api.Upload{}, text: `{{template "upload" .}}`,
+		},
+		command{
+			name: "match", help: "Say which types a body matches, and why.", args: bodyCmd{},
+			route: "POST /types/match", answer: api.MatchAnswer{}, rows: "matches",
+			columns: "score=score|score type why=reasons",
+			note:    "{{.Verdict}}, of {{.Types}} types{{with .Why}}: {{.}}{{end}}",
+		},
+		command{
+			name: "decode", help: "Print a body as JSON.", args: typesDecodeCmd{},
+			route: "POST /types/match", answer: api.MatchAnswer{}, note: `{{template "steps" .}}`,
+		},
+		act("bind", "Bind queues to a type, for letters that do not name their type.", struct {
+			callCmd
+			Queue  string `arg:"" help:"The queue that letters died in; * stands for anything, ? for one character."`
+			Type   string `arg:"" help:"The full name of a registered message type."`
+			Key    string `help:"Only letters with this routing key; * and ? as in the queue."`
+			Reason string `help:"Why, for the audit."`
+		}{}, "POST /bindings", api.Pick{}, `{{template "pick" .}}`),
+		act("unbind", "Remove a binding, or the pick for a group or a letter.", numberedCmd{},
+			"DELETE /bindings/{id}", nil, "binding {{.id}} is removed"),
+		command{
+			name: "bindings", help: "List bindings, and picks for groups and letters.",
+			route: "GET /bindings", answer: api.Bindings{}, rows: "bindings configuration",
+			none:    "there are no bindings and no picks",
+			columns: "id for=|picked read_as=type who=by|by saved=at|age reason",
+		},
+		command{
+			name: "remove", help: "Take an uploaded set out of use, with all its versions.",
+			args: struct {
+				callCmd
+				askFlags
+				Set string `arg:"" help:"The set, as the list shows it."`
+			}{},
+			route: "DELETE /types/{set}", answer: api.Removal{}, text: `{{template "removal" .}}`,
+			ask: "remove set {{.Set}} with {{.TypeCount}} types; {{.Letters}} letters have one of them",
+		},
+	)
 }
 
 type typesShowCmd struct {
 	answerFlags
-	Name string `arg:"" name:"name" help:"A type, by its full or short name, or a set."`
+	Name string `arg:"" help:"A type, by its full or short name, or a set."`
 }
 
-func (c typesShowCmd) Run(p *Program) error {
-	var a api.Types
-	if err := c.call(p, http.MethodGet, "/types", nil, &a); err != nil {
+// Run prints a type or the types of a set.
+func (c typesShowCmd) Run(p *Program, k *kong.Context) error {
+	a, _, err := fetch[api.Types](c.serverFlags, p, http.MethodGet, "/types", nil)
+	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(a.Sets, func(s api.SchemaSet) bool { return s.Name == c.Name && s.Current }); i >= 0 {
-		return c.showSet(p, a.Sets[i])
+		set := a.Sets[i]
+		set.At = time.Time{} // only `types list` shows the time at which a version first arrived
+		raw, err := api.Marshal(set)
+		names := command{answer: set, note: `{{template "set" .}}`, text: "{{range .Types}}{{.}}\n{{end}}"}
+		return cmp.Or(err, c.print(p, names, raw))
 	}
-	var t api.TypeSource
-	if printed, err := c.fetch(
-		p, http.MethodGet, "/types/proto?"+url.Values{"type": {c.Name}}.Encode(), nil, &t,
-	); printed || err != nil {
+	path := withQuery("/types/proto", map[string]any{"type": c.Name})
+	_, raw, err := fetch[api.TypeSource](c.serverFlags, p, http.MethodGet, path, nil)
+	if err != nil {
 		return err
 	}
-	for i, d := range t.Definitions {
-		what := "also in"
-		if i == 0 {
-			what = "from"
-		}
-		fmt.Fprintln(
-			p.Stderr,
-			deadletter.Visible(fmt.Sprintf("%s set %s %s, %s", what, d.Set, d.Version[:min(8, len(d.Version))], d.File)),
-		)
-	}
-	if t.Cut {
-		fmt.Fprintln(p.Stderr, "the end of it is left out")
-	}
-	_, err := fmt.Fprint(p.Stdout, deadletter.VisibleLines(t.Text))
-	return err
+	return c.print(p, commandOf(k.Selected()), raw)
 }
 
-func (c typesShowCmd) showSet(p *Program, s api.SchemaSet) error {
-	if c.Output != "table" {
-		s.At = time.Time{} // only `types list` shows the time at which a version first arrived
-		return printJSON(p.Stdout, s, c.Output == "json")
+// bodyCmd is a command about a body that is a file, and the properties of its letter.
+type bodyCmd struct {
+	callCmd
+	File            bytesFile `arg:"" json:"body" help:"The body; - reads it from the standard input."`
+	ContentType     string    `help:"The content type."`
+	ContentEncoding string    `help:"The content encoding, for example gzip."`
+	Property        string    `json:"type" help:"The type property."`
+	Queue           string    `help:"The queue, for bindings."`
+	Key             string    `help:"The routing key, for bindings."`
+}
+
+type typesDecodeCmd struct {
+	bodyCmd
+	Type string `json:"as" help:"Decode the body as this type, even if it matches another."`
+}
+
+// Run prints a body as JSON, and on standard error how it was decoded.
+func (c typesDecodeCmd) Run(p *Program, k *kong.Context) error {
+	raw, err := c.perform(p, k, commandOf(k.Selected()), nil)
+	var a api.MatchAnswer
+	if err == nil {
+		err = api.Unmarshal(raw, &a)
 	}
-	fmt.Fprintln(
-		p.Stderr,
-		deadletter.Visible(fmt.Sprintf("set %s %s by %s from %s: %d types in %d files", s.Name, s.Version[:min(8, len(s.Version))], s.By, cmp.Or(s.Detail, string(s.Source)), s.TypeCount, s.Files)),
-	)
-	for _, t := range s.Types {
-		if _, err := fmt.Fprintln(p.Stdout, deadletter.Visible(t)); err != nil {
+	d := a.Decoded
+	switch {
+	case err != nil || c.Output != "table" || d.Kind == "empty":
+		return err
+	case c.Type != "" && d.Type == "":
+		return fmt.Errorf("it cannot be decoded as %s: %s", c.Type, d.Problem)
+	case string(d.JSON) != "" && string(d.JSON) != "null":
+		return printJSON(p.Stdout, d.JSON, true)
+	case d.Kind == "text":
+		return p.write(a.Text + "\n")
+	}
+	return errors.New(cmp.Or(d.Problem, a.Why, "no type can decode it"))
+}
+
+type typesAddCmd struct {
+	answerFlags
+	Name   string   `help:"The name of the set; defaults to the file name without its extension."`
+	DryRun bool     `name:"dry-run" help:"Say what would change, and change nothing."`
+	Files  []string `arg:"" name:"file" help:"A descriptor set, a Buf image, a .proto file, or a zip file or directory of these. Each argument becomes one set; - reads one from the standard input."`
+}
+
+// Run adds each file as a set.
+func (c typesAddCmd) Run(p *Program, k *kong.Context) error {
+	if c.Name != "" && len(c.Files) > 1 {
+		return fmt.Errorf("%w: --name names one set; add one file at a time", errUsage)
+	}
+	for n, name := range c.Files {
+		if err := c.add(p, commandOf(k.Selected()), name); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+			if n > 0 && !c.DryRun {
+				return fmt.Errorf("%w: the sets before it are added: %s", errPartly, err)
+			}
 			return err
 		}
-	}
-	if n := s.TypeCount - len(s.Types); n > 0 {
-		fmt.Fprintf(p.Stderr, "and %d more; dlo types list WORD finds them\n", n)
 	}
 	return nil
 }
 
-type typesRemoveCmd struct {
-	answerFlags
-	Set    string `arg:"" name:"set" help:"The set, as the list shows it."`
-	DryRun bool   `name:"dry-run" help:"Say how many letters are of its types, and change nothing."`
-	Yes    bool   `name:"yes" short:"y" help:"Do not ask."`
-}
-
-func (c typesRemoveCmd) Run(p *Program) error {
-	ask := !c.Yes && !c.DryRun && terminal(p.Stdin)
-	if !c.Yes && !c.DryRun && !ask {
-		return fmt.Errorf(
-			"%w: types remove needs --yes when there is no terminal to ask on; --dry-run says what it would change",
-			errUsage,
-		)
-	}
-	if ask {
-		var a api.Removal
-		if err := c.call(p, http.MethodDelete, c.path(true), nil, &a); err != nil {
-			return err
-		}
-		question := fmt.Sprintf(
-			"remove set %s with %d types; %d letters have one of them", deadletter.Visible(a.Set), a.TypeCount,
-			a.Letters,
-		)
-		if err := askUser(p, question); err != nil {
-			return err
-		}
-	}
-	var a api.Removal
-	if printed, err := c.fetch(p, http.MethodDelete, c.path(c.DryRun), nil, &a); printed || err != nil {
+func (c typesAddCmd) add(p *Program, add command, name string) error {
+	content, name, err := schemaFile(p, name)
+	if err != nil {
 		return err
 	}
-	text := "set %s is removed: %d letters have one of its %d types and are decoded again\n"
-	if c.DryRun {
-		text = "set %s would be removed: %d letters have one of its %d types and would be decoded again\n"
+	values := map[string]any{"filename": name, "name": c.Name, "dry_run": c.DryRun}
+	body := upload{bytes.NewReader(content), "application/octet-stream"}
+	_, raw, err := fetch[api.Upload](c.serverFlags, p, http.MethodPost, withQuery("/types", values), body)
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(p.Stdout, text, deadletter.Visible(a.Set), a.Letters, a.TypeCount)
-	return err
+	return c.print(p, add, raw)
 }
 
-func (c typesRemoveCmd) path(dryRun bool) string {
-	path := "/types/" + url.PathEscape(c.Set)
-	if dryRun {
-		path += "?dry_run=1"
+const maxSchemaFiles = 10_000
+
+// schemaFile returns the content and the name to send to the server. The source is a file, standard
+// input or a directory. A directory is sent as a zip file.
+func schemaFile(p *Program, name string) ([]byte, string, error) {
+	if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return nil, "", err
+		}
+		b, err := zipDirectory(os.DirFS(name))
+		return b, filepath.Base(abs) + ".zip", err
 	}
-	return path
+	b, err := readInput(p, name)
+	return b, strings.TrimPrefix(filepath.Base(name), "-"), err
+}
+
+var schemaExtensions = []string{".proto", ".binpb", ".pb", ".desc", ".protoset", ".gz"}
+
+// zipDirectory returns a zip file that contains the schema files of a directory. It omits every
+// file and directory whose name begins with a dot.
+func zipDirectory(fsys fs.FS) ([]byte, error) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	files, size := 0, 0
+	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		hidden := name != "." && strings.HasPrefix(e.Name(), ".")
+		switch {
+		case err == nil && hidden && e.IsDir():
+			return fs.SkipDir
+		case err != nil || hidden || e.IsDir() || !slices.Contains(schemaExtensions, filepath.Ext(name)):
+			return err
+		}
+		text, err := fs.ReadFile(fsys, name)
+		if files, size = files+1, size+len(text); files > maxSchemaFiles || size > maxGiven {
+			return fmt.Errorf("%w: it has more than 64 MiB or 10,000 files of schemas; add a part of it", errUsage)
+		}
+		to, failed := z.Create(name)
+		if err = errors.Join(err, failed); err == nil {
+			_, err = to.Write(text)
+		}
+		return err
+	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%w: there is neither a .proto file nor a descriptor set in it", errUsage)
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

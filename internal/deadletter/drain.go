@@ -7,11 +7,12 @@ const VerbDrain Verb = "drain"
 
 // DrainRequest is a request to drain a queue once.
 type DrainRequest struct {
-	Broker string // name of the broker; may be "" if only one broker is configured
-	VHost  string // vhost; "" = vhost of the broker in the configuration
-	Queue  string
-	Origin string // origin of letters whose headers do not say where they died; "" = such letters are held
-	Count  int    // maximum number of letters; 0 = until the queue is empty
+	Broker string `json:"broker,omitzero"` // name of the broker; may be "" if only one broker is configured
+	VHost  string `json:"vhost,omitzero"`  // vhost; "" = vhost of the broker in the configuration
+	Queue  string `json:"queue"`
+	// origin of letters whose headers do not say where they died; "" = such letters are held
+	Origin string `json:"origin,omitzero"`
+	Count  int    `json:"count,omitzero"` // maximum number of letters; 0 = until the queue is empty
 }
 
 // Drain describes one run that takes letters out of a queue that is not an inbox. The run may have

@@ -116,13 +116,13 @@ func (i *Inbox) pull(
 	return nil
 }
 
-// proveReturn proves that the queue gives letters back at once, where the broker does not say so. It
-// rejects the letters of a window with requeue, which no delivery limit counts from 4.3 on, and takes
-// them again, twice. Letters that came back stand in front of the others, so all of them have to be
-// there before as many others as earlier sessions can have held. The second time, x-acquired-count
-// must have grown, so that letters that nothing else tells apart are no proof; the first time, it can
-// still be that of another queue. If the proof fails, the error wraps deadletter.ErrHeldBack.
-// Otherwise proveReturn returns the letters that it took.
+// proveReturn proves that the queue gives letters back at once, where the broker does not say so.
+// It rejects the letters of a window with requeue, which no delivery limit counts from 4.3 on, and
+// takes them again, twice. Letters that came back stand in front of the others, so all of them have
+// to be there before as many others as earlier sessions can have held. The second time,
+// x-acquired-count must have grown, so that letters that nothing else tells apart are no proof; the
+// first time, it can still be that of another queue. If the proof fails, the error wraps
+// deadletter.ErrHeldBack. Otherwise proveReturn returns the letters that it took.
 func (i *Inbox) proveReturn(ctx context.Context, rejected []deadletter.Arrival) (w []deadletter.Arrival, err error) {
 	type print struct {
 		letter   deadletter.Fingerprint

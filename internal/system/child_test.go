@@ -45,7 +45,6 @@ type commands struct {
 	Serve  server.Serve  `cmd:""`
 	Leave  server.Leave  `cmd:""`
 	Doctor server.Doctor `cmd:""`
-	cli.Commands
 }
 
 // process runs dlo as the main function of cmd/dlo does. At its crash points, dlo calls the

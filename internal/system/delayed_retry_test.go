@@ -130,9 +130,9 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 	}
 }
 
-// TestDelayedRetryThatTheBrokerDoesNotTell kills dlo on an inbox whose policy holds back what a lost
-// connection gives back. No management API says so. dlo must notice it, and then take in nothing,
-// until a management API is there. Then each letter must have one row and one token.
+// TestDelayedRetryThatTheBrokerDoesNotTell kills dlo on an inbox whose policy holds back what a
+// lost connection gives back. No management API says so. dlo must notice it, and then take in
+// nothing, until a management API is there. Then each letter must have one row and one token.
 func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()

@@ -415,7 +415,10 @@ func (s *estate) adopt(guide *guide) {
 	})
 	out = s.runCommand(3, plan)
 	for _, queue := range []string{"legacy", "recipe", "recipe.wait"} {
-		if !strings.Contains(out, "left alone: "+queue+": it was declared with the argument x-dead-letter-exchange") {
+		alone := regexp.MustCompile(
+			`left alone: ` + queue + ` in vhost \S+ of broker main: it was declared with the argument x-dead-letter-exchange`,
+		)
+		if !alone.MatchString(out) {
 			s.t.Errorf("the plan does not leave %s alone:\n%s", queue, out)
 		}
 	}

@@ -37,7 +37,7 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 		!strings.Contains(strings.SplitN(out, "\n", 2)[0], "dlo.yaml, loaded ") {
 		t.Errorf("the first line does not say where the rules were read from:\n%s", out)
 	}
-	has(out, "NO", "default", "everything else", "10s 1m40s", "digest")
+	has(out, "default", "every letter", "10s 1m40s", "digest")
 	out, _ = p.dlo(ctx, 0, "", "rules", "list", "-o", "jsonl")
 	has(out, `"name":"default"`, `"delays":["10s","1m40s"]`)
 	out, _ = p.dlo(ctx, 0, "", "rules", "list", "-o", "json")

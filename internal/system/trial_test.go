@@ -1,7 +1,6 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -82,7 +81,7 @@ func (p *child) json(path string, into any) {
 	if code != http.StatusOK {
 		p.t.Fatalf("%s: %d %s", path, code, body)
 	}
-	if err := json.Unmarshal([]byte(body), into); err != nil {
+	if err := api.Unmarshal([]byte(body), into); err != nil {
 		p.t.Fatal(err)
 	}
 }
