@@ -72,8 +72,9 @@ func (p Progress) Bytes() []byte {
 // Remembered contains the present progress of the store. It also says how much of this progress a
 // broker has confirmed, and whether the store's file may be an older copy.
 type Remembered struct {
-	Progress       // present progress of the store
-	Marked   int64 // value of Claims in the last note that the broker confirmed; -1 = none yet
+	Progress        // present progress of the store
+	Lock     string // name of the lock for this broker, which a renamed broker keeps
+	Marked   int64  // value of Claims in the last note that the broker confirmed; -1 = none yet
 	// when the store was opened, the note beside the file was as new as the file, or a person has
 	// declared the file current since then
 	Beside   bool

@@ -20,15 +20,15 @@ import (
 // It returns nil if this dlo has the lock. The error is a deadletter.StoreTwice if a live
 // connection holds it. It wraps deadletter.ErrUnguarded if there can be no lock. Any other error
 // means that the broker did not answer. LockStore may be called again to wait for that answer.
-// There may be only one call at a time.
-func (l *Link) LockStore(ctx context.Context, session int64, store string) error {
+// There may be only one call at a time. The name is that of the lock (deadletter.Remembered).
+func (l *Link) LockStore(ctx context.Context, session int64, name string) error {
 	conn, err := l.connection(session)
 	if err != nil {
 		return err
 	}
 	if l.locking == nil || l.locking.conn != conn {
 		l.locking = &locking{conn: conn, done: make(chan error, 1)}
-		go func(done chan<- error) { done <- l.lockStore(conn, store) }(l.locking.done)
+		go func(done chan<- error) { done <- l.lockStore(conn, name) }(l.locking.done)
 	}
 	select {
 	case err := <-l.locking.done:
@@ -45,8 +45,8 @@ type locking struct {
 	done chan error
 }
 
-func (l *Link) lockStore(conn *amqp.Connection, store string) error {
-	sum := sha256.Sum256([]byte(store + "\n" + l.broker.Name)) // two brokers of the configuration can be the same vhost
+func (l *Link) lockStore(conn *amqp.Connection, lock string) error {
+	sum := sha256.Sum256([]byte(lock))
 	name := "dlo.epoch.send." + hex.EncodeToString(sum[:16])
 	ch, err := conn.Channel()
 	if err != nil {

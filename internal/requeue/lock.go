@@ -52,7 +52,7 @@ func (l *lock) askAgain(now time.Time) bool { return l.answer == unguarded && !n
 // lockStore takes the lock of the store and reports whether dlo may look at the mark now, and send
 // letters. The mark must be read again after the lock was taken, because another dlo may have sent
 // letters until then.
-func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string) bool {
+func (d *Dispatcher) lockStore(ctx context.Context, session int64, name string) bool {
 	p, l, now := &d.proof, d.proof.lock.Load(), d.o.Now()
 	switch {
 	case l.sends(session) && !l.askAgain(now):
@@ -62,7 +62,7 @@ func (d *Dispatcher) lockStore(ctx context.Context, session int64, store string)
 	}
 	asking, cancel := context.WithTimeout(ctx, lockAsk)
 	defer cancel()
-	err := d.broker.LockStore(asking, session, store)
+	err := d.broker.LockStore(asking, session, name)
 	now = d.o.Now()
 	var twice deadletter.StoreTwice
 	n := &lock{session: session, since: now, next: now.Add(time.Second), held: l.held, waited: l.waited}
@@ -130,6 +130,9 @@ const (
 	// Twice means that another dlo works with the same store or with a copy of it. Then dlo sends
 	// nothing, tells nobody anything, and accepts no decisions.
 	Twice
+	// Behind means that the store is an older copy, and dlo has just given the lock back to a dlo that
+	// may have the current one. Then dlo tells nobody anything, and accepts no decisions.
+	Behind
 )
 
 // Standing returns what this dispatcher knows about other dlo that work with the same store.
@@ -138,6 +141,8 @@ func (d *Dispatcher) Standing() Standing {
 	switch {
 	case l.answer == unasked && status.NextTry.IsZero() && now.Sub(d.began) < lockFirst:
 		return Pending
+	case l.waited && l.session == 0 && now.Before(l.next):
+		return Behind
 	case !status.Connected:
 		return Unknown
 	case l.answer == taken || l.answer == unguarded:

@@ -86,7 +86,7 @@ func TestOneStoreSends(t *testing.T) {
 	s.broker.mark, s.broker.lock = &ahead, nil
 	s.run(5 * time.Second)
 	session, asked := s.broker.session, s.broker.asked
-	s.sends(14*time.Second, 0, "", requeue.Unknown)
+	s.sends(14*time.Second, 0, "", requeue.Behind)
 	if s.broker.session != session || s.broker.asked != asked {
 		t.Error("a store behind its mark asked for the lock again at once")
 	}

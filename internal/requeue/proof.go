@@ -77,7 +77,7 @@ func (d *Dispatcher) maySend(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !d.lockStore(ctx, session, m.Store) {
+	if !d.lockStore(ctx, session, m.Lock) {
 		return 0, nil
 	}
 	if session == p.session {

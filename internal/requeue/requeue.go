@@ -63,7 +63,7 @@ type Broker interface {
 	// LockStore takes the lock of a store over the connection with the given number, and keeps it
 	// until the connection ends. The error is a deadletter.StoreTwice if another dlo has the lock,
 	// and wraps deadletter.ErrUnguarded if there can be none.
-	LockStore(ctx context.Context, session int64, store string) error
+	LockStore(ctx context.Context, session int64, name string) error
 	UnlockStore(session int64) // gives the lock back; this ends the connection
 	// ReadMark returns the progress that the broker has recorded for a store, or nil if the broker
 	// has no record. If the parameter "expected" is true, there should be a record, so ReadMark

@@ -68,8 +68,11 @@ func (s *Server) createPages() {
 	frozen := frozenBrokers(s.cfg)
 	o.Restrict = func(p *deadletter.Principal) {
 		p.Frozen = frozen
-		if s.standing() == requeue.Twice {
+		switch s.standing() {
+		case requeue.Twice:
 			p.Fixed = "another dlo works with this store or a copy of it (problem store_twice)"
+		case requeue.Behind:
+			p.Fixed = "this store is an older copy, and dlo waits 20 s for another dlo that has the current one"
 		}
 		if s.cfg.ReadOnly {
 			p.Fixed = "read_only is set"

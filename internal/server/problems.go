@@ -54,7 +54,7 @@ func (s *Server) standing() requeue.Standing {
 	found := requeue.Unknown
 	for _, d := range s.dispatch {
 		switch is := d.Standing(); is {
-		case requeue.Alone, requeue.Twice:
+		case requeue.Alone, requeue.Twice, requeue.Behind:
 			return is
 		case requeue.Pending:
 			found = is
@@ -66,7 +66,7 @@ func (s *Server) standing() requeue.Standing {
 // isSilent reports whether no notices may be sent, because another dlo sends them, or may do so.
 func (s *Server) isSilent() bool {
 	is := s.standing()
-	return is == requeue.Twice || is == requeue.Pending
+	return is == requeue.Twice || is == requeue.Pending || is == requeue.Behind
 }
 
 // allProblems returns the problems of dlo and of its brokers.

@@ -107,6 +107,7 @@ func (s *Store) Progress() deadletter.Progress {
 // the note next to its file.
 func (s *Store) Remembered(ctx context.Context, broker, vhost string) (deadletter.Remembered, error) {
 	m := deadletter.Remembered{Progress: s.Progress(), Marked: -1}
+	m.Lock = m.Store + "\n" + s.FirstName(broker)
 	s.course.mu.Lock()
 	m.Beside = s.course.beside
 	s.course.mu.Unlock()

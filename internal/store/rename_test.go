@@ -218,7 +218,7 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 	if list, err := r.Declared(ctx); err != nil || len(list) != 1 || list[0].Broker != "prod" {
 		t.Errorf("policies: %+v, %v", list, err)
 	}
-	if m, err := r.Remembered(ctx, "prod", "/"); err != nil || m.Marked != 5 || !m.Unproved {
+	if m, err := r.Remembered(ctx, "prod", "/"); err != nil || m.Marked != 5 || !m.Unproved || m.Lock != m.Store+"\nmain" {
 		t.Errorf("mark: %+v, %v", m, err)
 	}
 	if list, _, err := r.Audit(ctx, query.Query{}, "", 1); err != nil || len(list) != 1 ||

@@ -84,6 +84,29 @@ requeue: {rate: 0, watch: 1h}
 	two.expectNothingSent(letters)
 }
 
+// TestACopyWithARenamedBroker starts a second dlo on a copy of a store in which the broker has
+// another name. Only one of the two may send letters.
+func TestACopyWithARenamedBroker(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	testenv.Broker(t)
+	const letters = 20
+	_, address := testenv.VHost(t)
+	config := "brokers: [{name: %s, url: \"%%AMQP%%\"}]\ndefault: {retry: {delays: [6s]}}\nrequeue: {rate: 0, watch: 1h}\n"
+	r := &restoring{newChild(t, address, fmt.Sprintf(config, "main")), newAudit(t, address, "orders", nil)}
+	r.Start("")
+	r.Draining()
+	r.a.work()
+	r.publish(0, letters)
+	eventually(t, "they wait", func() bool { return r.finds("state:scheduled") == letters })
+	two := copyOf(r, fmt.Sprintf(config, "prod"))
+	two.dlo(t.Context(), 0, "", "brokers", "rename", "main", "prod", two.config)
+	two.Start("")
+	two.problem(deadletter.ProblemStoreTwice)
+	eventually(t, "they arrive", func() bool { return r.a.copies() == letters })
+	two.expectNothingSent(letters)
+}
+
 // TestTheDLOThatSendsIsStopped freezes a dlo for so long that the broker ends its connection or
 // does not, while a second dlo runs on a copy of its store. The broker may also be restarted in
 // between. No letter may arrive twice, except those for which the first dlo had no confirm yet when
