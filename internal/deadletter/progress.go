@@ -34,12 +34,6 @@ func (s StoreTwice) Error() string {
 // the same store.
 var ErrUnguarded = errors.New("the broker keeps no lock of this store")
 
-// ErrHeldBack means that a queue holds back for a time what a lost connection gives back to it.
-var ErrHeldBack = errors.New("the delayed retry of the queue holds back what a lost connection gives back")
-
-// LongestHold is how long dlo waits for letters that a queue holds back for an unknown time.
-const LongestHold = 24 * time.Hour
-
 // maxProgress is more than any store can count: a million commits per second for a century.
 const maxProgress = 1 << 52
 

@@ -245,9 +245,6 @@ func (i *Ingester) resume(ctx context.Context) error {
 		return err
 	}
 	arrivals, whole, err := i.inbox.Resume(ctx, open.Fingerprints)
-	if errors.Is(err, deadletter.ErrHeldBack) {
-		err = errors.Join(err, i.store.HoldsBack(ctx, i.o.Broker, i.o.VHost, i.o.Inbox, deadletter.LongestHold))
-	}
 	if err != nil {
 		return err
 	}

@@ -44,14 +44,7 @@ func (i *Inbox) awaitHeldBack(ctx context.Context, longest time.Duration) error 
 			case i.link.lookNow <- struct{}{}: // it reports the setting as a problem
 			default:
 			}
-			text := fmt.Sprintf(
-				"the delayed retry of the queue holds letters back, so dlo waits until %s before it takes any; otherwise it could not tell which letters it has stored",
-				i.heldUntil.UTC().Format("2006-01-02 15:04:05 MST"),
-			)
-			if i.facts.unknown {
-				text += ". Set management of the broker, and give its user the tag monitoring: then dlo goes on when the queue holds nothing back"
-			}
-			i.say(text)
+			i.say(fmt.Sprintf("the delayed retry of the queue holds letters back, so dlo waits until %s before it takes any; otherwise it could not tell which letters it has stored", i.heldUntil.UTC().Format("15:04:05 MST")))
 		}
 		select {
 		case err := <-i.closed:
@@ -114,65 +107,4 @@ func (i *Inbox) pull(
 		}
 	}
 	return nil
-}
-
-// proveReturn proves that the queue gives letters back at once, where the broker does not say so.
-// It rejects the letters of a window with requeue, which no delivery limit counts from 4.3 on, and
-// takes them again, twice. Letters that came back stand in front of the others, so all of them have
-// to be there before as many others as earlier sessions can have held. The second time,
-// x-acquired-count must have grown, so that letters that nothing else tells apart are no proof; the
-// first time, it can still be that of another queue. If the proof fails, the error wraps
-// deadletter.ErrHeldBack. Otherwise proveReturn returns the letters that it took.
-func (i *Inbox) proveReturn(ctx context.Context, rejected []deadletter.Arrival) (w []deadletter.Arrival, err error) {
-	type print struct {
-		letter   deadletter.Fingerprint
-		acquired int64
-	}
-	for _, counted := range []bool{false, true} {
-		printOf := func(a *deadletter.Arrival, grown int64) print {
-			if counted {
-				return print{a.Fingerprint, acquired(a) + grown}
-			}
-			return print{letter: a.Fingerprint}
-		}
-		missing, seen, back := map[print]int{}, 0, rejected[:0:0]
-		for n := range rejected {
-			missing[printOf(&rejected[n], 1)]++
-		}
-		if err := i.ch.Nack(i.tag, true, true); err != nil {
-			return nil, err
-		}
-		w, err = i.window(ctx, fetch{
-			letters: i.limits.Letters + max(len(w), len(rejected)),
-			linger:  resumeQuiet,
-			sliding: true,
-			full: func(w []deadletter.Arrival, _ int) bool {
-				for ; seen < len(w); seen++ {
-					if p := printOf(&w[seen], 0); missing[p] > 0 {
-						missing[p]--
-						back = append(back, w[seen])
-					}
-				}
-				return len(back) == len(rejected)
-			},
-		})
-		switch {
-		case err != nil:
-			return nil, err
-		case len(back) < len(rejected) && ctx.Err() != nil:
-			return nil, ctx.Err()
-		case len(back) < len(rejected):
-			err = fmt.Errorf("inbox %s: %w, and the broker does not say for how long", i.queue, deadletter.ErrHeldBack)
-			i.failure = errorText(err)
-			return nil, err
-		}
-		rejected = back
-	}
-	return w, nil
-}
-
-// acquired returns how often a letter was delivered before (RabbitMQ 4.3).
-func acquired(a *deadletter.Arrival) int64 {
-	n, _ := a.Properties.Headers["x-acquired-count"].(int64)
-	return n
 }

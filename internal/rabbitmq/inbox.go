@@ -177,9 +177,6 @@ func (i *Inbox) open(ctx context.Context, session deadletter.InboxSession) (dead
 	if s.Late, err = i.mayComeLate(ctx); err != nil {
 		return s, err
 	}
-	if i.facts.unknown {
-		i.facts.delay = session.Delay
-	}
 	s.Delay = i.facts.delay
 	if err := i.awaitHeldBack(ctx, max(session.Delay, s.Delay)); err != nil {
 		return s, err
@@ -334,11 +331,7 @@ func (i *Inbox) Resume(
 			if len(w) < len(open) && ours(w) && ctx.Err() != nil {
 				return nil, false, ctx.Err() // not decided yet: the letters go back to the queue with the session
 			}
-			whole = len(w) == len(open) && ours(w)
-			if !whole && i.facts.unknown && i.facts.delay == 0 {
-				w, err = i.proveReturn(ctx, w)
-			}
-			return w, whole, err
+			return w, len(w) == len(open) && ours(w), nil
 		}
 		if ctx.Err() != nil {
 			return nil, false, ctx.Err()
