@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -180,8 +179,8 @@ func (w *Web) steered(ctx context.Context, in OperationPath, do steering) (*repl
 
 // readJSON decodes the JSON body of a request.
 func readJSON(r *http.Request, into any) error {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return statusError(http.StatusUnsupportedMediaType)
+	if err := isJSON(r); err != nil {
+		return err
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -150,10 +150,13 @@ func (w *Web) typedFields(
 	return e, valid
 }
 
+// mistakeText returns what is wrong with a field, as a sentence.
+func mistakeText(m deadletter.FieldError) string { return strings.ToUpper(m.Why[:1]) + m.Why[1:] + "." }
+
 // fieldMistakes puts each mistake at its field.
 func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
 	for _, m := range refused {
-		text := strings.ToUpper(m.Why[:1]) + m.Why[1:] + "."
+		text := mistakeText(m)
 		header, isHeader := strings.CutPrefix(m.Field, "header ")
 		placed := false
 		for _, list := range [][]view.EditField{p.Properties, p.Headers} {

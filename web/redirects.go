@@ -25,7 +25,7 @@ func (w *Web) redirectAgain(r *http.Request, err error) (templ.Component, error)
 		refused = deadletter.FieldErrors{{Field: "queue", Why: sentence(err, statusOf(err))}}
 	}
 	for _, f := range refused {
-		p.Mistakes[f.Field] = strings.ToUpper(f.Why[:1]) + f.Why[1:] + "."
+		p.Mistakes[f.Field] = mistakeText(f)
 	}
 	return view.Rules(p), broken
 }

@@ -262,8 +262,15 @@ func wellFormed(op *huma.Operation, r *http.Request) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
 		return invalid("the parameters cannot be read: a semicolon or a percent sign in a value must be escaped")
 	}
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if op.RequestBody != nil && (err != nil || kind != "application/json") {
+	if op.RequestBody != nil {
+		return isJSON(r)
+	}
+	return nil
+}
+
+// isJSON checks the media type of a body.
+func isJSON(r *http.Request) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return statusError(http.StatusUnsupportedMediaType)
 	}
 	return nil
