@@ -94,18 +94,27 @@ func (d *decoder) path(n *yaml.Node, json bool) deadletter.FieldPath {
 		d.mistake(n, "%v", err)
 		return nil
 	}
-	if plain := plainPath(v, json); plain != v || strings.Contains(v, "*") {
-		hint := "name the field"
-		if plain != "" && !strings.Contains(plain, "*") {
-			hint = "write " + deadletter.Visible(plain)
-		}
-		d.mistake(
-			n, "%s would hide nothing: a path has only names, separated by dots, and leads through all items of lists; %s",
-			deadletter.Visible(v), hint,
-		)
+	if d.hasOtherLanguage(n, v, "hide", json) {
 		return nil
 	}
 	return path
+}
+
+// hasOtherLanguage reports a path that leads to no value, because it is written in another language.
+func (d *decoder) hasOtherLanguage(n *yaml.Node, path, does string, json bool) bool {
+	plain := plainPath(path, json)
+	if plain == path && !strings.Contains(path, "*") {
+		return false
+	}
+	hint := "name the field"
+	if plain != "" && !strings.Contains(plain, "*") {
+		hint = "write " + deadletter.Visible(plain)
+	}
+	d.mistake(
+		n, "%s would %s nothing: a path has only names, separated by dots, and leads through all items of lists; %s",
+		deadletter.Visible(path), does, hint,
+	)
+	return true
 }
 
 var (
@@ -133,13 +142,14 @@ func plainPath(path string, json bool) string {
 	return strings.Join(names, ".")
 }
 
-// checkSearch reports search fields that are masked.
+// checkSearch reports search fields that are masked, or that no body can have.
 func (d *decoder) checkSearch(c *Config) {
 	if d.at["search.fields"] == nil {
 		return
 	}
 	d.eachItem(d.at["search.fields"], func(n *yaml.Node) {
-		if deadletter.Masked(c.Masking.Fields, c.Masking.JSON, n.Value) {
+		if !d.hasOtherLanguage(n, n.Value, "find", false) &&
+			deadletter.Masked(c.Masking.Fields, c.Masking.JSON, n.Value) {
 			d.mistake(n, "%s is masked, so letters cannot be found by it", deadletter.Visible(n.Value))
 		}
 	})

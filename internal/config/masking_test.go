@@ -78,6 +78,15 @@ func TestMistakesOfMasking(t *testing.T) {
 			"masking: [{json: card_no}, {field: orderId}]\nsearch: {fields: [cardNo, order_id.x, orderid]}",
 			[]place{{2, 19, "cardNo is masked"}, {2, 27, "order_id.x is masked"}},
 		},
+		{
+			"a field of search in another language",
+			"search: {fields: [$.customer.tier, body.tier, items.*.sku, '/a/b', 1.a]}",
+			[]place{
+				{1, 19, "$.customer.tier would find nothing: a path has only names, separated by dots, and leads through all items of lists; write customer.tier"},
+				{1, 47, "items.*.sku would find nothing"},
+				{1, 60, "/a/b would find nothing"},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
