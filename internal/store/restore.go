@@ -80,7 +80,11 @@ func (s *Store) beginRestore(
 		switch {
 		case errors.Is(err, sql.ErrNoRows) || err == nil && done && seen.At.UnixMilli() > at:
 			r.newest = min(copied.serial, t.s.serial)
-			return t.newRestore(r, deadletter.Restore{Since: copied.At, Until: seen.At, Missing: missing}, by)
+			since := copied.At
+			if seen.At.Before(since) { // the older store ran longer
+				since = seen.At
+			}
+			return t.newRestore(r, deadletter.Restore{Since: since, Until: seen.At, Missing: missing}, by)
 		case err != nil:
 			return err
 		}

@@ -224,6 +224,21 @@ func twoOfOne(t *testing.T, c *clock) (s, copied *store.Store, id deadletter.ID,
 	return s, copied, id, w.Arrivals[0].Body
 }
 
+// TestTheOlderStoreRanLonger checks what a restored store lacks if it was used after the newer one.
+func TestTheOlderStoreRanLonger(t *testing.T) {
+	t.Parallel()
+	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	_, copied, _, _ := twoOfOne(t, c)
+	seen := copied.Progress()
+	seen.Claims, seen.At = seen.Claims+1, c.now().Add(-time.Hour)
+	if err := copied.Restored(t.Context(), seen, false); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := copied.Restore(t.Context()); err != nil || r.Since.After(r.Until) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // TestAReturnThatACopyDoesNotKnow checks a copy of a store. The copy receives deliveries with
 // tokens that it does not know, for example those of attempts after the copy was made. If the copy
 // is known to be one, and can compute the token of a delivery, the delivery belongs to a stored
