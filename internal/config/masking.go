@@ -100,7 +100,7 @@ func (d *decoder) path(n *yaml.Node, json bool) deadletter.FieldPath {
 	return path
 }
 
-// hasOtherLanguage reports a path that leads to no value, because it is written in another language.
+// hasOtherLanguage reports a path in another language, which leads to no value.
 func (d *decoder) hasOtherLanguage(n *yaml.Node, path, does string, json bool) bool {
 	plain := plainPath(path, json)
 	if plain == path && !strings.Contains(path, "*") {

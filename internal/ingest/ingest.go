@@ -214,14 +214,20 @@ func (i *Ingester) begin(ctx context.Context) error {
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
 		return nil // the restart is already known, so the horizon does not move
 	case reason != "":
-		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
-		if err := i.createMarker(ctx, i.store.Restarted); err != nil {
-			return err
-		}
-		i.session.Restarted = true
-		return i.inbox.DeleteMarker(session.Marker) // the queue of the old marker may still exist without its message
+		return i.distrust(ctx, reason)
 	}
 	return nil
+}
+
+// distrust makes dlo compare redelivered letters with stored ones, because of the reason.
+func (i *Ingester) distrust(ctx context.Context, reason string) error {
+	i.log.Warn(reason + "; redelivered letters are compared with stored ones")
+	before := i.session.Marker
+	if err := i.createMarker(ctx, i.store.Restarted); err != nil {
+		return err
+	}
+	i.session.Restarted = true
+	return i.inbox.DeleteMarker(before) // the queue of the old marker may still exist without its message
 }
 
 // createMarker creates a marker in the broker and records it in the store. From then on, a missing
@@ -256,6 +262,13 @@ func (i *Ingester) resume(ctx context.Context) error {
 		return i.finishWindow(ctx, w, func(ctx context.Context, w deadletter.Window) (deadletter.Receipt, error) {
 			return i.store.RejoinWindow(ctx, *open, w)
 		})
+	}
+	if i.facts.DelayUnknown {
+		// the letters of the window may be acknowledged, or come later
+		if err := i.distrust(ctx, "the broker does not say whether the queue holds letters back"); err != nil {
+			return err
+		}
+		w.Restarted = true
 	}
 	if err := i.store.SettleWindow(ctx, open.ID); err != nil {
 		return err
@@ -410,7 +423,7 @@ func (i *Ingester) watchAftermath(ctx context.Context) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	if held, err := i.inbox.Held(); held || err != nil {
+	if held, err := i.inbox.Held(); held || err != nil || i.facts.DelayUnknown {
 		return err
 	}
 	i.log.Info("the inbox is empty after the restart of the broker")

@@ -24,7 +24,8 @@ type inboxFacts struct {
 	note    string // a risk that does not prevent draining; "" = none
 	// the longest time for which the queue holds back what a lost connection gives back; 0 = it
 	// gives letters back at once
-	delay time.Duration
+	delay   time.Duration
+	unknown bool // the broker does not say whether the queue does so; delay is then the last known one
 }
 
 // errNotDrained means that dlo deliberately does not drain an inbox. The inbox is checked again
@@ -112,6 +113,7 @@ func (l *Link) prepare(
 	case !own && facts.kind != "classic":
 		facts.limited, facts.limit = true, defaultLimit
 	}
+	facts.unknown = e == nil && facts.kind != "classic" && atLeast(version, 4, 3)
 	switch {
 	case facts.kind == "stream" && drainedOnce:
 		return facts, newRefusal(

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,12 +40,12 @@ func TestWhatADeliveryTells(t *testing.T) {
 		}
 		return -1
 	}
-	for _, source := range []string{"classic", "quorum"} {
+	for _, source := range []string{"classic", "quorum", "quorum after 2 returns"} {
 		for _, inbox := range []string{"classic", "quorum"} {
 			from, to := fmt.Sprintf("%s to %s", source, inbox), fmt.Sprintf("%s from %s", inbox, source)
 			for queue, args := range map[string]amqp.Table{
 				to:   {"x-queue-type": inbox},
-				from: {"x-queue-type": source, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to},
+				from: {"x-queue-type": strings.Fields(source)[0], "x-dead-letter-exchange": "", "x-dead-letter-routing-key": to},
 			} {
 				if _, err := ch.QueueDeclare(queue, true, false, false, false, args); err != nil {
 					t.Fatal(err)
@@ -57,6 +58,11 @@ func TestWhatADeliveryTells(t *testing.T) {
 			}
 			worker, work := testenv.Channel(t, url)
 			d := get(work, from)
+			for returns := 0; strings.HasSuffix(source, "returns") && returns < 2; returns++ {
+				worker.Close()
+				worker, work = testenv.Channel(t, url)
+				d = get(work, from)
+			}
 			d.Reject(false)
 			conn, inboxCh := testenv.Channel(t, url)
 			first := get(inboxCh, to)
@@ -73,6 +79,9 @@ func TestWhatADeliveryTells(t *testing.T) {
 			}
 			if !back.Redelivered {
 				t.Errorf("%s does not flag a return, %s", node.Version(), from)
+			}
+			if inbox == "quorum" && node.AtLeast("4.3") && count(back) != max(count(first), 0)+1 {
+				t.Errorf("%s does not count a return, %s", node.Version(), from)
 			}
 		}
 	}

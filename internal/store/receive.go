@@ -35,7 +35,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	if err != nil {
 		return receipt, err
 	}
-	var undone map[deadletter.Fingerprint][]int64
+	var undone map[deadletter.Fingerprint][]delivered
 	if w.Restarted && twins == nil {
 		if undone, err = t.twins(w); err != nil {
 			return receipt, err
@@ -82,14 +82,16 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			}
 		}
 		if e.verdict == verdictNew && twins == nil && a.Redelivered {
-			if same := undone[a.Fingerprint]; len(same) > 0 {
-				undone[a.Fingerprint] = same[1:]
+			same := undone[a.Fingerprint]
+			if n := slices.IndexFunc(same, func(d delivered) bool { return !w.EveryReturnCounted || a.DeliveryCount() > d.count }); n >= 0 {
+				twin := same[n].letter
+				undone[a.Fingerprint] = slices.Delete(same, n, n+1)
 				if a.Properties.MessageID != "" || w.Uncertain == deadletter.UncertainMerge {
-					if err := t.sameLetter(&e, same[0]); err != nil {
+					if err := t.sameLetter(&e, twin); err != nil {
 						return receipt, err
 					}
 				} else {
-					row.twin = same[0]
+					row.twin = twin
 					if w.Uncertain == deadletter.UncertainHold {
 						row.doubt = deadletter.DoubtRestart
 					}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -395,15 +396,18 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 	})
 }
 
+// delivered is the newest delivery of a stored letter.
+type delivered struct{ letter, count int64 } // count is x-delivery-count, or -1
+
 // twins returns, by fingerprint, the letters within the horizon that a broker restart may have
 // brought back. The oldest letters come first.
 //
 // After one restart, each such letter can be matched with only one delivery. A second restart may
 // undo the ack of this delivery as well, so the letter can then be matched again. The second
 // restart may also bring back letters that were received after the first one.
-func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, error) {
+func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered, error) {
 	spent, merged := map[int64]bool{}, map[int64]bool{}
-	found := map[deadletter.Fingerprint][]int64{}
+	found := map[deadletter.Fingerprint][]delivered{}
 	err := t.eachDelivery(w, func(session int64, aftermath bool, e entry) {
 		switch {
 		case e.verdict == verdictMerged && (aftermath || session == w.Session):
@@ -415,7 +419,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 			if e.verdict == verdictMerged {
 				merged[e.letter] = true
 			}
-			found[e.fingerprint] = append(found[e.fingerprint], e.letter)
+			found[e.fingerprint] = append(found[e.fingerprint], delivered{e.letter, e.deliveryCount})
 		}
 	})
 	if err != nil {
@@ -442,8 +446,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]int64, err
 		return nil, err
 	}
 	for f, letters := range found {
-		letters = slices.DeleteFunc(letters, func(l int64) bool { return spent[l] })
-		slices.Sort(letters)
+		letters = slices.DeleteFunc(letters, func(d delivered) bool { return spent[d.letter] })
+		slices.SortFunc(letters, func(a, b delivered) int { return cmp.Compare(a.letter, b.letter) })
 		found[f] = letters
 	}
 	return found, nil
