@@ -127,16 +127,18 @@ func (l *Link) prepare(
 		)
 	case facts.limited && (drainedOnce || !slices.Contains(l.broker.AcceptLimited, queue)):
 		why := "its delivery limit lets the broker delete letters after lost connections"
-		if silent != "" {
-			why = silent + " whether its delivery limit lets the broker delete letters after lost connections"
-		}
 		cure := withoutLimit(l.vhost, version, queue, e)
 		if drainedOnce {
-			return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s while it is drained", name, why, cure)
+			cure += " while it is drained"
 		}
-		return facts, newRefusal(
-			deadletter.ErrConflict, "%s: %s. %s, or accept the risk with accept_limited: [%s]", name, why, cure, name,
-		)
+		if silent != "" {
+			why = silent + " whether " + why
+			cure = "Set management of the broker to a URL and a user that can see its policies"
+		}
+		if !drainedOnce {
+			cure += fmt.Sprintf(", or accept the risk with accept_limited: [%s]", name)
+		}
+		return facts, newRefusal(deadletter.ErrConflict, "%s: %s. %s", name, why, cure)
 	case facts.delay > 0 && single:
 		return facts, newRefusal(
 			deadletter.ErrConflict,
