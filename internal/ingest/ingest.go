@@ -30,6 +30,7 @@ type Store interface {
 	// Receive
 	AtStake(ctx context.Context, broker, vhost, inbox string, letters int) error
 	SettleWindow(ctx context.Context, window int64) error
+	SettleInDoubt(ctx context.Context, window int64) error
 	Ping(ctx context.Context) error // writes a row; a nil error means that the store works
 }
 
@@ -214,20 +215,14 @@ func (i *Ingester) begin(ctx context.Context) error {
 	case i.facts.Marker == deadletter.MarkerThere && session.Restarted:
 		return nil // the restart is already known, so the horizon does not move
 	case reason != "":
-		return i.distrust(ctx, reason)
+		i.log.Warn(reason + "; redelivered letters are compared with stored ones")
+		if err := i.createMarker(ctx, i.store.Restarted); err != nil {
+			return err
+		}
+		i.session.Restarted = true
+		return i.inbox.DeleteMarker(session.Marker) // the queue of the old marker may still exist without its message
 	}
 	return nil
-}
-
-// distrust makes dlo compare redelivered letters with stored ones, because of the reason.
-func (i *Ingester) distrust(ctx context.Context, reason string) error {
-	i.log.Warn(reason + "; redelivered letters are compared with stored ones")
-	before := i.session.Marker
-	if err := i.createMarker(ctx, i.store.Restarted); err != nil {
-		return err
-	}
-	i.session.Restarted = true
-	return i.inbox.DeleteMarker(before) // the queue of the old marker may still exist without its message
 }
 
 // createMarker creates a marker in the broker and records it in the store. From then on, a missing
@@ -263,14 +258,11 @@ func (i *Ingester) resume(ctx context.Context) error {
 			return i.store.RejoinWindow(ctx, *open, w)
 		})
 	}
+	settle := i.store.SettleWindow
 	if i.facts.DelayUnknown {
-		// the letters of the window may be acknowledged, or come later
-		if err := i.distrust(ctx, "the broker does not say whether the queue holds letters back"); err != nil {
-			return err
-		}
-		w.Restarted = true
+		settle = i.store.SettleInDoubt
 	}
-	if err := i.store.SettleWindow(ctx, open.ID); err != nil {
+	if err := settle(ctx, open.ID); err != nil {
 		return err
 	}
 	if i.facts.Delay > 0 {
@@ -423,7 +415,7 @@ func (i *Ingester) watchAftermath(ctx context.Context) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	if held, err := i.inbox.Held(); held || err != nil || i.facts.DelayUnknown {
+	if held, err := i.inbox.Held(); held || err != nil {
 		return err
 	}
 	i.log.Info("the inbox is empty after the restart of the broker")

@@ -36,10 +36,15 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 		return receipt, err
 	}
 	var undone map[deadletter.Fingerprint][]delivered
-	if w.Restarted && twins == nil {
-		if undone, err = t.twins(w); err != nil {
-			return receipt, err
-		}
+	switch {
+	case twins != nil:
+	case w.Restarted:
+		undone, err = t.twins(w)
+	default:
+		undone, err = t.late(inbox)
+	}
+	if err != nil {
+		return receipt, err
 	}
 	random := deadletter.RandomBits(len(w.Arrivals))
 	entries := make([]entry, len(w.Arrivals))
@@ -71,11 +76,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 				return receipt, err
 			}
 		case twins != nil:
-			row.twin = twins[i]
-			if w.Uncertain != deadletter.UncertainKeep {
-				row.doubt = deadletter.DoubtCutOff
-			}
-			row.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
+			row.suspect(twins[i], w.Uncertain, deadletter.DoubtCutOff)
 		default:
 			if e.letter, e.verdict, err = t.matchAttempt(w, a, &row); err != nil {
 				return receipt, err
@@ -83,19 +84,26 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 		}
 		if e.verdict == verdictNew && twins == nil && a.Redelivered {
 			same := undone[a.Fingerprint]
-			if n := slices.IndexFunc(same, func(d delivered) bool { return !w.EveryReturnCounted || a.DeliveryCount() > d.count }); n >= 0 {
-				twin := same[n].letter
+			n := slices.IndexFunc(same, func(d delivered) bool {
+				return !w.EveryReturnCounted || a.DeliveryCount() > d.count
+			})
+			if n >= 0 {
+				d := same[n]
 				undone[a.Fingerprint] = slices.Delete(same, n, n+1)
-				if a.Properties.MessageID != "" || w.Uncertain == deadletter.UncertainMerge {
-					if err := t.sameLetter(&e, twin); err != nil {
-						return receipt, err
-					}
-				} else {
-					row.twin = twin
-					if w.Uncertain == deadletter.UncertainHold {
-						row.doubt = deadletter.DoubtRestart
-					}
-					row.why = "probably the same as its twin, which the broker delivered again after its restart"
+				doubt := deadletter.DoubtRestart
+				if d.window > 0 {
+					doubt = deadletter.DoubtCutOff
+					err = t.cameLate(d)
+				}
+				switch {
+				case err != nil:
+				case a.Properties.MessageID != "" || w.Uncertain == deadletter.UncertainMerge:
+					err = t.sameLetter(&e, d.letter)
+				default:
+					row.suspect(d.letter, w.Uncertain, doubt)
+				}
+				if err != nil {
+					return receipt, err
 				}
 			}
 		}
@@ -145,7 +153,7 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 	e.letter, e.verdict = letter, verdictMerged
 	return t.addEvent(
 		letter, 0, "merged", deadletter.Service.Name,
-		"the broker delivered it again after its restart: same bytes, same message id",
+		"the broker delivered it again: same bytes, same message id",
 	)
 }
 
@@ -159,6 +167,18 @@ type arrival struct {
 	why    string
 
 	returned deadletter.ID // letter that the delivery joined
+}
+
+// suspect links a new letter with the letter that it may be a copy of.
+func (r *arrival) suspect(twin int64, uncertain deadletter.Uncertain, doubt deadletter.Doubt) {
+	r.twin = twin
+	r.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
+	if doubt == deadletter.DoubtRestart {
+		r.why = "probably the same as its twin, which the broker delivered again after its restart"
+	}
+	if uncertain != deadletter.UncertainKeep {
+		r.doubt = doubt
+	}
 }
 
 // insert stores a new letter and returns its serial. The serial is higher than all earlier ones,

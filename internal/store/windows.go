@@ -32,6 +32,7 @@ const (
 	verdictCopy    verdict = 'c' // the delivery was a copy of an attempt that was already closed
 	verdictMerged  verdict = 'm' // the delivery was merged into its twin after a broker restart
 	verdictSuspect verdict = 's'
+	verdictLate    verdict = 'l' // the delivery was repeated after its window had been settled in doubt
 )
 
 const entrySize = 8 + 32 + 8 + 8 + 1 + 1
@@ -225,6 +226,18 @@ func (s *Store) SettleWindow(ctx context.Context, window int64) error {
 	return s.tx(ctx, urgent, func(t *tx) error { return t.settle(window) })
 }
 
+// SettleInDoubt settles a window whose letters did not come back, although the queue may hold them
+// back for a time. If they are delivered within lateness, they are compared with the stored ones.
+func (s *Store) SettleInDoubt(ctx context.Context, window int64) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		_, err := t.exec(`UPDATE windows SET settled_at = $2, late = 1 WHERE id = $1`, window, t.now)
+		return err
+	})
+}
+
+// lateness is how long dlo expects letters that a queue may hold back.
+const lateness = 24 * time.Hour
+
 func (t *tx) settle(window int64) error {
 	_, err := t.exec(`UPDATE windows SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL`, window, t.now)
 	return err
@@ -373,8 +386,8 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 	if restarted.Valid {
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
-	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND committed_at >= $2
-		ORDER BY id DESC`, inbox, since)
+	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND (committed_at >= $2
+		OR late = 1) ORDER BY id DESC`, inbox, since)
 	if err != nil {
 		return err
 	}
@@ -396,8 +409,11 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 	})
 }
 
-// delivered is the newest delivery of a stored letter.
-type delivered struct{ letter, count int64 } // count is x-delivery-count, or -1
+// delivered is a delivery of a stored letter that the broker may repeat.
+type delivered struct {
+	letter, count int64 // count is x-delivery-count, or -1
+	window        int64 // the window that was settled in doubt; 0 = the broker was restarted
+}
 
 // twins returns, by fingerprint, the letters within the horizon that a broker restart may have
 // brought back. The oldest letters come first.
@@ -419,7 +435,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 			if e.verdict == verdictMerged {
 				merged[e.letter] = true
 			}
-			found[e.fingerprint] = append(found[e.fingerprint], delivered{e.letter, e.deliveryCount})
+			found[e.fingerprint] = append(found[e.fingerprint], delivered{e.letter, e.deliveryCount, 0})
 		}
 	})
 	if err != nil {
@@ -453,12 +469,50 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 	return found, nil
 }
 
+// late returns, by fingerprint, the letters of windows that were settled in doubt.
+func (t *tx) late(inbox int64) (map[deadletter.Fingerprint][]delivered, error) {
+	rows, err := t.query(`SELECT id, entries FROM windows WHERE inbox = $1 AND late = 1 AND settled_at > $2
+		ORDER BY id`, inbox, t.now-lateness.Milliseconds())
+	if err != nil {
+		return nil, err
+	}
+	found := map[deadletter.Fingerprint][]delivered{}
+	return found, scan(rows, func() error {
+		var window int64
+		var blob []byte
+		err := rows.Scan(&window, &blob)
+		for _, e := range decodeEntries(blob) {
+			if e.verdict != verdictLate {
+				found[e.fingerprint] = append(found[e.fingerprint], delivered{e.letter, e.deliveryCount, window})
+			}
+		}
+		return err
+	})
+}
+
+// cameLate records that a letter of a window that was settled in doubt was delivered again.
+func (t *tx) cameLate(d delivered) error {
+	var blob []byte
+	if err := t.row(`SELECT entries FROM windows WHERE id = $1`, []any{d.window}, &blob); err != nil {
+		return err
+	}
+	entries := decodeEntries(blob)
+	for i := range entries {
+		if entries[i].letter == d.letter {
+			entries[i].verdict = verdictLate
+		}
+	}
+	_, err := t.exec(`UPDATE windows SET entries = $2 WHERE id = $1`, d.window, encodeEntries(entries))
+	return err
+}
+
 // keepJournal is how much longer than the deduplication horizon the store keeps settled windows.
 const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {
 	_, err := t.exec(
-		`DELETE FROM windows WHERE inbox = $1 AND settled_at < $2`, inbox, t.now-(horizon+keepJournal).Milliseconds(),
+		`DELETE FROM windows WHERE inbox = $1 AND (settled_at < $2 AND late = 0 OR settled_at < $3)`, inbox,
+		t.now-(horizon+keepJournal).Milliseconds(), t.now-max(horizon+keepJournal, lateness).Milliseconds(),
 	)
 	return err
 }

@@ -86,6 +86,7 @@ func TestRandomKills(t *testing.T) {
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
 	p := newChild(t, url, fast)
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")} // 4.3: no delayed retry
 	p.Start("")
 	p.Draining()
 	a.work()
