@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"reflect"
 	"regexp"
 	"slices"
@@ -261,4 +262,21 @@ func TestEveryCommandDoesSomething(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestANounAlone checks that a noun without a command lists, also if flags follow it.
+func TestANounAlone(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"groups":                   "groups list",
+		"letters --server x -q ''": "letters list",
+		"digest -o json":           "digest preview",
+		"groups show G-1":          "groups show",
+	} {
+		p := Program{Ctx: t.Context(), Getenv: func(string) string { return "" }, Stdout: io.Discard, Stderr: io.Discard}
+		c, err := Parse(p, &struct{}{}, strings.Fields(line))
+		if err != nil || pathOf(c.Selected()) != want {
+			t.Errorf("dlo %s: %v", line, err)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -91,8 +92,8 @@ func Parse(p Program, others any, args []string, options ...kong.Option) (*kong.
 	return command, nil
 }
 
-// arguments prepares the command line for the parser. Without arguments, dlo prints its help. A
-// query may begin with a minus, as in -q '-queue:sms', and the parser would take such a query for a
+// arguments prepares the command line for the parser. Without arguments, dlo prints its help. The
+// parser takes the flags of a noun alone for unknown, so its command is put before them. A query may begin with a minus, as in -q '-queue:sms', and the parser would take such a query for a
 // flag. arguments therefore writes the flag and the query as one word, such as --query=-queue:sms.
 func arguments(args []string) []string {
 	switch {
@@ -100,6 +101,13 @@ func arguments(args []string) []string {
 		return []string{"--help"}
 	case slices.Equal(args, []string{"--version"}):
 		return []string{"version"}
+	case len(args) > 1 && strings.HasPrefix(args[1], "-") && args[1] != "-h" && args[1] != "--help":
+		for _, c := range commands() {
+			n := slices.IndexFunc(c.below, func(b command) bool { return slices.Contains(alone, b.name) })
+			if c.name == args[0] && n >= 0 {
+				args = slices.Insert(slices.Clone(args), 1, c.below[n].name)
+			}
+		}
 	}
 	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
 		isQuery, next := args[i] == "-q" || args[i] == "--query", args[i+1]
