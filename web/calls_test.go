@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -54,7 +52,7 @@ func someFacts(_ context.Context, o deadletter.Origin) deadletter.QueueFacts {
 }
 
 // TestAnswersAreAsDescribed holds the answers to GET calls of a server with letters to the OpenAPI
-// document. docs/api.md names each resource.
+// document.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries, withTypes, withLibrary, func(o *web.Options) {
@@ -66,17 +64,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	h.postJSON("/api/v1/deploys", `{"service":"sms"}`).want(t, 201)
 	h.postJSON("/api/v1/views", `{"name":"n","query":"state:dead"}`).want(t, 201)
 	h.postJSON("/api/v1/groups/decisions", `{"groups":["G-1"],"note":"n"}`).want(t, 200)
-	manual, err := os.ReadFile("../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	doc := web.Document()
 	answered := 0
 	for path, item := range doc.Paths {
-		resource, _, _ := strings.Cut(path[1:], "/")
-		if !regexp.MustCompile("/" + regexp.QuoteMeta(resource) + `\b`).Match(manual) {
-			t.Errorf("docs/api.md does not name /%s", resource)
-		}
 		if item.Get == nil || item.Get.Responses["200"] == nil {
 			continue
 		}

@@ -28,7 +28,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
-	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // canary is a text that every masked value contains.
@@ -205,22 +204,28 @@ func TestNobodySeesACanary(t *testing.T) {
 	paths := []string{
 		"/jump?q=Ann", "/palette?q=Ann", "/letters/complete?q=body.customer.email:&at=20",
 		"/letters/complete?q=header.a", "/letters?q=state:dead", "/letters/complete?q=type:&at=5", "/letters/export?q=",
-		"/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann", "/audit/export",
+		"/letters/export?q=&format=csv", "/operations/O-1", "/audit?q=Ann",
 		"/audit/complete?q=target:&at=7", "/audit/complete?q=who:&at=4",
-		"/schemas?type=shop.Order&find=pin", "/healthz", "/readyz", "/metrics", "/api/v1/letters",
-		"/api/v1/letters/count", "/api/v1/letters/facets", "/api/v1/letters/histogram", "/api/v1/letters/export",
-		"/api/v1/letters/export?format=csv", "/api/v1/operations", "/api/v1/operations/O-1", "/api/v1/audit",
+		"/schemas?type=shop.Order&find=pin", "/api/v1/letters/export?format=csv", "/api/v1/operations/O-1",
 		"/triage?tab=digest", "/triage?tab=resolved", "/groups/G-1", "/groups/G-2", "/groups/G-3", "/groups/G-4",
-		"/groups/G-5", "/api/v1/groups", "/api/v1/groups/decisions", "/api/v1/groups/G-1", "/api/v1/groups/G-3",
-		"/api/v1/groups/G-5", "/api/v1/digest", "/api/v1/deploys", "/api/v1/audit?format=csv", "/api/v1/brokers",
-		"/api/v1/topology/findings", "/api/v1/topology/adopted", "/queues/one?broker=main&vhost=%2F&queue=orders",
-		"/api/v1/trial", "/api/v1/queues", "/api/v1/views", "/account", "/access", "/signin", "/signin/again",
-		"/welcome", "/api/v1/users", "/api/v1/me", "/api/v1/tokens", "/api/v1/overrides", "/api/v1/rules",
-		"/api/v1/openapi.json", "/api/v1/bindings", "/api/v1/types", "/api/v1/types/proto?type=shop.Order",
+		"/groups/G-5", "/api/v1/groups/G-1", "/api/v1/groups/G-3", "/api/v1/groups/G-5", "/api/v1/audit?format=csv",
+		"/queues/one?broker=main&vhost=%2F&queue=orders", "/api/v1/types/proto?type=shop.Order",
 	}
-	for _, place := range view.Places {
-		paths = append(paths, place.Path)
+	eachGet := func(do func(route string)) {
+		chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			// this dlo has no drains, and the editor shows what is masked
+			if method == "GET" && !strings.HasPrefix(route, "/static") && !strings.HasSuffix(route, "/events") &&
+				route != "/api/v1/queues/drains" && route != "/letters/{id}/edit" {
+				do(route)
+			}
+			return nil
+		})
 	}
+	eachGet(func(route string) {
+		if !strings.Contains(route, "{") {
+			paths = append(paths, route)
+		}
+	})
 	for _, id := range letters {
 		for _, query := range []string{
 			"", "?tab=json", "?tab=raw", "?tab=raw&layer=0", "?tab=headers", "?tab=timeline", "?tab=history",
@@ -286,13 +291,10 @@ func TestNobodySeesACanary(t *testing.T) {
 	if betrayed(h.log.String()) {
 		t.Errorf("the log has a masked value: %s", h.log.String())
 	}
-	chi.Walk(h.Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		// this dlo has no drains, and the editor shows what is masked
-		if method == "GET" && !seen[route] && !strings.HasPrefix(route, "/static") &&
-			!strings.HasSuffix(route, "/events") && route != "/api/v1/queues/drains" && route != "/letters/{id}/edit" {
+	eachGet(func(route string) {
+		if !seen[route] {
 			t.Errorf("GET %s was not asked: add it to paths", route)
 		}
-		return nil
 	})
 	for q, want := range map[string]int{
 		"kanarie": 0, canary: 0, "Ann": 1, "Bob": 1, "indeed": 1, `"` + canary + `@x"`: 0, "error:*kanarie*": 0,

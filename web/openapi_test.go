@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -43,6 +44,28 @@ func TestTheDocument(t *testing.T) {
 		}
 		testenv.GoldenText(t, "../"+name, b.String()+"\n")
 	}
+	manual, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(manual), "| call |")
+	_, after, _ := strings.Cut(rest, "\n\n")
+	testenv.GoldenText(t, "../../docs/api.md", before+callTable(doc)+"\n"+after)
+}
+
+// callTable returns a table of the calls, for docs/api.md.
+func callTable(doc *huma.OpenAPI) string {
+	var b strings.Builder
+	b.WriteString("| call | does |\n|---|---|\n")
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		item := doc.Paths[path]
+		for _, o := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete} {
+			if o != nil {
+				fmt.Fprintf(&b, "| %s %s | %s |\n", o.Method, path, o.Summary)
+			}
+		}
+	}
+	return b.String()
 }
 
 // Document returns the description of the API, without comments.

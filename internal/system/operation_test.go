@@ -2,12 +2,9 @@ package system
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/api"
-	"github.com/deadletteroffice/dlo/internal/cli"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -57,99 +54,5 @@ func TestAnOperationSurvivesKills(t *testing.T) {
 				t.Errorf("%d rows more than letters, %d duplicates", surplus, duplicates)
 			}
 		})
-	}
-}
-
-// TestTheCommandLine runs commands against a running server, as a new user would.
-func TestTheCommandLine(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	_, url := testenv.VHost(t)
-	a := newAudit(t, url, "work", nil)
-	p := newChild(t, url, "default: {retry: {delays: []}}\nrequeue: {watch: 1s}\n")
-	p.Start("")
-	p.Draining()
-	a.work()
-	a.publish(3, func(i int) (string, string) {
-		return fmt.Sprintf(`{"number": %d, "esc": "\u001b[31m"}`, i), fmt.Sprint(i)
-	})
-	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 3 })
-	dlo := func(code int, stdin string, args ...string) string {
-		t.Helper()
-		var out, errs strings.Builder
-		err := cli.Run(cli.Program{
-			Ctx: t.Context(), Getenv: noEnvironment, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
-		}, &commands{}, append(args, "--server", p.url))
-		if got := cli.ExitCode(err, &errs); got != code {
-			t.Fatalf(
-				"dlo %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String(),
-			)
-		}
-		if strings.Contains(out.String()+errs.String(), "\x1b") {
-			t.Errorf("dlo %s writes a raw escape", strings.Join(args, " "))
-		}
-		return out.String() + errs.String()
-	}
-	list := dlo(0, "", "letters", "list", "-q", "state:dead queue:work", "-o", "jsonl")
-	var ids []deadletter.ID
-	for line := range strings.Lines(list) {
-		var l deadletter.Row
-		if err := api.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, l.ID)
-	}
-	if len(ids) != 3 {
-		t.Fatalf("%d letters listed:\n%s", len(ids), list)
-	}
-	if out := dlo(
-		0, "", "letters", "list",
-	); !strings.Contains(out, "work") || !strings.Contains(out, "rejected") || !strings.Contains(out, "number: 2") {
-		t.Errorf("the table:\n%s", out)
-	}
-	if out := dlo(2, "", "letters", "list", "-q", "state:deaf"); !strings.Contains(out, "at character 7") {
-		t.Errorf("a mistake in the query:\n%s", out)
-	}
-	if out := dlo(
-		0, "", "letters", "show", string(ids[0]),
-	); !strings.Contains(out, `"number": 2`) || !strings.Contains(out, "no retries") {
-		t.Errorf("show:\n%s", out)
-	}
-	if out := dlo(
-		0, "", "letters", "requeue", string(ids[0]), string(ids[1]), "--dry-run",
-	); !strings.Contains(out, "requeue: 2 of 2 letters") {
-		t.Errorf("dry run:\n%s", out)
-	}
-	if out := dlo(
-		0, string(ids[0])+"\n"+string(ids[1])+"\n", "letters", "requeue", "-", "--watch", "--reason", "fixed", "--hold",
-		"0s",
-	); !strings.Contains(out, "2 unverified") {
-		t.Errorf("requeue:\n%s", out)
-	}
-	eventually(t, "two letters back", func() bool { return a.acceptedLetters() == 2 })
-	eventually(t, "two letters quiet", func() bool { return p.letters("settled") == 2 })
-	if out := dlo(
-		3, "", "letters", "discard", string(ids[0]), string(ids[2]), "--watch",
-	); !strings.Contains(out, "1 of 2 letters") {
-		t.Errorf("partly done:\n%s", out)
-	}
-	dlo(0, "", "letters", "restore", string(ids[2]), "--watch")
-	if out := dlo(
-		1, "", "letters", "discard", string(ids[0]), "--watch",
-	); !strings.Contains(out, "no letter was changed") {
-		t.Errorf("nothing done:\n%s", out)
-	}
-	dlo(2, "", "letters", "discard", "nonsense")
-	dlo(2, "", "letters", "discord", "x")
-	if out := dlo(
-		1, "", "letters", "show", "01a1fa78-7cd6-70b7-9438-fd9bc2a425ee",
-	); !strings.Contains(out, "there is no letter 01a1fa78") {
-		t.Errorf("an unknown letter:\n%s", out)
-	}
-	if out := dlo(
-		0, "", "letters", "show", string(ids[0]),
-	); !strings.Contains(out, "requeue") || !strings.Contains(out, "fixed") || !strings.Contains(out, "settled") {
-		t.Errorf("the history:\n%s", out)
 	}
 }
