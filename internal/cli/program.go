@@ -93,8 +93,9 @@ func Parse(p Program, others any, args []string, options ...kong.Option) (*kong.
 }
 
 // arguments prepares the command line for the parser. Without arguments, dlo prints its help. The
-// parser takes the flags of a noun alone for unknown, so its command is put before them. A query may begin with a minus, as in -q '-queue:sms', and the parser would take such a query for a
-// flag. arguments therefore writes the flag and the query as one word, such as --query=-queue:sms.
+// parser takes the flags of a noun alone for unknown, so its command is put before them. A query
+// may begin with a minus, as in -q '-queue:sms', and the parser would take such a query for a flag.
+// arguments therefore writes the flag and the query as one word, such as --query=-queue:sms.
 func arguments(args []string) []string {
 	switch {
 	case len(args) == 0:
