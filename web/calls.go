@@ -121,12 +121,22 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/store/hold", everywhere(deadletter.VerbStore), w.holdCopy).form("/store/hold", "/"),
 		row(http.MethodGet, "/me", within(deadletter.VerbView), w.getMe),
 		row(http.MethodGet, "/tokens", everywhere(deadletter.VerbAccess), w.listTokens),
-		row(http.MethodPost, "/tokens", everywhere(deadletter.VerbAccess), w.addToken),
+		row(http.MethodPost, "/tokens", everywhere(deadletter.VerbAccess), w.addToken).
+			form("/access/tokens", "").
+			reading(w.readToken).
+			showing(w.showToken).
+			orAgain(w.accessAgain("token")),
 		row(http.MethodDelete, "/tokens/{name}", everywhere(deadletter.VerbAccess), w.revokeToken).
 			form("/access/tokens/revoke", "/access"),
 		row(http.MethodGet, "/users", everywhere(deadletter.VerbAccess), w.listUsers),
-		row(http.MethodPost, "/users", everywhere(deadletter.VerbAccess), w.addUser),
-		row(http.MethodPost, "/users/{name}/reset", everywhere(deadletter.VerbAccess), w.resetUser),
+		row(http.MethodPost, "/users", everywhere(deadletter.VerbAccess), w.addUser).
+			form("/access/users", "").
+			reading(readUser).
+			showing(w.showLink).
+			orAgain(w.accessAgain("user")),
+		row(http.MethodPost, "/users/{name}/reset", everywhere(deadletter.VerbAccess), w.resetUser).
+			form("/access/users/reset", "").
+			showing(w.showReset),
 		row(http.MethodDelete, "/users/{name}", everywhere(deadletter.VerbAccess), w.removeUser).
 			form("/access/users/remove", "/access"),
 		row(http.MethodPost, "/annotations", within(deadletter.VerbAnnotate), w.addAnnotations),

@@ -21,14 +21,11 @@ func (w *Web) pages(r chi.Router) {
 	}
 	get("/account", within(deadletter.VerbView), w.page(w.account))
 	get("/access", everywhere(deadletter.VerbAccess), w.page(w.access))
-	post("/access/tokens", everywhere(deadletter.VerbAccess), w.page(w.addTokenForm))
 	post("/view-as", everywhere(deadletter.VerbAccess), w.viewAs)
 	post("/view-as/stop", within(deadletter.VerbView), w.stopViewAs)
 	if w.Users != nil {
 		post("/account/password", within(deadletter.VerbView), limitPasswordForm(http.HandlerFunc(w.changePassword)).ServeHTTP)
 		post("/account/sessions/{id}/end", within(deadletter.VerbView), w.act(w.endSession))
-		post("/access/users", everywhere(deadletter.VerbAccess), w.page(w.addUserForm))
-		post("/access/users/reset", everywhere(deadletter.VerbAccess), w.page(w.resetUserForm))
 		get("/signin/again", within(deadletter.VerbView), w.page(w.againPage))
 		post("/signin/again", within(deadletter.VerbView), limitPasswordForm(http.HandlerFunc(w.confirmPassword)).ServeHTTP)
 	}
