@@ -53,13 +53,14 @@ func (w *Web) changeGroup(ctx context.Context, in *struct {
 	return w.decideAs(ctx, &in.Body, []deadletter.GroupID{id}, in.Matching)
 }
 
-// decideGroups decides about several groups at once. As PATCH /groups/{id}; one undo takes all of
-// it back. 404 changes nothing; a group that the decision does not fit is skipped.
-func (w *Web) decideGroups(ctx context.Context, in *struct {
+type groupsIn struct {
 	Matching
 	Body api.GroupsChange
-},
-) (*reply[deadletter.Decided], error) {
+}
+
+// decideGroups decides about several groups at once. As PATCH /groups/{id}; one undo takes all of
+// it back. 404 changes nothing; a group that the decision does not fit is skipped.
+func (w *Web) decideGroups(ctx context.Context, in *groupsIn) (*reply[deadletter.Decided], error) {
 	groups, err := groupIDs(in.Body.Groups)
 	if err != nil {
 		return nil, err

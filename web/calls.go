@@ -101,14 +101,21 @@ func (w *Web) calls() []call {
 			orAgain(w.queuesAgain),
 		row(http.MethodGet, "/groups", within(deadletter.VerbView), w.listGroups),
 		row(http.MethodGet, "/groups/decisions", within(deadletter.VerbView), w.listDecisions),
-		row(http.MethodPost, "/groups/decisions", within(deadletter.VerbTriage), w.decideGroups),
+		row(http.MethodPost, "/groups/decisions", within(deadletter.VerbTriage), w.decideGroups).
+			form("/triage", "").
+			reading(w.readDecision).
+			going(afterDecision),
 		row(http.MethodPost, "/groups/decisions/{id}/undo", within(deadletter.VerbTriage), w.undoDecision).
 			form("/triage/undo", "").
 			going(afterDecision),
 		row(http.MethodGet, "/groups/{id}", within(deadletter.VerbView), w.getGroup),
 		row(http.MethodPatch, "/groups/{id}", within(deadletter.VerbTriage), w.changeGroup),
-		row(http.MethodPost, "/groups/{id}/merge", within(deadletter.VerbTriage), w.mergeGroups),
-		row(http.MethodPost, "/groups/{id}/split", within(deadletter.VerbTriage), w.splitGroup),
+		row(http.MethodPost, "/groups/{id}/merge", within(deadletter.VerbTriage), w.mergeGroups).
+			form("/groups/merge", "").
+			going(afterDecision),
+		row(http.MethodPost, "/groups/{id}/split", within(deadletter.VerbTriage), w.splitGroup).
+			form("/groups/split", "").
+			going(afterDecision),
 		row(http.MethodPost, "/groups/{id}/pause", within(deadletter.VerbGuard), w.pauseGroup).
 			form("/groups/{id}/pause", "/groups/{id}"),
 		row(http.MethodPost, "/groups/{id}/resume", within(deadletter.VerbGuard), w.resumeGroup).

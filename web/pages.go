@@ -47,7 +47,6 @@ func (w *Web) pages(r chi.Router) {
 	get("/audit/complete", within(deadletter.VerbView), w.json(w.completeAct))
 	get("/queues/one", within(deadletter.VerbView), w.page(w.queue))
 	post("/queues/adopt", everywhere(deadletter.VerbAdopt), w.act(w.adoptForm))
-	post("/triage", within(deadletter.VerbTriage), w.act(w.decideForm))
 	post("/triage/confirm", within(deadletter.VerbTriage), w.page(w.confirmGroups))
 	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))
 	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)

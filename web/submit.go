@@ -97,12 +97,14 @@ func fill(in reflect.Value, r *http.Request) error {
 }
 
 // setMembers sets the members of a JSON object that a form has. The values stay as they are, also
-// if they are not UTF-8. What is to be a number and is none stays as it is.
+// if they are not UTF-8. What is to be a number and is none stays as it is. So does what the form has
+// unchanged, if it says what a member was in a field such as was_owner: somebody else may have changed
+// it meanwhile.
 func setMembers(object reflect.Value, form url.Values) error {
 	for _, f := range reflect.VisibleFields(object.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		list := form[name]
-		if name == "" || len(list) == 0 {
+		if was := form["was_"+name]; name == "" || len(list) == 0 || len(was) > 0 && was[0] == list[0] {
 			continue
 		}
 		into := object.FieldByIndex(f.Index)
@@ -129,7 +131,9 @@ func setMembers(object reflect.Value, form url.Values) error {
 				return invalid("%s: %s", name, err)
 			}
 		default:
-			into.SetString(list[0])
+			if into.Kind() == reflect.String {
+				into.SetString(list[0])
+			}
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -179,121 +180,60 @@ func (w *Web) justDecided(r *http.Request) (*view.Done, error) {
 	return done, nil
 }
 
-// afterDecision returns the page that the reader returns to after a decision.
+// afterDecision returns the page that the reader returns to after a decision, with the id of the
+// decision in its URL.
 func afterDecision(r *http.Request, d *reply[deadletter.Decided]) string {
-	return doneAt(backTo(r, "/triage"), d.Body)
-}
-
-// doneAt adds the id of a decision to the path of the page that the reader returns to.
-func doneAt(path string, d deadletter.Decided) string {
-	u, err := url.Parse(localPath(path))
+	u, err := url.Parse(localPath(backTo(r, "/triage")))
 	if err != nil {
 		u = &url.URL{Path: "/triage"}
 	}
 	v := u.Query()
-	v.Set("done", strconv.FormatInt(d.ID, 10))
+	v.Set("done", strconv.FormatInt(d.Body.ID, 10))
 	v.Del("left")
-	if len(d.Skipped) > 0 {
-		v.Set("left", strings.Join(each(d.Skipped, func(s deadletter.Skipped) string { return s.Group.String() }), ","))
+	if left := d.Body.Skipped; len(left) > 0 {
+		v.Set("left", strings.Join(each(left, func(s deadletter.Skipped) string { return s.Group.String() }), ","))
 	}
 	u.RawQuery = v.Encode()
 	return u.String()
 }
 
-// decideForm handles POST /triage. It records the decision of a form for the chosen groups.
-func (w *Web) decideForm(r *http.Request) (string, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", formError(err)
+// readDecision reads the action that the button of a form names, and its fields. Such a form may have
+// the fields of other actions too. Not all of them have the names of members.
+func (w *Web) readDecision(r *http.Request, in *groupsIn) error {
+	form, typed, c := r.PostForm, in.Body.Change, &in.Body.Change
+	for _, text := range []*string{typed.Owner, typed.Ticket} {
+		if text != nil {
+			*text = strings.TrimSpace(*text)
+		}
 	}
-	d, err := w.formDecision(r)
-	if err != nil {
-		return "", err
-	}
-	if d.Groups, err = formGroups(r); err != nil {
-		return "", err
-	}
-	done, err := w.decide(r.Context(), d)
-	if err != nil {
-		return "", err
-	}
-	return doneAt(backTo(r, "/triage"), done), nil
-}
-
-// formGroups returns the ticked groups of a form.
-func formGroups(r *http.Request) ([]deadletter.GroupID, error) {
-	if len(r.PostForm["id"]) == 0 {
-		return nil, invalid("tick a group first")
-	}
-	return groupIDs(r.PostForm["id"])
-}
-
-func (w *Web) formDecision(r *http.Request) (deadletter.Decision, error) {
-	var d deadletter.Decision
-	value := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-	switch do := value("do"); do {
+	*c = api.Change{}
+	switch form.Get("do") {
 	case "resolve":
-		d.Resolve = &deadletter.Resolution{Version: value("version")}
+		c.Resolve = &api.ResolveChange{Version: form.Get("version")}
 	case "reopen":
-		d.Reopen = true
-	case "split":
-		d.Split = true
-	case "merge":
-		into, err := deadletter.ParseGroupID(value("into"))
-		if err != nil {
-			return d, err
-		}
-		d.Into = into
+		c.Reopen = true
 	case "assign":
-		owner := value("owner")
-		d.Owner = &owner
+		c.Owner = typed.Owner
 	case "mine":
-		d.Owner = new(principal(r.Context()).Name)
+		c.Owner = new(principal(r.Context()).Name)
 	case "snooze":
-		return w.formSnooze(r)
+		c.Snooze = &api.SnoozeChange{For: form.Get("for"), Queue: form.Get("another_queue") != ""}
+		if c.Snooze.For == "morning" {
+			c.Snooze.For, c.Snooze.Until = "", w.nextDigest(w.Now())
+		}
+		if text := strings.TrimSpace(form.Get("after_letters")); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return invalid("more letters must be a number, for example 20")
+			}
+			c.Snooze.After = n
+		}
 	case "change":
-		// The decision contains only values that the person has changed, because somebody else may
-		// have changed the other values in the meantime.
-		if owner := value("owner"); owner != value("was_owner") {
-			d.Owner = &owner
-		}
-		if ticket := value("ticket"); ticket != value("was_ticket") {
-			d.Ticket = &ticket
-		}
-		if severity := deadletter.Severity(value("severity")); string(severity) != value("was_severity") {
-			d.Severity = &severity
-		}
-		d.Note = strings.ReplaceAll(value("note"), "\r\n", "\n")
+		*c = typed
 	default:
-		return d, invalid("no action was chosen for the groups")
+		return invalid("no action was chosen for the groups")
 	}
-	return d, nil
-}
-
-// formSnooze parses the end of a snooze.
-func (w *Web) formSnooze(r *http.Request) (deadletter.Decision, error) {
-	s := &deadletter.Snooze{Queue: r.PostFormValue("another_queue") != ""}
-	if text := strings.TrimSpace(r.PostFormValue("after_letters")); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return deadletter.Decision{}, invalid("more letters must be a number, for example 20")
-		}
-		s.After = n
-	}
-	now := w.Now()
-	switch text := r.PostFormValue("for"); text {
-	case "":
-	case "morning":
-		s.Until = w.nextDigest(now)
-	default:
-		in, err := deadletter.ParseDuration(text)
-		if err != nil {
-			return deadletter.Decision{}, invalid(
-				"%q is not a duration, for example 4h", deadletter.Visible(deadletter.Cut(text, 40)),
-			)
-		}
-		s.Until = now.Add(in)
-	}
-	return deadletter.Decision{Snooze: s}, nil
+	return nil
 }
 
 // nextDigest returns the time at which the next digest is due. If no digest is configured, it
@@ -315,10 +255,13 @@ func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
 	for _, verb := range []string{string(deadletter.VerbRequeue), string(deadletter.VerbDiscard)} {
 		// the button of a row acts on that row only, even if other rows are ticked
 		if only := r.PostForm[verb]; only != nil {
-			r.PostForm["action"], r.PostForm["id"] = []string{verb}, only
+			r.PostForm["action"], r.PostForm["groups"] = []string{verb}, only
 		}
 	}
-	groups, err := formGroups(r)
+	if len(r.PostForm["groups"]) == 0 {
+		return nil, invalid("tick a group first")
+	}
+	groups, err := groupIDs(r.PostForm["groups"])
 	if err != nil {
 		return nil, err
 	}
