@@ -63,7 +63,8 @@ func (w *Web) calls() []call {
 			form("/schemas/picks/{id}/remove", "/schemas"),
 		row(http.MethodGet, "/types", everywhere(deadletter.VerbView), w.listTypes),
 		plain[uploadIn, created[api.Upload]](http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes),
-		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes),
+		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes).
+			form("/schemas/remove", "/schemas"),
 		row(http.MethodGet, "/types/proto", everywhere(deadletter.VerbView), w.getProto),
 		row(http.MethodPost, "/types/match", everywhere(deadletter.VerbRead), w.matchTypes),
 		row(http.MethodGet, "/rules", everywhere(deadletter.VerbView), w.listRules),
@@ -80,7 +81,10 @@ func (w *Web) calls() []call {
 		row(http.MethodGet, "/brokers", within(deadletter.VerbView), w.listBrokers),
 		row(http.MethodGet, "/topology/findings", within(deadletter.VerbView), w.listFindings),
 		row(http.MethodPost, "/topology/plan", everywhere(deadletter.VerbView), w.planTopology),
-		row(http.MethodPost, "/topology/apply", everywhere(deadletter.VerbAdopt), w.applyTopology),
+		row(http.MethodPost, "/topology/apply", everywhere(deadletter.VerbAdopt), w.applyTopology).
+			form("/queues/adopt", "/queues#policies").
+			reading(w.readPlan).
+			orAgain(w.queuesAgain),
 		row(http.MethodGet, "/topology/adopted", everywhere(deadletter.VerbView), w.listAdopted),
 		row(http.MethodPost, "/topology/undo", everywhere(deadletter.VerbAdopt), w.undoTopology).
 			form("/queues/undo", "/queues#policies").
