@@ -29,8 +29,8 @@ func planSum(p *topology.Plan) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// readPlan finds the plan that the page of queues shows for a problem, by its hash. On the page of
-// one queue, the form names the queue, and the plan is only for this queue.
+// readPlan finds the plan that the page of queues shows for a problem. The field "plan" is its hash.
+// On the page of one queue, the form names the queue, and the plan is only for this queue.
 func (w *Web) readPlan(r *http.Request, in *struct{ Body api.ApplyPlanRequest }) error {
 	problems := groupAlike(w.reports(r.Context()))
 	if r.PostForm.Has("queue") {
@@ -42,7 +42,7 @@ func (w *Web) readPlan(r *http.Request, in *struct{ Body api.ApplyPlanRequest })
 	}
 	for _, same := range problems {
 		plan := w.planFor(same)
-		if plan != nil && len(plan.Policies) > 0 && planSum(plan) == r.PostForm.Get("sum") {
+		if plan != nil && len(plan.Policies) > 0 && planSum(plan) == r.PostForm.Get("plan") {
 			in.Body.Plan = api.NewPlans([]topology.Plan{*plan}).Plans[0]
 			return nil
 		}

@@ -86,19 +86,19 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 		t, 200, "Set 1 policy for 1 queue", "No policy applies to 1 queue now.",
 		"dead-letter-exchange: &#34;dlo.dlx&#34; is added", "Policies set by dlo", "dlo-1a2b3c4d", "Set by local",
 	)
-	sum := regexp.MustCompile(`name="sum" value="([0-9a-f]+)"`).FindStringSubmatch(page.text)
+	sum := regexp.MustCompile(`name="plan" value="([0-9a-f]+)"`).FindStringSubmatch(page.text)
 	if sum == nil {
 		t.Fatal("the page has no form that applies the fix")
 	}
-	h.post("/queues/adopt", url.Values{"sum": {sum[1]}}).redirectsTo(t, "/queues#policies")
+	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).redirectsTo(t, "/queues#policies")
 	if len(a.applied) != 1 || len(a.applied[0].Policies) != 1 || a.applied[0].Policies[0].Queues[0] != "sms" {
 		t.Errorf("applied: %+v", a.applied)
 	}
-	h.post("/queues/adopt", url.Values{"sum": {"0000000000000000"}}).want(
+	h.post("/queues/adopt", url.Values{"plan": {"0000000000000000"}}).want(
 		t, 409, "Nothing was changed: the problem or its fix has changed since the page was shown; look at it again.",
 	)
 	a.refuse = fmt.Errorf("%w: user x of the management API may not set policies", deadletter.ErrForbidden)
-	h.post("/queues/adopt", url.Values{"sum": {sum[1]}}).want(
+	h.post("/queues/adopt", url.Values{"plan": {sum[1]}}).want(
 		t, 403, "Nothing was changed: user x of the management API may not set policies.",
 	)
 	a.refuse = nil
@@ -118,12 +118,12 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	a.applied = nil
 	h.Topology = looked{site()}
 	form := regexp.MustCompile(
-		`name="sum" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="place" value="([^"]+)"`,
+		`name="plan" value="([0-9a-f]+)"/?>\s*<input type="hidden" name="place" value="([^"]+)"`,
 	).FindStringSubmatch(h.get(queuePage("main", "/", "sms")).want(t, 200, "Set 1 policy for 1 queue").text)
 	if form == nil {
 		t.Fatal("the page of a queue has no form that applies the fix for this queue")
 	}
-	one := url.Values{"sum": {form[1]}, "place": {html.UnescapeString(form[2])}}
+	one := url.Values{"plan": {form[1]}, "place": {html.UnescapeString(form[2])}}
 	h.post("/queues/adopt", one).redirectsTo(t, "/queues#policies")
 	if len(a.applied) != 1 || !slices.Equal(a.applied[0].Queues(), []string{"sms"}) {
 		t.Errorf("applied for one of two queues with the same fault: %+v", a.applied)
