@@ -68,6 +68,7 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 		First:     in.First,
 		To:        in.To,
 		DueAt:     in.DueAt,
+		DueIn:     in.DueIn,
 		Reset:     in.Reset,
 		Restored:  in.Restored,
 		TakesOver: takes,
@@ -97,6 +98,11 @@ type Keyed struct {
 	Key string `header:"Idempotency-Key"`
 }
 
+type startIn struct {
+	Keyed
+	Body api.OperationRequest
+}
+
 // startOperation requeues, holds, releases, discards, restores or purges letters, or edits them.
 // The letters of a query or those with ids, as they are at until (now, when it is absent), are
 // frozen first; what arrives or changes later is not acted on. With expect, and more letters than
@@ -106,11 +112,7 @@ type Keyed struct {
 // Requeue and purge, which nothing undoes, begin after hold; a requeue then sends canary letters,
 // watches them for canary_wait, sends the rest at rate, and stops automatically when more than
 // stop_at per cent came back. With dry_run, the answer is 200 with what the operation would do.
-func (w *Web) startOperation(ctx context.Context, in *struct {
-	Keyed
-	Body api.OperationRequest
-},
-) (*started, error) {
+func (w *Web) startOperation(ctx context.Context, in *startIn) (*started, error) {
 	request, dry, err := w.request(&in.Body, in.Key)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,11 @@ func (w *Web) calls() []call {
 		plain[bodyIn, none](http.MethodGet, "/letters/{id}/body", within(deadletter.VerbRead), w.getBody),
 		row(http.MethodPost, "/letters/{id}/reveal", within(deadletter.VerbReveal), w.revealValue),
 		row(http.MethodGet, "/operations", within(deadletter.VerbView), w.listOperations),
-		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation),
+		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation).
+			form("/operations", "").
+			reading(w.readOperation).
+			going(afterStart).
+			orAgain(w.operationAgain),
 		row(http.MethodGet, "/operations/{id}", within(deadletter.VerbView), w.getOperation),
 		row(http.MethodPatch, "/operations/{id}", within(deadletter.VerbCancel), w.changeOperation).
 			form("/operations/{id}/rate", "/operations/{id}").

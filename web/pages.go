@@ -41,7 +41,6 @@ func (w *Web) pages(r chi.Router) {
 	get("/letters/{id}/edit", within(deadletter.VerbEdit), w.page(w.edit))
 	post("/letters/{id}/edit", within(deadletter.VerbEdit), w.page(w.sendEdit))
 	post("/letters/{id}/reveal", within(deadletter.VerbReveal), w.page(w.revealPage))
-	post("/operations", within(deadletter.VerbRequeue), w.act(w.startForm))
 	get("/operations/{id}", within(deadletter.VerbView), w.page(w.operation))
 	get("/audit/export", within(deadletter.VerbView), w.auditExport)
 	get("/audit/complete", within(deadletter.VerbView), w.json(w.completeAct))
