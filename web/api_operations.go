@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -175,16 +173,4 @@ func (w *Web) steered(ctx context.Context, in OperationPath, do steering) (*repl
 		return nil, err
 	}
 	return answer(w.operationNow(ctx, id))
-}
-
-// readJSON decodes the JSON body of a request.
-func readJSON(r *http.Request, into any) error {
-	if err := isJSON(r); err != nil {
-		return err
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return invalidUnlessTooLarge(err, "the request broke off")
-	}
-	return api.UnmarshalStrict(body, into)
 }

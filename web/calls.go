@@ -73,7 +73,7 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/types/match", everywhere(deadletter.VerbRead), w.matchTypes),
 		row(http.MethodGet, "/rules", everywhere(deadletter.VerbView), w.listRules),
 		row(http.MethodPost, "/rules/test", everywhere(deadletter.VerbRead), w.testRules),
-		plain[struct{ Body api.ApplyRequest }, reply[api.Applied]](http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
+		row(http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
 		row(http.MethodGet, "/deploys", everywhere(deadletter.VerbView), w.listDeploys),
 		row(http.MethodPost, "/deploys", everywhere(deadletter.VerbDeploy), w.addDeploy),
 		row(http.MethodGet, "/digest", within(deadletter.VerbView), w.getDigest),
