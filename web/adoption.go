@@ -29,8 +29,8 @@ func planSum(p *topology.Plan) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// readPlan finds the plan that the page of queues shows for a problem. The field "plan" is its hash.
-// On the page of one queue, the form names the queue, and the plan is only for this queue.
+// readPlan finds the plan that the page of queues shows for a problem. The field "plan" is its
+// hash. On the page of one queue, the form names the queue, and the plan is only for this queue.
 func (w *Web) readPlan(r *http.Request, in *struct{ Body api.ApplyPlanRequest }) error {
 	problems := groupAlike(w.reports(r.Context()))
 	if r.PostForm.Has("queue") {

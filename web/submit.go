@@ -97,8 +97,8 @@ func fill(in reflect.Value, r *http.Request) error {
 }
 
 // setMembers sets the members of a JSON object that a form has. The values stay as they are, also
-// if they are not UTF-8. What is to be a number and is none stays as it is. So does what the form has
-// unchanged, if it says what a member was in a field such as was_owner: somebody else may have changed
+// if they are not UTF-8. What is to be a number and is none is left out. So is what is unchanged,
+// if the form says what a member was in a field such as was_owner: somebody else may have changed
 // it meanwhile.
 func setMembers(object reflect.Value, form url.Values) error {
 	for _, f := range reflect.VisibleFields(object.Type()) {

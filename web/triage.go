@@ -6,13 +6,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -132,118 +130,6 @@ func (w *Web) fixedByDeploys(
 		}
 	}
 	return fixed, nil
-}
-
-// justDecided returns the decision that the reader has just made. The URL contains only the id of
-// the decision. The text comes from the store.
-func (w *Web) justDecided(r *http.Request) (*view.Done, error) {
-	form := r.URL.Query()
-	id, err := strconv.ParseInt(form.Get("done"), 10, 64)
-	if err != nil {
-		return nil, nil
-	}
-	d, err := w.Store.Decision(r.Context(), id)
-	w.hideDecision(&d)
-	if errors.Is(err, deadletter.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range strings.SplitN(form.Get("left"), ",", triageRows+1) {
-		if id, err := deadletter.ParseGroupID(name); err == nil {
-			d.Skipped = append(d.Skipped, deadletter.Skipped{Group: id})
-			// the undo left this group unchanged
-			d.Groups = slices.DeleteFunc(d.Groups, func(g deadletter.GroupID) bool { return g == id })
-		}
-	}
-	if len(d.Groups) == 0 {
-		return nil, nil
-	}
-	if !d.UndoneAt.IsZero() {
-		return &view.Done{
-			Text:   "Undone: " + view.DecidedWords(d),
-			Undone: strings.Join(each(d.Groups, deadletter.GroupID.String), " "),
-		}, nil
-	}
-	done := &view.Done{Decision: id, Text: view.DecidedWords(d)}
-	if d.Kind == deadletter.ActResolved {
-		q := (query.Query{}).With(
-			query.State, string(deadletter.StateDead), string(deadletter.StateHeld),
-		).With(query.Group, each(d.Groups, deadletter.GroupID.String)...)
-		n, _, err := w.Store.Count(r.Context(), q, 0)
-		if err != nil {
-			return nil, err
-		}
-		done.Text += view.StayWords(n)
-	}
-	return done, nil
-}
-
-// afterDecision returns the page that the reader returns to after a decision, with the id of the
-// decision in its URL.
-func afterDecision(r *http.Request, d *reply[deadletter.Decided]) string {
-	u, err := url.Parse(localPath(backTo(r, "/triage")))
-	if err != nil {
-		u = &url.URL{Path: "/triage"}
-	}
-	v := u.Query()
-	v.Set("done", strconv.FormatInt(d.Body.ID, 10))
-	v.Del("left")
-	if left := d.Body.Skipped; len(left) > 0 {
-		v.Set("left", strings.Join(each(left, func(s deadletter.Skipped) string { return s.Group.String() }), ","))
-	}
-	u.RawQuery = v.Encode()
-	return u.String()
-}
-
-// readDecision reads the action that the button of a form names, and its fields. Such a form may have
-// the fields of other actions too. Not all of them have the names of members.
-func (w *Web) readDecision(r *http.Request, in *groupsIn) error {
-	form, typed, c := r.PostForm, in.Body.Change, &in.Body.Change
-	for _, text := range []*string{typed.Owner, typed.Ticket} {
-		if text != nil {
-			*text = strings.TrimSpace(*text)
-		}
-	}
-	*c = api.Change{}
-	switch form.Get("do") {
-	case "resolve":
-		c.Resolve = &api.ResolveChange{Version: form.Get("version")}
-	case "reopen":
-		c.Reopen = true
-	case "assign":
-		c.Owner = typed.Owner
-	case "mine":
-		c.Owner = new(principal(r.Context()).Name)
-	case "snooze":
-		c.Snooze = &api.SnoozeChange{For: form.Get("for"), Queue: form.Get("another_queue") != ""}
-		if c.Snooze.For == "morning" {
-			c.Snooze.For, c.Snooze.Until = "", w.nextDigest(w.Now())
-		}
-		if text := strings.TrimSpace(form.Get("after_letters")); text != "" {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 {
-				return invalid("more letters must be a number, for example 20")
-			}
-			c.Snooze.After = n
-		}
-	case "change":
-		*c = typed
-	default:
-		return invalid("no action was chosen for the groups")
-	}
-	return nil
-}
-
-// nextDigest returns the time at which the next digest is due. If no digest is configured, it
-// returns half past eight tomorrow in UTC.
-func (w *Web) nextDigest(now time.Time) time.Time {
-	if at, _ := w.Digests.Next(); !at.IsZero() {
-		return at
-	}
-	y, m, d := now.UTC().Date()
-	return time.Date(y, m, d+1, 8, 30, 0, 0, time.UTC)
 }
 
 // confirmGroups handles POST /triage/confirm. It shows the plan of an action on the letters of the

@@ -269,7 +269,7 @@ var capabilities = []capability{
 		splitList("groups snooze, groups resolve, groups reopen, groups assign, groups note, groups severity"), "",
 	},
 	{
-		"show groups as one, and as several again", splitList("POST /triage"),
+		"show groups as one, and as several again", splitList("POST /groups/merge, POST /groups/split"),
 		splitList("POST /groups/{id}/merge, POST /groups/{id}/split"), splitList("groups merge, groups split"), "",
 	},
 	{

@@ -2,12 +2,16 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
+
+	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // request converts the JSON body of an API call to the request that the operation desk takes.
@@ -178,4 +182,65 @@ func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) stri
 		v.Queues = append(v.Queues, queue)
 	}
 	return v
+}
+
+// readOperation reads the form on the page of a plan. Its mistakes are those of choiceIn, and a
+// number of letters that has to be typed.
+func (w *Web) readOperation(r *http.Request, in *startIn) error {
+	c, err := choiceIn(r)
+	if err != nil {
+		return err
+	}
+	*in = c.call
+	action := in.Body.Action
+	if len(c.mistakes) == 0 && (view.MustType(action, 1) || view.MustType(action, view.TypedFrom+1)) {
+		dry := *in
+		dry.Body.DryRun = true
+		out, err := w.startOperation(r.Context(), &dry)
+		if err != nil {
+			return err
+		}
+		plan := out.Body.(api.Plan)
+		n := view.TakenOf(plan.Eligible, plan.First)
+		if view.MustType(action, n) && !view.TypedCount(c.options.Typed, n) {
+			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(action) + " " + view.LetterCount(n) + "."
+		}
+	}
+	var refused deadletter.FieldErrors
+	for name, why := range c.mistakes {
+		refused = append(refused, deadletter.FieldError{Field: name, Why: why})
+	}
+	if refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// afterStart returns the page of a new operation.
+func afterStart(r *http.Request, out *started) string {
+	return view.OperationFrom(out.Body.(api.Operation).ID, backTo(r, ""))
+}
+
+// operationAgain shows the page of a plan again, with the mistakes in its form.
+func (w *Web) operationAgain(r *http.Request, err error) (templ.Component, error) {
+	c, broken := choiceIn(r)
+	if broken != nil {
+		return nil, broken
+	}
+	refused, marked := errors.AsType[deadletter.FieldErrors](err)
+	for _, f := range refused {
+		c.mistakes[f.Field] = f.Why
+	}
+	p, broken := w.confirmPage(r, c)
+	if broken != nil {
+		return nil, broken
+	}
+	p.Problem = "Nothing was " + p.Action.Past() + ": see the marked field."
+	if !marked && len(p.Mistakes) == 0 {
+		p.Problem = "Nothing was " + p.Action.Past() + ": " + sentence(err, statusOf(err)) + "."
+	}
+	if p.Key == "" || errors.Is(err, deadletter.ErrConflict) {
+		p.Key = newKey() // more letters match than were shown, or the key belongs to another operation
+	}
+	return view.Confirm(p), nil
 }
