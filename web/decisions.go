@@ -154,7 +154,14 @@ func (w *Web) undoDecision(ctx context.Context, in *NumberPath) (*reply[deadlett
 	if err != nil {
 		return nil, err
 	}
-	return answer(w.undo(ctx, id))
+	d, err := w.Store.Decision(ctx, id)
+	if err == nil {
+		err = w.mayDecide(ctx, d.Groups)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(w.Store.Undo(ctx, id, principal(ctx).Name))
 }
 
 // justDecided returns the decision that the reader has just made. The URL contains only the id of
@@ -283,21 +290,21 @@ func (w *Web) decisions(ctx context.Context, since time.Time, n int) ([]deadlett
 
 // decide records a decision of a person about groups.
 func (w *Web) decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
-	by := principal(ctx)
 	groups := d.Groups
 	if d.Into != 0 {
 		groups = append(slices.Clone(groups), d.Into)
 	}
-	if err := w.mayDecide(ctx, by, groups); err != nil {
+	if err := w.mayDecide(ctx, groups); err != nil {
 		return deadletter.Decided{}, err
 	}
-	d.By = by.Name
+	d.By = principal(ctx).Name
 	return w.Store.Decide(ctx, d)
 }
 
-// mayDecide returns an error if a principal may not decide on the given groups, or on a group that
+// mayDecide returns an error if the caller may not decide on the given groups, or on a group that
 // is merged with one of them.
-func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []deadletter.GroupID) error {
+func (w *Web) mayDecide(ctx context.Context, groups []deadletter.GroupID) error {
+	by := principal(ctx)
 	if by.MayToAll(deadletter.VerbTriage) {
 		return nil
 	}
@@ -311,19 +318,4 @@ func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []d
 		}
 	}
 	return nil
-}
-
-// undo reverts a decision about groups.
-func (w *Web) undo(ctx context.Context, id int64) (deadletter.Decided, error) {
-	by := principal(ctx)
-	if !by.MayToAll(deadletter.VerbTriage) {
-		d, err := w.Store.Decision(ctx, id)
-		if err != nil {
-			return deadletter.Decided{}, err
-		}
-		if err := w.mayDecide(ctx, by, d.Groups); err != nil {
-			return deadletter.Decided{}, err
-		}
-	}
-	return w.Store.Undo(ctx, id, by.Name)
 }
