@@ -1,8 +1,8 @@
 package web
 
 import (
-	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -28,7 +28,8 @@ func (w *Web) accessPage(r *http.Request) (view.AccessPage, error) {
 		UsersOff:  w.Users == nil,
 		TokensOff: !w.TokensOn,
 		Roles:     deadletter.RoleNames(),
-		Token:     view.NewTokenForm,
+		Forms:     map[string]url.Values{"token": {"days": {"90"}}},
+		Mistakes:  map[string]string{},
 	}
 	var err error
 	if p.Tokens, err = w.Store.Tokens(r.Context()); err != nil || p.UsersOff {
@@ -38,113 +39,62 @@ func (w *Web) accessPage(r *http.Request) (view.AccessPage, error) {
 	return p, err
 }
 
-// madeSecret returns the page that shows a new secret. If the form was not valid, the page shows
-// the form again with the reason.
-func (w *Web) madeSecret(
-	r *http.Request, n view.NewSecret, refused func(*view.AccessPage, string), err error,
-) (templ.Component, error) {
-	if err != nil && !errors.Is(err, deadletter.ErrInvalid) && !errors.Is(err, deadletter.ErrConflict) {
-		return nil, err
+// accessAgain returns what shows the form for a new user or a new token again, with its mistake.
+func (w *Web) accessAgain(kind string) func(*http.Request, error) (templ.Component, error) {
+	return func(r *http.Request, err error) (templ.Component, error) {
+		p, broken := w.accessPage(r)
+		p.Forms[kind], p.Mistakes[kind] = r.PostForm, sentence(err, statusOf(err))
+		return view.Access(p), broken
 	}
-	p, failed := w.accessPage(r)
-	if failed != nil {
-		return nil, failed
-	}
-	if err != nil {
-		refused(&p, sentence(err, statusOf(err)))
-	} else {
-		p.Secret = &n
-	}
+}
+
+// showSecret returns the page that shows a new link or token.
+func (w *Web) showSecret(r *http.Request, n view.NewSecret) (templ.Component, error) {
+	p, err := w.accessPage(r)
+	p.Secret = &n
 	return view.Access(p), err
 }
 
-// accessForm reads the form for a new user or a new token.
-func accessForm(r *http.Request) (view.AccessForm, error) {
-	if err := r.ParseForm(); err != nil {
-		return view.AccessForm{}, formError(err)
-	}
-	in := r.PostForm
-	return view.AccessForm{
-		Name:    strings.TrimSpace(in.Get("name")),
-		Role:    in.Get("role"),
-		Reveal:  in.Get("reveal") != "",
-		Purge:   in.Get("purge") != "",
-		Queues:  in.Get("queues"),
-		VHosts:  in.Get("vhosts"),
-		Brokers: in.Get("brokers"),
-		Days:    in.Get("days"),
-	}, nil
+func (w *Web) showToken(r *http.Request, made *created[api.NewSecret]) (templ.Component, error) {
+	return w.showSecret(r, view.NewSecret{Name: made.Body.Name, Text: made.Body.Secret})
 }
 
-func grantOf(f view.AccessForm) api.GrantRequest {
-	return api.GrantRequest{
-		Role:    f.Role,
-		Reveal:  f.Reveal,
-		Purge:   f.Purge,
-		Queues:  strings.Fields(f.Queues),
-		VHosts:  strings.Fields(f.VHosts),
-		Brokers: strings.Fields(f.Brokers),
-	}
+func (w *Web) showLink(r *http.Request, made *created[api.Invitation]) (templ.Component, error) {
+	return w.showSecret(r, view.NewSecret{Link: true, Name: made.Body.Name, Text: made.Body.Link})
 }
 
-// addUserForm handles POST /access/users.
-func (w *Web) addUserForm(r *http.Request) (templ.Component, error) {
-	f, err := accessForm(r)
+func (w *Web) showReset(r *http.Request, made *reply[api.Invitation]) (templ.Component, error) {
+	return w.showLink(r, &created[api.Invitation]{Body: made.Body})
+}
+
+// globsOf returns the globs of a form, in which spaces separate them.
+func globsOf(r *http.Request) deadletter.Places {
+	field := func(name string) []string { return strings.Fields(r.PostForm.Get(name)) }
+	return deadletter.Places{Queues: field("queues"), VHosts: field("vhosts"), Brokers: field("brokers")}
+}
+
+// readGrant reads what the names of the fields do not say.
+func readGrant(r *http.Request, name *string, in *api.GrantRequest) {
+	p := globsOf(r)
+	*name, in.Queues, in.VHosts, in.Brokers = strings.TrimSpace(*name), p.Queues, p.VHosts, p.Brokers
+}
+
+func readUser(r *http.Request, in *struct{ Body api.UserRequest }) error {
+	readGrant(r, &in.Body.Name, &in.Body.GrantRequest)
+	return nil
+}
+
+// readToken reads the form for a new token. If its field "days" is empty, the token never expires.
+func (w *Web) readToken(r *http.Request, in *struct{ Body api.TokenRequest }) error {
+	readGrant(r, &in.Body.Name, &in.Body.GrantRequest)
+	text := r.PostForm.Get("days")
+	if text == "" {
+		return nil
+	}
+	days, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return nil, err
+		return invalid("days is a number of days, or empty for a token that never expires")
 	}
-	made, err := w.addUser(r.Context(), &struct{ Body api.UserRequest }{
-		api.UserRequest{Name: f.Name, GrantRequest: grantOf(f)},
-	})
-	var link view.NewSecret
-	if err == nil {
-		link = linkTo(made.Body)
-	}
-	return w.madeSecret(r, link, func(p *view.AccessPage, why string) {
-		f.Error = why
-		p.User = f
-	}, err)
-}
-
-// addTokenForm handles POST /access/tokens.
-func (w *Web) addTokenForm(r *http.Request) (templ.Component, error) {
-	f, err := accessForm(r)
-	if err != nil {
-		return nil, err
-	}
-	in := api.TokenRequest{Name: f.Name, GrantRequest: grantOf(f)}
-	if f.Days != "" {
-		days, err := strconv.ParseUint(f.Days, 10, 16)
-		if err != nil {
-			return nil, invalid("days is a number of days, or empty for a token that never expires")
-		}
-		in.ExpiresAt = w.Now().AddDate(0, 0, int(days))
-	}
-	made, err := w.addToken(r.Context(), &struct{ Body api.TokenRequest }{in})
-	var secret view.NewSecret
-	if err == nil {
-		secret = view.NewSecret{Name: made.Body.Name, Text: made.Body.Secret}
-	}
-	return w.madeSecret(r, secret, func(p *view.AccessPage, why string) {
-		f.Error = why
-		p.Token = f
-	}, err)
-}
-
-// resetUserForm handles POST /access/users/reset.
-func (w *Web) resetUserForm(r *http.Request) (templ.Component, error) {
-	f, err := accessForm(r)
-	if err != nil {
-		return nil, err
-	}
-	made, err := w.resetUser(r.Context(), &NamePath{f.Name})
-	var link view.NewSecret
-	if err == nil {
-		link = linkTo(made.Body)
-	}
-	return w.madeSecret(r, link, func(*view.AccessPage, string) {}, err)
-}
-
-func linkTo(i api.Invitation) view.NewSecret {
-	return view.NewSecret{Link: true, Name: i.Name, Text: i.Link}
+	in.Body.ExpiresAt = w.Now().AddDate(0, 0, int(days))
+	return nil
 }

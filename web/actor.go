@@ -16,6 +16,9 @@ import (
 type (
 	actorKey struct{}
 	hostKey  struct{} // the name under which the client reaches dlo
+
+	// the *http.ResponseController of a request, for calls without a time limit
+	controlKey struct{}
 )
 
 // actor adds four facts to the context of a request: the principal, the places where the principal
@@ -43,8 +46,9 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			w.refuseUnknown(rw, r, deadletter.Denied(p, deadletter.VerbView))
 			return
 		}
-		r = r.WithContext(context.WithValue(deadletter.Within(r.Context(), p.Sees()), actorKey{}, p))
-		next.ServeHTTP(rw, r)
+		ctx := context.WithValue(deadletter.Within(r.Context(), p.Sees()), actorKey{}, p)
+		ctx = context.WithValue(ctx, controlKey{}, http.NewResponseController(rw))
+		next.ServeHTTP(rw, r.WithContext(ctx))
 	})
 }
 

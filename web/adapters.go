@@ -21,15 +21,6 @@ type movedError struct{ to string }
 
 func (e movedError) Error() string { return "moved to " + e.to }
 
-// againError is an error after which a form is shown again, with its mistakes.
-type againError struct {
-	form templ.Component
-	err  error
-}
-
-func (e againError) Error() string { return e.err.Error() }
-func (e againError) Unwrap() error { return e.err }
-
 // page serves a component. If the handler also returns an error, the page has the status of the
 // error.
 func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.HandlerFunc {
@@ -53,15 +44,11 @@ func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.Handle
 func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		to, err := f(r)
-		var again againError
-		switch {
-		case errors.As(err, &again):
-			w.writePage(rw, r, statusOf(err), again.form)
-		case err != nil:
+		if err != nil {
 			w.fail(rw, r, err)
-		default:
-			redirect(rw, to)
+			return
 		}
+		redirect(rw, to)
 	}
 }
 

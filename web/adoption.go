@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -30,12 +29,9 @@ func planSum(p *topology.Plan) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// adoptForm handles POST /queues/adopt. It applies the plan that the page of queues shows for a
-// problem. On the page of one queue, the form names the queue, and the plan is only for this queue.
-func (w *Web) adoptForm(r *http.Request) (string, error) {
-	if err := readForm(r); err != nil {
-		return "", err
-	}
+// readPlan finds the plan that the page of queues shows for a problem. The field "plan" is its
+// hash. On the page of one queue, the form names the queue, and the plan is only for this queue.
+func (w *Web) readPlan(r *http.Request, in *struct{ Body api.ApplyPlanRequest }) error {
 	problems := groupAlike(w.reports(r.Context()))
 	if r.PostForm.Has("queue") {
 		problems = ofQueue(problems, deadletter.Origin{
@@ -44,23 +40,11 @@ func (w *Web) adoptForm(r *http.Request) (string, error) {
 			Queue:  r.PostForm.Get("queue"),
 		})
 	}
-	err := w.adopt(r.Context(), problems, r.PostForm.Get("plan"))
-	if errors.Is(err, deadletter.ErrConflict) || errors.Is(err, deadletter.ErrForbidden) {
-		page, broken := w.queuesAgain(r, err)
-		if broken != nil {
-			return "", broken
-		}
-		return "", againError{page, err}
-	}
-	return "/queues#policies", err
-}
-
-// adopt applies the plan with the given sum, which cures one of the problems.
-func (w *Web) adopt(ctx context.Context, problems [][]topology.Finding, sum string) error {
 	for _, same := range problems {
-		if plan := w.planFor(same); plan != nil && len(plan.Policies) > 0 && planSum(plan) == sum {
-			_, err := w.Adoption.Apply(ctx, principal(ctx), *plan)
-			return err
+		plan := w.planFor(same)
+		if plan != nil && len(plan.Policies) > 0 && planSum(plan) == r.PostForm.Get("plan") {
+			in.Body.Plan = api.NewPlans([]topology.Plan{*plan}).Plans[0]
+			return nil
 		}
 	}
 	return fmt.Errorf(

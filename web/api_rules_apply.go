@@ -16,23 +16,13 @@ import (
 // past. Letters whose due time a person chose, and those that an operation has released, are left
 // alone. It takes as long as it needs; when the caller goes away, it stops, and what was not
 // reached is as it was. One call works at a time, the next waits.
-func (w *Web) applyRules(rw http.ResponseWriter, r *http.Request) {
-	w.json(func(r *http.Request) (any, error) { return w.apiApplyRules(rw, r) })(rw, r)
-}
-
-func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error) {
-	var in api.ApplyRequest
-	if err := readJSON(r, &in); err != nil {
-		return nil, err
-	}
+func (w *Web) applyRules(ctx context.Context, r *struct{ Body api.ApplyRequest }) (*reply[api.Applied], error) {
+	in := &r.Body
 	q, err := query.Parse(in.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	a, err := w.decideAgain(rw, r, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
-	if err != nil {
-		return nil, err
-	}
+	a, err := w.decideAgain(ctx, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
 	change := func(c operation.AppliedChange) api.AppliedChange {
 		return api.AppliedChange{
 			From:     api.Decided(c.From),
@@ -41,26 +31,24 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 			Examples: c.Examples,
 		}
 	}
-	return api.Applied{
+	return answer(api.Applied{
 		DryRun:    in.DryRun,
 		LookedAt:  a.Looked,
 		Unchanged: a.Unchanged,
 		LeftAlone: a.Left,
 		Changes:   each(a.Changes, change),
 		Stopped:   a.Stopped,
-	}, nil
+	}, err)
 }
 
 // decideAgain applies the rules in use to letters that wait for a retry, so that they get a new
 // decision. It ends when the caller disconnects or dlo stops.
-func (w *Web) decideAgain(
-	rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest,
-) (operation.Applied, error) {
+func (w *Web) decideAgain(ctx context.Context, asked operation.ApplyRequest) (operation.Applied, error) {
 	// if the writer does not support deadlines, the server's own deadlines apply
-	control := http.NewResponseController(rw)
+	control := ctx.Value(controlKey{}).(*http.ResponseController)
 	control.SetReadDeadline(time.Time{})
 	control.SetWriteDeadline(time.Time{})
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
@@ -69,7 +57,7 @@ func (w *Web) decideAgain(
 		case <-ctx.Done():
 		}
 	}()
-	a, err := w.Desk.Apply(ctx, principal(r.Context()), asked)
+	a, err := w.Desk.Apply(ctx, principal(ctx), asked)
 	if err == nil {
 		control.SetWriteDeadline(time.Now().Add(stalled))
 	}

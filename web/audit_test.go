@@ -23,7 +23,7 @@ func TestAudit(t *testing.T) {
 		"key":    {"k"},
 	}).redirectsTo(t, "/operations/O-1")
 	h.advance()
-	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}})
+	h.post("/triage", url.Values{"do": {"resolve"}, "groups": {"G-1"}})
 	h.get("/audit?q=action:discard").want(
 		t, 200, "=cmd(&#34;x&#34;) &lt;b&gt;", `href="/operations/O-1"`, `value="op:O-1/done"`, "asked 3, discarded 3",
 		`href="/audit/export?q=action%3Adiscard"`, `value="action:discard"`, "1 entry",
@@ -50,7 +50,7 @@ func TestOldAddressesOfTheAudit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 1, "x")
-	h.post("/triage", url.Values{"do": {"resolve"}, "id": {"G-1"}})
+	h.post("/triage", url.Values{"do": {"resolve"}, "groups": {"G-1"}})
 	h.post("/views", url.Values{"q": {"state:dead"}, "name": {"dead"}})
 	h.get("/audit?actor=local&kind=resolved&through=page&since=2026-11-20T08:00&before=2026-11-20T10:00").want(
 		t, 200, `href="/groups/G-1"`, "1 entry",
@@ -68,7 +68,7 @@ func TestTheAuditCompletes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.receive("sms", 1, "x")
-	h.post("/triage", url.Values{"do": {"assign"}, "id": {"G-1"}, "owner": {"Lena Sato"}})
+	h.post("/triage", url.Values{"do": {"assign"}, "groups": {"G-1"}, "owner": {"Lena Sato"}})
 	for q, want := range map[string]string{
 		"":                     `[{"text":"who:","label":"who did it; dlo for what it did automatically"}`,
 		"ta":                   `[{"text":"target:"`,

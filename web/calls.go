@@ -24,7 +24,11 @@ func (w *Web) calls() []call {
 		plain[bodyIn, none](http.MethodGet, "/letters/{id}/body", within(deadletter.VerbRead), w.getBody),
 		row(http.MethodPost, "/letters/{id}/reveal", within(deadletter.VerbReveal), w.revealValue),
 		row(http.MethodGet, "/operations", within(deadletter.VerbView), w.listOperations),
-		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation),
+		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation).
+			form("/operations", "").
+			reading(w.readOperation).
+			going(afterStart).
+			orAgain(w.operationAgain),
 		row(http.MethodGet, "/operations/{id}", within(deadletter.VerbView), w.getOperation),
 		row(http.MethodPatch, "/operations/{id}", within(deadletter.VerbCancel), w.changeOperation).
 			form("/operations/{id}/rate", "/operations/{id}").
@@ -63,12 +67,13 @@ func (w *Web) calls() []call {
 			form("/schemas/picks/{id}/remove", "/schemas"),
 		row(http.MethodGet, "/types", everywhere(deadletter.VerbView), w.listTypes),
 		plain[uploadIn, created[api.Upload]](http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes),
-		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes),
+		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes).
+			form("/schemas/remove", "/schemas"),
 		row(http.MethodGet, "/types/proto", everywhere(deadletter.VerbView), w.getProto),
 		row(http.MethodPost, "/types/match", everywhere(deadletter.VerbRead), w.matchTypes),
 		row(http.MethodGet, "/rules", everywhere(deadletter.VerbView), w.listRules),
 		row(http.MethodPost, "/rules/test", everywhere(deadletter.VerbRead), w.testRules),
-		plain[struct{ Body api.ApplyRequest }, reply[api.Applied]](http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
+		row(http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
 		row(http.MethodGet, "/deploys", everywhere(deadletter.VerbView), w.listDeploys),
 		row(http.MethodPost, "/deploys", everywhere(deadletter.VerbDeploy), w.addDeploy),
 		row(http.MethodGet, "/digest", within(deadletter.VerbView), w.getDigest),
@@ -80,7 +85,10 @@ func (w *Web) calls() []call {
 		row(http.MethodGet, "/brokers", within(deadletter.VerbView), w.listBrokers),
 		row(http.MethodGet, "/topology/findings", within(deadletter.VerbView), w.listFindings),
 		row(http.MethodPost, "/topology/plan", everywhere(deadletter.VerbView), w.planTopology),
-		row(http.MethodPost, "/topology/apply", everywhere(deadletter.VerbAdopt), w.applyTopology),
+		row(http.MethodPost, "/topology/apply", everywhere(deadletter.VerbAdopt), w.applyTopology).
+			form("/queues/adopt", "/queues#policies").
+			reading(w.readPlan).
+			orAgain(w.queuesAgain),
 		row(http.MethodGet, "/topology/adopted", everywhere(deadletter.VerbView), w.listAdopted),
 		row(http.MethodPost, "/topology/undo", everywhere(deadletter.VerbAdopt), w.undoTopology).
 			form("/queues/undo", "/queues#policies").
@@ -101,14 +109,21 @@ func (w *Web) calls() []call {
 			orAgain(w.queuesAgain),
 		row(http.MethodGet, "/groups", within(deadletter.VerbView), w.listGroups),
 		row(http.MethodGet, "/groups/decisions", within(deadletter.VerbView), w.listDecisions),
-		row(http.MethodPost, "/groups/decisions", within(deadletter.VerbTriage), w.decideGroups),
+		row(http.MethodPost, "/groups/decisions", within(deadletter.VerbTriage), w.decideGroups).
+			form("/triage", "").
+			reading(w.readDecision).
+			going(afterDecision),
 		row(http.MethodPost, "/groups/decisions/{id}/undo", within(deadletter.VerbTriage), w.undoDecision).
 			form("/triage/undo", "").
 			going(afterDecision),
 		row(http.MethodGet, "/groups/{id}", within(deadletter.VerbView), w.getGroup),
 		row(http.MethodPatch, "/groups/{id}", within(deadletter.VerbTriage), w.changeGroup),
-		row(http.MethodPost, "/groups/{id}/merge", within(deadletter.VerbTriage), w.mergeGroups),
-		row(http.MethodPost, "/groups/{id}/split", within(deadletter.VerbTriage), w.splitGroup),
+		row(http.MethodPost, "/groups/{id}/merge", within(deadletter.VerbTriage), w.mergeGroups).
+			form("/groups/merge", "").
+			going(afterDecision),
+		row(http.MethodPost, "/groups/{id}/split", within(deadletter.VerbTriage), w.splitGroup).
+			form("/groups/split", "").
+			going(afterDecision),
 		row(http.MethodPost, "/groups/{id}/pause", within(deadletter.VerbGuard), w.pauseGroup).
 			form("/groups/{id}/pause", "/groups/{id}"),
 		row(http.MethodPost, "/groups/{id}/resume", within(deadletter.VerbGuard), w.resumeGroup).
@@ -121,12 +136,22 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/store/hold", everywhere(deadletter.VerbStore), w.holdCopy).form("/store/hold", "/"),
 		row(http.MethodGet, "/me", within(deadletter.VerbView), w.getMe),
 		row(http.MethodGet, "/tokens", everywhere(deadletter.VerbAccess), w.listTokens),
-		row(http.MethodPost, "/tokens", everywhere(deadletter.VerbAccess), w.addToken),
+		row(http.MethodPost, "/tokens", everywhere(deadletter.VerbAccess), w.addToken).
+			form("/access/tokens", "").
+			reading(w.readToken).
+			showing(w.showToken).
+			orAgain(w.accessAgain("token")),
 		row(http.MethodDelete, "/tokens/{name}", everywhere(deadletter.VerbAccess), w.revokeToken).
 			form("/access/tokens/revoke", "/access"),
 		row(http.MethodGet, "/users", everywhere(deadletter.VerbAccess), w.listUsers),
-		row(http.MethodPost, "/users", everywhere(deadletter.VerbAccess), w.addUser),
-		row(http.MethodPost, "/users/{name}/reset", everywhere(deadletter.VerbAccess), w.resetUser),
+		row(http.MethodPost, "/users", everywhere(deadletter.VerbAccess), w.addUser).
+			form("/access/users", "").
+			reading(readUser).
+			showing(w.showLink).
+			orAgain(w.accessAgain("user")),
+		row(http.MethodPost, "/users/{name}/reset", everywhere(deadletter.VerbAccess), w.resetUser).
+			form("/access/users/reset", "").
+			showing(w.showReset),
 		row(http.MethodDelete, "/users/{name}", everywhere(deadletter.VerbAccess), w.removeUser).
 			form("/access/users/remove", "/access"),
 		row(http.MethodPost, "/annotations", within(deadletter.VerbAnnotate), w.addAnnotations),

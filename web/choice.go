@@ -14,65 +14,64 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// choice is the content of the form of a plan: the request as far as it could be parsed, the fields
-// as they were typed, and the mistakes in them.
+// choice is the content of the form of a plan: the call as far as it could be parsed, the fields as
+// they were typed, and the mistakes in them.
 type choice struct {
-	request  operation.Request
+	call     startIn
 	options  view.Options
 	mistakes map[string]string
 }
 
 const maxReasonText = 500 // maximum length in bytes
 
-// choice parses the form of an action. It returns an error if the action or the selection of
-// letters is not valid. If another field is not valid, it records a mistake at that field.
-func (w *Web) choice(r *http.Request) (choice, error) {
+// choiceIn parses the form of an action. It returns an error if the selection of letters is not
+// valid. If another field is not valid, it records a mistake at that field.
+//
+// Usually, the ticked letters are selected. With scope=all, these are all letters that match q and
+// were there at the time in the field "until", without those in the field "except".
+func choiceIn(r *http.Request) (choice, error) {
 	if err := r.ParseForm(); err != nil {
 		return choice{}, formError(err)
 	}
-	action, err := deadletter.ParseVerb(r.PostFormValue("action"))
-	if err != nil {
-		return choice{}, err
-	}
-	sel, err := w.selection(r)
-	if err != nil {
-		return choice{}, err
-	}
+	form := r.PostForm
 	c := choice{
 		mistakes: map[string]string{},
-		options:  view.Options{Typed: r.PostFormValue("count"), Reason: r.PostFormValue("reason")},
+		options:  view.Options{Typed: form.Get("count"), Reason: form.Get("reason"), Restored: form.Get("restored")},
 	}
-	c.request = operation.Request{
-		Action:    action,
-		Selection: sel,
-		Reason:    strings.TrimSpace(c.options.Reason),
-		Key:       r.PostFormValue("key"),
+	b := &c.call.Body
+	c.call.Key = form.Get("key")
+	b.Action, b.Reason = deadletter.Verb(form.Get("action")), strings.TrimSpace(c.options.Reason)
+	b.Restored, b.TakeOver = c.options.Restored != "", form["take"]
+	b.Expect, _ = strconv.Atoi(form.Get("expect")) // optional; 0 = the number is not checked
+	if form.Get("scope") == "all" {
+		b.Q, b.Until = new(form.Get("q")), moment(form.Get("until"))
+		if b.Until.IsZero() {
+			return c, invalid("the form does not say when its letters were selected: open the list again")
+		}
+		b.Except = strings.Fields(strings.Join(form["except"], " "))
+	} else {
+		b.IDs = append(form["id"], strings.Fields(form.Get("ids"))...)
 	}
-	c.options.Restored = r.PostFormValue("restored")
-	c.request.Restored = c.options.Restored != ""
-	c.request.Expect, _ = strconv.Atoi(r.PostFormValue("expect")) // optional; 0 = the number is not checked
-	if c.request.TakesOver, err = operationIDs(r.PostForm["take"]); err != nil {
-		return choice{}, err
-	}
-	if len(c.request.Reason) > maxReasonText {
+	if len(b.Reason) > maxReasonText {
 		c.mistakes["reason"] = fmt.Sprintf("A reason has at most %d bytes.", maxReasonText)
-		c.request.Reason = ""
+		b.Reason = ""
 	}
-	switch action {
+	switch b.Action {
 	case deadletter.VerbRequeue:
 		c.parsePace(r)
-		c.options.Reset = r.PostFormValue("reset")
-		c.request.Reset = c.options.Reset != ""
+		c.options.Reset = form.Get("reset")
+		b.Reset = c.options.Reset != ""
 	case deadletter.VerbEdit:
 		c.parsePace(r)
-		c.options.Patch = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("patch"), "\r\n", "\n"))
-		c.request.Patch = []byte(c.options.Patch)
-		if c.options.Patch != "" {
-			if err := checkPatch(c.request.Patch); err != nil {
-				c.mistakes["patch"] = sentence(err, http.StatusBadRequest) + "."
-			}
+		c.options.Patch = strings.TrimSpace(strings.ReplaceAll(form.Get("patch"), "\r\n", "\n"))
+		if c.options.Patch == "" {
+			c.mistakes["patch"] = "Write what to change."
+		} else if err := checkPatch([]byte(c.options.Patch)); err != nil {
+			c.mistakes["patch"] = sentence(err, http.StatusBadRequest) + "."
+		} else {
+			b.Patch = []byte(c.options.Patch)
 		}
-		if r.PostForm.Has("key") && c.request.Reason == "" && c.mistakes["reason"] == "" {
+		if form.Has("key") && b.Reason == "" && c.mistakes["reason"] == "" {
 			c.mistakes["reason"] = "Say why, so that the next person understands the change."
 		}
 	case deadletter.VerbReschedule:
@@ -93,12 +92,11 @@ func (c *choice) parseOrder(r *http.Request) {
 		}
 	}
 	if n, ok := c.parseCount("first", c.options.First, "letters"); ok {
-		c.request.First = n
+		c.call.Body.First = n
 	}
 	switch c.options.Order {
-	case "newest":
-		c.request.Pace.Newest = true
-	case "oldest", "":
+	case "newest", "oldest", "":
+		c.call.Body.Order = c.options.Order
 	default:
 		c.mistakes["order"] = "The order is oldest or newest."
 	}
@@ -119,37 +117,37 @@ func (c *choice) parsePace(r *http.Request) {
 			*into = strings.TrimSpace(r.PostFormValue(name))
 		}
 	}
-	o, pace := &c.options, &c.request.Pace
+	o, b := &c.options, &c.call.Body
 	if n, ok := c.parseCount("canary", o.Canary, "letters, or 0 for none"); ok {
-		pace.Canary = &n
+		b.Canary = &n
 	}
 	if wait, err := deadletter.ParseDuration(o.Wait); err != nil || wait < 0 || wait > 24*time.Hour {
 		c.mistakes["wait"] = "A wait is written 30s, 2m or 1h, and is at most 24h."
 	} else {
-		pace.CanaryWait = &wait
+		b.CanaryWait = &wait
 	}
 	if rate, err := number(o.Rate); err != nil || rate <= 0 || rate > 1e6 {
 		c.mistakes["rate"] = "A rate is a number of letters per second above 0, for example 50."
 	} else {
-		pace.Rate = &rate
+		b.Rate = &rate
 	}
 	if stop, err := number(strings.TrimSuffix(o.StopAt, "%")); err != nil || stop < 0 || stop > 100 {
 		c.mistakes["stop_at"] = "This must be a percentage from 0 to 100; 0 = never."
 	} else {
-		pace.StopAt = &stop
+		b.StopAt = &stop
 	}
 	if n, ok := c.parseCount("max_depth", o.MaxDepth, "messages"); ok && n > 0 {
-		pace.MaxDepth = &n
+		b.MaxDepth = &n
 	}
 	c.parseOrder(r)
 	if len(o.To) > 255 {
 		c.mistakes["to"] = "The name of a queue has at most 255 bytes."
 	} else {
-		c.request.To = o.To
+		b.To = o.To
 	}
 	if r.PostFormValue("try") != "" {
 		none := 0
-		c.request.First, pace.Canary = 1, &none
+		b.First, b.Canary = 1, &none
 	}
 }
 
@@ -160,17 +158,18 @@ func (c *choice) parseDue(r *http.Request, now time.Time) {
 	if r.PostForm.Has("due") {
 		c.options.Due = strings.TrimSpace(r.PostFormValue("due"))
 	}
-	c.request.DueAt = now.Add(time.Hour)
+	b := &c.call.Body
+	b.DueAt = now.Add(time.Hour)
 	if in, err := deadletter.ParseDuration(c.options.Due); err == nil && in >= 0 {
-		c.request.DueAt, c.request.DueIn = now.Add(in), in
+		b.DueAt, b.DueIn = now.Add(in), in
 	} else if at, err := time.Parse(time.RFC3339, c.options.Due); err == nil {
-		c.request.DueAt = at
+		b.DueAt = at
 	} else {
 		c.mistakes["due"] = "Give a time from now, for example 30m or 12h, or a point in time, for example 2026-11-22T06:00:00Z."
 	}
-	if c.request.DueAt.After(now.Add(rules.MaxDelay)) {
+	if b.DueAt.After(now.Add(rules.MaxDelay)) {
 		c.mistakes["due"] = "A letter can be due in 365 days at most."
-		c.request.DueAt, c.request.DueIn = now.Add(time.Hour), 0
+		b.DueAt, b.DueIn = now.Add(time.Hour), 0
 	}
 }
 

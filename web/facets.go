@@ -1,9 +1,11 @@
 package web
 
 import (
+	"context"
 	"slices"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -122,4 +124,19 @@ func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
 		) - slices.Index(deadletter.States, deadletter.State(b.Value))
 	})
 	return values
+}
+
+// listFacets returns the values of each field among the letters of a query. The terms of a field do
+// not narrow its own values.
+func (w *Web) listFacets(ctx context.Context, in *Queried) (*reply[api.Facets], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
+	if err != nil {
+		return nil, err
+	}
+	facets, err := w.Store.Facets(ctx, q, w.facetedPaths(q)...)
+	out := api.Facets{Facets: map[string][]deadletter.FacetValue{}, Sampled: facets.Sampled}
+	for _, f := range facets.Fields {
+		out.Facets[f.Field] = f.Values
+	}
+	return answer(out, err)
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -28,18 +27,6 @@ type Digester interface {
 func (w *Web) hideGroup(g *deadletter.GroupRow) {
 	g.Title, _ = w.Header("", g.Title)
 	g.Error, _ = w.Header("", g.Error)
-}
-
-// hideDecision masks the title of a decision.
-func (w *Web) hideDecision(d *deadletter.Decided) { d.Title, _ = w.Header("", d.Title) }
-
-// decisions returns recent decisions, masked.
-func (w *Web) decisions(ctx context.Context, since time.Time, n int) ([]deadletter.Decided, error) {
-	list, err := w.Store.Decisions(ctx, since, n)
-	for i := range list {
-		w.hideDecision(&list[i])
-	}
-	return list, err
 }
 
 // groups returns a page of groups, masked.
@@ -80,51 +67,4 @@ func (w *Web) group(ctx context.Context, in GroupPath) (deadletter.Group, error)
 		w.hideGroup(&g.Merged[i])
 	}
 	return g, err
-}
-
-// decide records a decision of a person about groups.
-func (w *Web) decide(ctx context.Context, d deadletter.Decision) (deadletter.Decided, error) {
-	by := principal(ctx)
-	groups := d.Groups
-	if d.Into != 0 {
-		groups = append(slices.Clone(groups), d.Into)
-	}
-	if err := w.mayDecide(ctx, by, groups); err != nil {
-		return deadletter.Decided{}, err
-	}
-	d.By = by.Name
-	return w.Store.Decide(ctx, d)
-}
-
-// mayDecide returns an error if a principal may not decide on the given groups, or on a group that
-// is merged with one of them.
-func (w *Web) mayDecide(ctx context.Context, by deadletter.Principal, groups []deadletter.GroupID) error {
-	if by.MayToAll(deadletter.VerbTriage) {
-		return nil
-	}
-	places, err := w.Store.GroupPlaces(ctx, groups...)
-	if err != nil {
-		return err
-	}
-	for _, o := range places {
-		if err := deadletter.Allow(by, deadletter.VerbTriage, o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// undo reverts a decision about groups.
-func (w *Web) undo(ctx context.Context, id int64) (deadletter.Decided, error) {
-	by := principal(ctx)
-	if !by.MayToAll(deadletter.VerbTriage) {
-		d, err := w.Store.Decision(ctx, id)
-		if err != nil {
-			return deadletter.Decided{}, err
-		}
-		if err := w.mayDecide(ctx, by, d.Groups); err != nil {
-			return deadletter.Decided{}, err
-		}
-	}
-	return w.Store.Undo(ctx, id, by.Name)
 }

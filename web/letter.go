@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -238,4 +239,107 @@ func (w *Web) mayHaveBody(r *http.Request, l *deadletter.Letter) error {
 		return errMaskedBody
 	}
 	return w.record(r.Context(), l, "the whole body")
+}
+
+// getLetter returns one letter, all of it. It has the body, decoded where its type is known, the
+// attempts, the history, and the result of every rule. Masked values are hidden unless reveal=1.
+func (w *Web) getLetter(ctx context.Context, in *struct {
+	LetterPath
+	Reveal string `query:"reveal" enum:"0,1"`
+},
+) (*reply[api.Letter], error) {
+	l, err := w.readLetter(ctx, in.LetterPath)
+	if err != nil {
+		return nil, err
+	}
+	return answer(w.wholeLetter(ctx, l, in.Reveal == "1"))
+}
+
+// wholeLetter returns the complete letter. If the parameter "reveal" is true, it includes masked
+// values and records the access.
+func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool) (out api.Letter, err error) {
+	attempts, err := w.Store.Attempts(ctx, l.ID)
+	if err != nil {
+		return out, err
+	}
+	history, err := w.Store.History(ctx, l.ID)
+	if err != nil {
+		return out, err
+	}
+	doc, err := w.decode(ctx, &l)
+	if err != nil {
+		return out, err
+	}
+	revisions, err := w.Store.Revisions(ctx, l.ID)
+	if err != nil {
+		return out, err
+	}
+	siblings, err := w.Store.Siblings(ctx, &l)
+	if err != nil {
+		return out, err
+	}
+	steps, err := letterSteps(ctx, w, &l, apiStep)
+	if err != nil {
+		return out, err
+	}
+	plain := l
+	masked := w.hide(&l) || w.bytesMasked(doc)
+	if reveal && masked {
+		if err := w.record(ctx, &l, "the whole letter"); err != nil {
+			return out, err
+		}
+		l.Properties, l.Arrived, l.Annotation = plain.Properties, plain.Arrived, plain.Annotation
+		if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
+			return out, err
+		}
+	}
+	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
+	out = api.Letter{
+		Row:          l.Row(),
+		AttemptsUsed: l.Attempts,
+		Inbox:        l.Inbox,
+		Severity:     l.Severity,
+		Rule:         l.Rule,
+		Why:          l.Why,
+		Twin:         l.Twin,
+		Unverified:   l.Unverified,
+		Damaged:      l.Damage,
+		Unchecked:    l.Unchecked,
+		Operation:    l.Operation,
+		ChangedAt:    l.ChangedAt,
+		Properties:   l.Properties,
+		Headers:      typed(l.Properties.Headers),
+		Arrived:      api.Arrived{Properties: l.Arrived, Headers: typed(l.Arrived.Headers)},
+		Withheld:     l.Withheld,
+		Body:         &l.Body,
+		Decoded:      decodedOf(doc),
+		Failure:      l.Annotation,
+		Revisions:    each(revisions, api.NewRevision),
+		Siblings:     each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }),
+		Candidates:   each(doc.Ranking.Matches, matchOf),
+		Matching:     matchingOf(doc.Ranking),
+		History:      history,
+		Attempts:     attempts,
+		Deaths:       deaths,
+	}
+	if steps != nil {
+		out.Rules = &steps
+	}
+	if out.Masked = masked; l.Withheld || !reveal && w.bytesMasked(doc) {
+		out.Body = nil
+	}
+	for _, m := range doc.Ranking.Matches {
+		if m.Type == doc.Type {
+			out.Decoded.Score = m.Score
+		}
+	}
+	return out, nil
+}
+
+func typed(t deadletter.Table) map[string]deadletter.Typed {
+	out := make(map[string]deadletter.Typed, len(t))
+	for name, value := range t {
+		out[name] = deadletter.Typed{Value: value}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -241,4 +243,91 @@ func withReceived(q query.Query, from, to time.Time) query.Query {
 		q = q.With(query.Before, queryTime(to))
 	}
 	return q
+}
+
+// Queried is a query of letters.
+type Queried struct {
+	Q string `query:"q"`
+}
+
+// listLetters returns a page of letters, without bodies. The next page follows the cursor in next,
+// which is empty on the last page. Letters that arrive meanwhile do not shift the pages. Without
+// order, it is the order that the query asks for with sort:, or received. If the query has a
+// condition for which the store has no index, dlo reads the letters one by one to check it.
+func (w *Web) listLetters(ctx context.Context, in *struct {
+	Queried
+	Order string `query:"order" enum:"received,oldest,died,attempts,size,due"`
+	Paging
+},
+) (*reply[api.Letters], error) {
+	q, err := query.Parse(in.Q, w.lookOptions())
+	if err != nil {
+		return nil, err
+	}
+	p := deadletter.Page{After: in.After, Limit: in.Limit}
+	if p.Order, err = orderAsked(in.Order, q); err != nil {
+		return nil, err
+	}
+	if indexed, terms := q.Split(w.indexedPath); len(terms) > 0 {
+		if p.Order != deadletter.OrderReceived {
+			return nil, errLookOrder(terms[0])
+		}
+		rows, how, next, err := w.look(ctx, indexed, terms, p.After, p.Limit)
+		return answer(api.Letters{
+			Letters: w.hideRows(rows),
+			Next:    next,
+			Looked:  &api.Looked{Letters: how.Letters, Back: how.Back, All: how.All},
+		}, err)
+	}
+	rows, _, older, err := w.Store.Letters(ctx, q, p)
+	return answer(api.Letters{Letters: w.hideRows(rows), Next: older}, err)
+}
+
+// orderAsked returns the order of a list. The URL parameter "order" takes precedence over the order
+// in the query.
+func orderAsked(text string, q query.Query) (deadletter.Order, error) {
+	order := cmp.Or(deadletter.Order(text), q.Order(), deadletter.OrderReceived)
+	if !slices.Contains(deadletter.Orders, order) {
+		return "", invalid("order is received, oldest, died, attempts, size or due")
+	}
+	return order, nil
+}
+
+// countLetters returns how many letters a query selects. Without exact=1, counting may stop at
+// 10,000 letters; exact in the response says whether it did not.
+func (w *Web) countLetters(ctx context.Context, in *struct {
+	Queried
+	Exact string `query:"exact" enum:"0,1"`
+},
+) (*reply[api.Count], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
+	if err != nil {
+		return nil, err
+	}
+	limit := countedTo
+	if in.Exact == "1" {
+		limit = 0
+	}
+	n, exact, err := w.Store.Count(ctx, q, limit)
+	return answer(api.Count{Count: n, Exact: exact}, err)
+}
+
+// getHistogram returns how many letters of a query were received when. The bars cover the time from
+// from to to evenly, and count letters by the time they were received. Without from, they begin
+// with the first letter.
+func (w *Web) getHistogram(ctx context.Context, in *struct {
+	Queried
+	From time.Time `query:"from"`
+	To   time.Time `query:"to"`
+	Bars int       `query:"bars" minimum:"1" maximum:"500" default:"60"`
+},
+) (*reply[deadletter.Histogram], error) {
+	q, err := query.Parse(in.Q, w.queryOptions())
+	if err != nil {
+		return nil, err
+	}
+	if !in.From.IsZero() && !in.To.IsZero() && !in.From.Before(in.To) {
+		return nil, invalid("from must be before to")
+	}
+	return answer(w.Store.Histogram(ctx, q, in.From, in.To, in.Bars))
 }

@@ -49,7 +49,7 @@ func TestAHaltedOperationIsWorkForAPerson(t *testing.T) {
 			`action="/operations/O-1/resume"`, `formaction="/operations/O-1/cancel"`,
 		)
 	}
-	plan := url.Values{"action": {"discard"}, "id": {"G-1"}, "return": {"/triage"}}
+	plan := url.Values{"action": {"discard"}, "groups": {"G-1"}, "return": {"/triage"}}
 	page := h.post("/triage/confirm", plan).want(
 		t, 200, "Discard 0 letters?", "3 letters</b>", " are in ", "paused at 09:00.",
 		`name="take" value="O-1">Cancel its rest and include them</button>`,
@@ -163,7 +163,7 @@ func TestAnOperationSaysHowToGoOn(t *testing.T) {
 	h.get("/operations/O-4").want(t, 200, "none of its letters is dead, held or waiting to be retried.", "Resolve G-1")
 	h.post("/triage", url.Values{
 		"do":     {"resolve"},
-		"id":     {"G-1"},
+		"groups": {"G-1"},
 		"return": {"/operations/O-4"},
 	}).redirectsTo(t, "/operations/O-4?done=1")
 	h.get("/operations/O-4?done=1").want(t, 200, "Resolved", "Undo", "it is resolved.")

@@ -192,7 +192,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	} {
 		h.post(path, nil).want(t, 404, want)
 	}
-	h.post("/triage", url.Values{"id": {"G-77"}, "do": {"resolve"}}).want(t, 404, "There is no group G-77.")
+	h.post("/triage", url.Values{"groups": {"G-77"}, "do": {"resolve"}}).want(t, 404, "There is no group G-77.")
 	h.postJSON(
 		"/api/v1/operations", `{"action":"requeue","ids":["`+none+`"]}`,
 	).want(t, 404, `"detail":"there is no letter `+none+`"`)

@@ -18,47 +18,40 @@ import (
 
 // confirmApply handles POST /rules/apply/confirm. It shows which decisions about waiting letters
 // would change if the current rules were applied to them. It changes nothing and has no time limit.
-func (w *Web) confirmApply(rw http.ResponseWriter, r *http.Request) {
-	w.page(func(r *http.Request) (templ.Component, error) {
-		q, again, err := w.applyQuery(r)
-		if err != nil {
-			return again, err
-		}
-		p, err := w.applyPage(rw, r, operation.ApplyRequest{Query: q, DryRun: true})
-		if err != nil {
-			return nil, err
-		}
-		return view.Apply(p), nil
-	})(rw, r)
+func (w *Web) confirmApply(r *http.Request) (templ.Component, error) {
+	q, again, err := w.applyQuery(r)
+	if err != nil {
+		return again, err
+	}
+	p, err := w.applyPage(r, operation.ApplyRequest{Query: q, DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	return view.Apply(p), nil
 }
 
 // applyWaiting handles POST /rules/apply, which the button on the confirmation page sends. If the
 // form has mistakes, it shows the form again.
-func (w *Web) applyWaiting(rw http.ResponseWriter, r *http.Request) {
-	w.page(func(r *http.Request) (templ.Component, error) {
-		q, again, err := w.applyQuery(r)
-		if err != nil {
-			return again, err
-		}
-		reason := strings.TrimSpace(r.PostFormValue("reason"))
-		mistakes, problem := w.applyMistakes(r, reason)
-		asked := operation.ApplyRequest{Query: q, Reason: reason}
-		if problem != nil {
-			asked = operation.ApplyRequest{Query: q, DryRun: true}
-		}
-		p, err := w.applyPage(rw, r, asked)
-		if err != nil {
-			return nil, err
-		}
-		if problem != nil {
-			p.Reason, p.Typed, p.Mistakes, p.Problem = reason, r.PostFormValue(
-				"count",
-			), mistakes, "Nothing was changed: "+sentence(
-				problem, statusOf(problem),
-			)+"."
-		}
-		return view.Apply(p), problem
-	})(rw, r)
+func (w *Web) applyWaiting(r *http.Request) (templ.Component, error) {
+	q, again, err := w.applyQuery(r)
+	if err != nil {
+		return again, err
+	}
+	reason := strings.TrimSpace(r.PostFormValue("reason"))
+	mistakes, problem := w.applyMistakes(r, reason)
+	asked := operation.ApplyRequest{Query: q, Reason: reason}
+	if problem != nil {
+		asked = operation.ApplyRequest{Query: q, DryRun: true}
+	}
+	p, err := w.applyPage(r, asked)
+	if err != nil {
+		return nil, err
+	}
+	if problem != nil {
+		p.Reason, p.Typed, p.Mistakes = reason, r.PostFormValue("count"), mistakes
+		p.Problem = "Nothing was changed: " + sentence(problem, statusOf(problem)) + "."
+	}
+	return view.Apply(p), problem
 }
 
 // applyQuery parses the query that selects the letters to which the rules are applied. If the query
@@ -107,7 +100,7 @@ var errRulesChanged = fmt.Errorf(
 
 // applyPage applies the current rules, or only finds out what they would change. It returns the
 // page with the result.
-func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
+func (w *Web) applyPage(r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
 	p := view.ApplyPage{
 		Shell:   w.shell(r, "Apply the rules", view.SectionRules),
 		Query:   asked.Query.Fixed().String(),
@@ -115,7 +108,7 @@ func (w *Web) applyPage(rw http.ResponseWriter, r *http.Request, asked operation
 		Done:    !asked.DryRun,
 		Restore: restorableWords(w.Restore),
 	}
-	a, err := w.decideAgain(rw, r, asked)
+	a, err := w.decideAgain(r.Context(), asked)
 	if err != nil {
 		return p, err
 	}

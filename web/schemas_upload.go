@@ -132,29 +132,17 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 // confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters would be affected
 // if a set were removed. It changes nothing.
 func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
-	name, e, err := w.removeSet(r, true)
+	if err := readForm(r); err != nil {
+		return nil, err
+	}
+	plan, err := w.removeTypes(r.Context(), &removalIn{Set: r.PostForm.Get("set"), DryRun: "1"})
 	if err != nil {
 		return nil, err
 	}
 	return view.SchemaRemove(view.SchemaRemovePage{
 		Shell:   w.shell(r, "Remove a set", view.SectionSchemas),
-		Set:     name,
-		Types:   e.Types,
-		Letters: e.Letters,
+		Set:     plan.Body.Set,
+		Types:   plan.Body.TypeCount,
+		Letters: plan.Body.Letters,
 	}), nil
-}
-
-// removeSchemas handles POST /schemas/remove, which the button on the confirmation page sends.
-func (w *Web) removeSchemas(r *http.Request) (string, error) {
-	_, _, err := w.removeSet(r, false)
-	return "/schemas", err
-}
-
-func (w *Web) removeSet(r *http.Request, dryRun bool) (string, deadletter.SchemaEffect, error) {
-	if err := r.ParseForm(); err != nil {
-		return "", deadletter.SchemaEffect{}, formError(err)
-	}
-	name := r.PostFormValue("set")
-	e, err := w.Schemas.Remove(r.Context(), principal(r.Context()), name, dryRun)
-	return name, e, err
 }

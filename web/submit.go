@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -17,9 +18,9 @@ import (
 )
 
 // submit makes the call of a form, and returns the page that is shown afterwards.
-func submit[In, Out any](r *http.Request, a *action[In, Out], f *form[In, Out]) (string, error) {
+func submit[In, Out any](r *http.Request, a *action[In, Out], f *form[In, Out]) (templ.Component, error) {
 	if err := readForm(r); err != nil {
-		return "", err
+		return nil, err
 	}
 	in := new(In)
 	err := fill(reflect.ValueOf(in).Elem(), r)
@@ -31,18 +32,20 @@ func submit[In, Out any](r *http.Request, a *action[In, Out], f *form[In, Out]) 
 		out, err = a.handler(r.Context(), in)
 	}
 	switch {
+	case err == nil && f.show != nil:
+		return f.show(r, out)
 	case err == nil && f.to != nil:
-		return f.to(r, out), nil
+		return nil, movedError{f.to(r, out)}
 	case err == nil:
-		return backTo(r, strings.ReplaceAll(f.back, "{id}", chi.URLParam(r, "id"))), nil
+		return nil, movedError{backTo(r, strings.ReplaceAll(f.back, "{id}", chi.URLParam(r, "id")))}
 	case f.again != nil && formMistake(err):
 		page, broken := f.again(r, err)
 		if broken != nil {
-			return "", broken
+			return nil, broken
 		}
-		return "", againError{page, err}
+		return page, err
 	}
-	return "", err
+	return nil, err
 }
 
 // backTo returns the local path in the form field "return". If the field is empty, it returns the
@@ -94,12 +97,14 @@ func fill(in reflect.Value, r *http.Request) error {
 }
 
 // setMembers sets the members of a JSON object that a form has. The values stay as they are, also
-// if they are not UTF-8. What is to be a number and is none stays as it is.
+// if they are not UTF-8. What is to be a number and is none is left out. So is what is unchanged,
+// if the form says what a member was in a field such as was_owner: somebody else may have changed
+// it meanwhile.
 func setMembers(object reflect.Value, form url.Values) error {
 	for _, f := range reflect.VisibleFields(object.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		list := form[name]
-		if name == "" || len(list) == 0 {
+		if was := form["was_"+name]; name == "" || len(list) == 0 || len(was) > 0 && was[0] == list[0] {
 			continue
 		}
 		into := object.FieldByIndex(f.Index)
@@ -126,7 +131,9 @@ func setMembers(object reflect.Value, form url.Values) error {
 				return invalid("%s: %s", name, err)
 			}
 		default:
-			into.SetString(list[0])
+			if into.Kind() == reflect.String {
+				into.SetString(list[0])
+			}
 		}
 	}
 	return nil

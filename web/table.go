@@ -64,8 +64,9 @@ type form[In, Out any] struct {
 	need need // that of the call, unless the page of the form shows more
 	// the page that is shown afterwards, unless the form names one in "return"
 	back string
-	read func(r *http.Request, in *In) error    // what the names do not say; nil: nothing
-	to   func(r *http.Request, out *Out) string // in place of back
+	read func(r *http.Request, in *In) error                      // what the names do not say; nil: nothing
+	to   func(r *http.Request, out *Out) string                   // in place of back
+	show func(r *http.Request, out *Out) (templ.Component, error) // in place of to
 	// shows the form again if its call is refused (formMistake); nil: the page of an error
 	again func(r *http.Request, err error) (templ.Component, error)
 }
@@ -121,6 +122,12 @@ func (a action[In, Out]) going(to func(r *http.Request, out *Out) string) action
 	return a
 }
 
+// showing sets what returns the page that is the response to the last form.
+func (a action[In, Out]) showing(show func(r *http.Request, out *Out) (templ.Component, error)) action[In, Out] {
+	a.forms[len(a.forms)-1].show = show
+	return a
+}
+
 // orAgain sets what shows the last form again.
 func (a action[In, Out]) orAgain(again func(r *http.Request, err error) (templ.Component, error)) action[In, Out] {
 	a.forms[len(a.forms)-1].again = again
@@ -155,7 +162,7 @@ func (a action[In, Out]) mount(w *Web, doc huma.API, pages chi.Router) {
 		return out, nil
 	})
 	for _, f := range a.forms {
-		pages.With(w.actor, w.gate(f.need)).Post(f.path, w.act(func(r *http.Request) (string, error) {
+		pages.With(w.actor, w.gate(f.need)).Post(f.path, w.page(func(r *http.Request) (templ.Component, error) {
 			return submit(r, &a, f)
 		}))
 	}

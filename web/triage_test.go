@@ -50,7 +50,7 @@ func TestTriageByForms(t *testing.T) {
 		">New<",
 	)
 	done := h.post("/triage", url.Values{
-		"id":      {"G-1"},
+		"groups":  {"G-1"},
 		"do":      {"resolve"},
 		"version": {"2026.11.20-2"},
 		"return":  {"/triage"},
@@ -67,7 +67,7 @@ func TestTriageByForms(t *testing.T) {
 	h.post("/triage/undo", url.Values{"id": {"1"}}).want(t, 409)
 
 	h.post("/triage", url.Values{
-		"id":            {"G-1", "G-2"},
+		"groups":        {"G-1", "G-2"},
 		"do":            {"snooze"},
 		"for":           {"4h"},
 		"after_letters": {"20"},
@@ -75,12 +75,12 @@ func TestTriageByForms(t *testing.T) {
 	}).want(t, 303)
 	h.get("/triage").want(t, 200, "Inbox zero", "Decided today", "Snoozed 2 groups", "undone")
 	h.get("/triage?tab=snoozed").want(t, 200, "or 20 more letters, or another queue has it")
-	h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"reopen"}}).want(t, 303)
-	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "for": {"morning"}}).want(t, 303)
-	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"mine"}}).want(t, 303)
+	h.post("/triage", url.Values{"groups": {"G-1", "G-2"}, "do": {"reopen"}}).want(t, 303)
+	h.post("/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "for": {"morning"}}).want(t, 303)
+	h.post("/triage", url.Values{"groups": {"G-2"}, "do": {"mine"}}).want(t, 303)
 	h.get("/triage?tab=mine").want(t, 200, "G-2")
 	h.post("/triage", url.Values{
-		"id":       {"G-2"},
+		"groups":   {"G-2"},
 		"do":       {"change"},
 		"owner":    {"ana"},
 		"severity": {"page"},
@@ -91,10 +91,10 @@ func TestTriageByForms(t *testing.T) {
 		t, 200, "ana", "sev-page", `href="https://tickets.example/1"`, "<p>looked</p><p>at it</p>", "looked at it",
 		"History", "assigned",
 	)
-	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"merge"}, "into": {"G-1"}}).want(t, 303)
+	h.post("/groups/merge", url.Values{"id": {"G-1"}, "groups": {"G-2"}}).want(t, 303)
 	h.get("/groups/G-2").want(t, 200, "Merged into")
 	h.get("/groups/G-1").want(t, 200, "Split off", "3 dead")
-	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"split"}}).want(t, 303)
+	h.post("/groups/split", url.Values{"id": {"G-2"}}).want(t, 303)
 
 	for what, c := range map[string]struct {
 		path string
@@ -102,11 +102,11 @@ func TestTriageByForms(t *testing.T) {
 		code int
 	}{
 		"no group":         {"/triage", url.Values{"do": {"resolve"}}, 400},
-		"nothing":          {"/triage", url.Values{"id": {"G-1"}}, 400},
-		"a group of words": {"/triage", url.Values{"id": {"x"}, "do": {"resolve"}}, 400},
-		"one that is not":  {"/triage", url.Values{"id": {"G-77"}, "do": {"resolve"}}, 404},
-		"no number":        {"/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "after_letters": {"many"}}, 400},
-		"no duration":      {"/triage", url.Values{"id": {"G-1"}, "do": {"snooze"}, "for": {"soon"}}, 400},
+		"nothing":          {"/triage", url.Values{"groups": {"G-1"}}, 400},
+		"a group of words": {"/triage", url.Values{"groups": {"x"}, "do": {"resolve"}}, 400},
+		"one that is not":  {"/triage", url.Values{"groups": {"G-77"}, "do": {"resolve"}}, 404},
+		"no number":        {"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "after_letters": {"many"}}, 400},
+		"no duration":      {"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "for": {"soon"}}, 400},
 		"no undo":          {"/triage/undo", url.Values{"id": {"99"}}, 404},
 	} {
 		if a := h.post(c.path, c.form); a.StatusCode != c.code {
@@ -117,8 +117,8 @@ func TestTriageByForms(t *testing.T) {
 	h.get("/triage?q=colour:red").want(t, 400, "colour")
 	// A person makes one decision about two groups, and then one of the groups changes. The undo
 	// must affect only the other group. The page must say which group this is.
-	both := h.post("/triage", url.Values{"id": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
-	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"reopen"}}).want(t, 303)
+	both := h.post("/triage", url.Values{"groups": {"G-1", "G-2"}, "do": {"resolve"}}).want(t, 303).Header.Get("Location")
+	h.post("/triage", url.Values{"groups": {"G-2"}, "do": {"reopen"}}).want(t, 303)
 	decision, _ := url.Parse(both)
 	undone := h.post("/triage/undo", url.Values{
 		"id":     {decision.Query().Get("done")},
@@ -150,9 +150,9 @@ func TestAssigningCompletesNames(t *testing.T) {
 	h.receive("sms", 1, "x")
 	h.receive("email", 1, "x")
 	for _, owner := range []string{"Jonas Ode", "Lena Sato", `<b>"`} {
-		h.post("/triage", url.Values{"id": {"G-1"}, "do": {"assign"}, "owner": {owner}}).want(t, 303)
+		h.post("/triage", url.Values{"groups": {"G-1"}, "do": {"assign"}, "owner": {owner}}).want(t, 303)
 	}
-	h.post("/triage", url.Values{"id": {"G-2"}, "do": {"assign"}, "owner": {"Lena Sato"}}).want(t, 303)
+	h.post("/triage", url.Values{"groups": {"G-2"}, "do": {"assign"}, "owner": {"Lena Sato"}}).want(t, 303)
 	for _, path := range []string{"/triage", "/groups/G-1"} {
 		const rest = `<option value="Lena Sato"></option><option value="&lt;b&gt;&#34;"></option><option value="Jonas Ode"></option></datalist>`
 		me = deadletter.Local
@@ -179,15 +179,15 @@ func TestActionsOnGroups(t *testing.T) {
 	h.receive("sms", 2, "x")
 	h.receive("email", 1, "x")
 	h.post("/triage/confirm", url.Values{
-		"id":     {"G-1", "G-2"},
+		"groups": {"G-1", "G-2"},
 		"action": {"discard"},
 		"return": {"/triage"},
 	}).want(t, 200, "state:dead,held group:G-1,G-2", "Discard 3")
-	h.post("/triage/confirm", url.Values{"id": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
+	h.post("/triage/confirm", url.Values{"groups": {"G-1"}, "action": {"requeue"}}).want(t, 200, "Requeue 2")
 	h.post("/triage/confirm", url.Values{"action": {"requeue"}}).want(t, 400, "tick a group first")
 	// A button in a row of the digest acts only on the group of that row, whatever is ticked.
 	h.post("/triage/confirm", url.Values{
-		"id":      {"G-1", "G-2"},
+		"groups":  {"G-1", "G-2"},
 		"discard": {"G-2"},
 	}).want(t, 200, "group:G-2", "Discard 1")
 }
@@ -237,7 +237,7 @@ func TestDigestOnThePage(t *testing.T) {
 	h.receive("sms", 2, "x")
 	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to review", "to team")
 	h.get("/api/v1/digest").want(t, 200, `"groups":1,"letters":2,"new":1`)
-	h.post("/triage", url.Values{"id": {"G-1"}, "do": {"mine"}}).want(t, 303)
+	h.post("/triage", url.Values{"groups": {"G-1"}, "do": {"mine"}}).want(t, 303)
 	h.get("/triage?tab=digest").want(t, 200, `name="requeue" value="G-1"`, "Activity since", "Assigned G-1")
 	to := h.post("/triage/digest", nil).want(t, 303).Header.Get("Location")
 	h.get(to).want(t, 200, "The digest is on its way to team")

@@ -57,13 +57,11 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 // viewAs handles POST /view-as. The form contains a role, and globs of queues, vhosts and brokers.
 // Globs are separated by spaces.
 func (w *Web) viewAs(rw http.ResponseWriter, r *http.Request) {
-	form, err := accessForm(r)
-	if err != nil {
-		w.fail(rw, r, err)
+	if err := r.ParseForm(); err != nil {
+		w.fail(rw, r, formError(err))
 		return
 	}
-	in := grantOf(form)
-	places, role := deadletter.Places{Queues: in.Queues, VHosts: in.VHosts, Brokers: in.Brokers}, in.Role
+	places, role := globsOf(r), r.PostForm.Get("role")
 	if _, err := deadletter.NewGrant(role, false, false, places); err != nil {
 		w.fail(rw, r, err)
 		return

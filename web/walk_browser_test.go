@@ -32,7 +32,7 @@ addEventListener('keydown', ev => {
 		ticked: names([...document.querySelectorAll('[data-row]:not(.is-leaving) [data-pick]:checked')]), undo: !!document.querySelector('.toast [data-undo], form.note.good [name=id]'),
 	});
 }, true);
-const send = (to, body, leaves = false) => note({leaves, to: to.replace(/.*\/triage/, '/triage'), ids: [...new URLSearchParams(body).getAll('id')].join(' '), does: new URLSearchParams(body).get('do') ?? ''});
+const send = (to, body, leaves = false) => note({leaves, to: to.replace(/.*\/triage/, '/triage'), ids: [...new URLSearchParams(body).getAll('groups')].join(' '), does: new URLSearchParams(body).get('do') ?? ''});
 const real = window.fetch;
 window.asking = 0;
 window.fetch = async (to, options) => {

@@ -28,6 +28,7 @@ type OperationRequest struct {
 	To       string         `json:"to,omitzero"`
 	Hold     *time.Duration `json:"hold,omitzero"`
 	DueAt    time.Time      `json:"due_at,omitzero"`
+	DueIn    time.Duration  `json:"-"` // the delay that a form has in place of due_at
 	Reset    bool           `json:"reset_attempts,omitzero"`
 	Restored bool           `json:"include_restored,omitzero"`
 	TakeOver []string       `json:"take_over,omitzero"` // halted operations whose remaining letters are cancelled

@@ -349,11 +349,11 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 
 	// People decide about groups. G-1 belongs to the broker that was renamed. The audit must record
 	// each decision.
-	l.call(page, "POST", "/triage", "do=snooze&for=4h&id=G-1")
+	l.call(page, "POST", "/triage", "do=snooze&for=4h&groups=G-1")
 	l.call(api, "POST", "/groups/decisions", `{"groups":["G-1","G-2"],"resolve":{}}`)
 	l.call(cli, "PATCH", "/groups/G-1", `{"reopen":true}`)
-	l.call(page, "POST", "/triage", "do=assign&owner=ana&id=G-1&id=G-2")
-	l.call(page, "POST", "/triage", "do=assign&owner=&id=G-1&id=G-2")
+	l.call(page, "POST", "/triage", "do=assign&owner=ana&groups=G-1&groups=G-2")
+	l.call(page, "POST", "/triage", "do=assign&owner=&groups=G-1&groups=G-2")
 	l.call(api, "PATCH", "/groups/G-1", `{"severity":"digest"}`)
 	l.call(cli, "PATCH", "/groups/G-1", `{"ticket":"T-1"}`)
 	l.call(api, "PATCH", "/groups/G-1", `{"note":"looked at it"}`)

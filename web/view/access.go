@@ -1,17 +1,23 @@
 package view
 
-import "github.com/deadletteroffice/dlo/internal/deadletter"
+import (
+	"net/url"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // AccessPage is the content of the page on which admins manage dlo's own users and the API tokens.
 type AccessPage struct {
-	Shell       Shell
-	Users       []deadletter.User     // by name
-	UsersOff    bool                  // auth.users is not set
-	Tokens      []deadletter.APIToken // by name
-	TokensOff   bool                  // auth.tokens is not set
-	Roles       []string
-	Secret      *NewSecret // nil: the page makes none
-	User, Token AccessForm // what the forms contain
+	Shell     Shell
+	Users     []deadletter.User     // by name
+	UsersOff  bool                  // auth.users is not set
+	Tokens    []deadletter.APIToken // by name
+	TokensOff bool                  // auth.tokens is not set
+	Roles     []string
+	Secret    *NewSecret // nil: the page makes none
+	// what the forms contain, and why one was refused; the keys are "user" and "token"
+	Forms    map[string]url.Values
+	Mistakes map[string]string
 }
 
 // NewSecret is a link or a token that was made for this page. dlo cannot show it again.
@@ -21,16 +27,6 @@ type NewSecret struct {
 	Text string
 }
 
-// AccessForm is the form for a new user or a new token.
-type AccessForm struct {
-	Name                    string
-	Role                    string
-	Reveal, Purge           bool
-	Queues, VHosts, Brokers string // globs, separated by spaces
-	Days                    string // after how many days a token expires; "" = never
-	Error                   string // why the form was refused; "" = it was not
-}
-
 // tokenDays lists the choices for the number of days after which a new token expires.
 var tokenDays = []struct{ value, name string }{
 	{"30", "in 30 days"},
@@ -38,6 +34,3 @@ var tokenDays = []struct{ value, name string }{
 	{"365", "in a year"},
 	{"", "never"},
 }
-
-// NewTokenForm is the form for a new token before somebody changes it.
-var NewTokenForm = AccessForm{Days: "90"}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -424,11 +425,14 @@ func hostilePages(n int) map[string]templ.Component {
 			Shell:  shell,
 			Roles:  deadletter.RoleNames(),
 			Secret: &NewSecret{Name: bad, Text: bad},
-			User: AccessForm{
-				Name: bad, Role: bad, Queues: bad[:min(n, 1000)], VHosts: bad[:min(n, 500)], Brokers: bad[:min(n, 500)],
-				Error: bad,
+			Forms: map[string]url.Values{
+				"user": {
+					"name": {bad}, "role": {bad}, "queues": {bad[:min(n, 1000)]}, "vhosts": {bad[:min(n, 500)]},
+					"brokers": {bad[:min(n, 500)]},
+				},
+				"token": {"days": {bad}},
 			},
-			Token: AccessForm{Days: bad},
+			Mistakes: map[string]string{"user": bad},
 			Users: []deadletter.User{
 				{Name: bad, Grant: deadletter.Grant{Places: deadletter.Places{Queues: []string{bad}}}, CreatedBy: bad},
 			},

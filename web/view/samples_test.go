@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
@@ -373,7 +374,7 @@ func sampleAccess(secret *NewSecret) AccessPage {
 		Shell:  sampleShell("Users and tokens", "", "/access"),
 		Roles:  deadletter.RoleNames(),
 		Secret: secret,
-		Token:  NewTokenForm,
+		Forms:  map[string]url.Values{"token": {"days": {"90"}}},
 		Users: []deadletter.User{
 			{
 				Name:       "admin",
@@ -405,9 +406,10 @@ func sampleAccess(secret *NewSecret) AccessPage {
 		},
 	}
 	if secret == nil {
-		p.User = AccessForm{
-			Name: "lena", Role: "operator", Purge: true, Queues: "webhook-*", Error: "there is already a user lena",
+		p.Forms["user"] = url.Values{
+			"name": {"lena"}, "role": {"operator"}, "purge": {"1"}, "queues": {"webhook-*"},
 		}
+		p.Mistakes = map[string]string{"user": "there is already a user lena"}
 	}
 	return p
 }

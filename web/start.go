@@ -2,12 +2,16 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
+
+	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // request converts the JSON body of an API call to the request that the operation desk takes.
@@ -68,6 +72,7 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 		First:     in.First,
 		To:        in.To,
 		DueAt:     in.DueAt,
+		DueIn:     in.DueIn,
 		Reset:     in.Reset,
 		Restored:  in.Restored,
 		TakesOver: takes,
@@ -97,6 +102,11 @@ type Keyed struct {
 	Key string `header:"Idempotency-Key"`
 }
 
+type startIn struct {
+	Keyed
+	Body api.OperationRequest
+}
+
 // startOperation requeues, holds, releases, discards, restores or purges letters, or edits them.
 // The letters of a query or those with ids, as they are at until (now, when it is absent), are
 // frozen first; what arrives or changes later is not acted on. With expect, and more letters than
@@ -106,11 +116,7 @@ type Keyed struct {
 // Requeue and purge, which nothing undoes, begin after hold; a requeue then sends canary letters,
 // watches them for canary_wait, sends the rest at rate, and stops automatically when more than
 // stop_at per cent came back. With dry_run, the answer is 200 with what the operation would do.
-func (w *Web) startOperation(ctx context.Context, in *struct {
-	Keyed
-	Body api.OperationRequest
-},
-) (*started, error) {
+func (w *Web) startOperation(ctx context.Context, in *startIn) (*started, error) {
 	request, dry, err := w.request(&in.Body, in.Key)
 	if err != nil {
 		return nil, err
@@ -176,4 +182,65 @@ func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) stri
 		v.Queues = append(v.Queues, queue)
 	}
 	return v
+}
+
+// readOperation reads the form on the page of a plan. Its mistakes are those of choiceIn, and a
+// number of letters that has to be typed.
+func (w *Web) readOperation(r *http.Request, in *startIn) error {
+	c, err := choiceIn(r)
+	if err != nil {
+		return err
+	}
+	*in = c.call
+	action := in.Body.Action
+	if len(c.mistakes) == 0 && (view.MustType(action, 1) || view.MustType(action, view.TypedFrom+1)) {
+		dry := *in
+		dry.Body.DryRun = true
+		out, err := w.startOperation(r.Context(), &dry)
+		if err != nil {
+			return err
+		}
+		plan := out.Body.(api.Plan)
+		n := view.TakenOf(plan.Eligible, plan.First)
+		if view.MustType(action, n) && !view.TypedCount(c.options.Typed, n) {
+			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(action) + " " + view.LetterCount(n) + "."
+		}
+	}
+	var refused deadletter.FieldErrors
+	for name, why := range c.mistakes {
+		refused = append(refused, deadletter.FieldError{Field: name, Why: why})
+	}
+	if refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// afterStart returns the page of a new operation.
+func afterStart(r *http.Request, out *started) string {
+	return view.OperationFrom(out.Body.(api.Operation).ID, backTo(r, ""))
+}
+
+// operationAgain shows the page of a plan again, with the mistakes in its form.
+func (w *Web) operationAgain(r *http.Request, err error) (templ.Component, error) {
+	c, broken := choiceIn(r)
+	if broken != nil {
+		return nil, broken
+	}
+	refused, marked := errors.AsType[deadletter.FieldErrors](err)
+	for _, f := range refused {
+		c.mistakes[f.Field] = f.Why
+	}
+	p, broken := w.confirmPage(r, c)
+	if broken != nil {
+		return nil, broken
+	}
+	p.Problem = "Nothing was " + p.Action.Past() + ": see the marked field."
+	if !marked && len(p.Mistakes) == 0 {
+		p.Problem = "Nothing was " + p.Action.Past() + ": " + sentence(err, statusOf(err)) + "."
+	}
+	if p.Key == "" || errors.Is(err, deadletter.ErrConflict) {
+		p.Key = newKey() // more letters match than were shown, or the key belongs to another operation
+	}
+	return view.Confirm(p), nil
 }

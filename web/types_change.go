@@ -177,14 +177,15 @@ func dryRunOf(form url.Values) (bool, error) {
 	return false, invalid("dry_run is 1 or 0")
 }
 
+type removalIn struct {
+	Set    string `path:"set"`
+	DryRun string `query:"dry_run" enum:"0,1"`
+}
+
 // removeTypes takes an uploaded set with all its versions out of use. A set of the directory or of
 // a server is not removed so: delete the file, or the server from the configuration. Letters of its
 // types are read again. With dry_run, it only says how many letters that concerns.
-func (w *Web) removeTypes(ctx context.Context, in *struct {
-	Set    string `path:"set"`
-	DryRun string `query:"dry_run" enum:"0,1"`
-},
-) (*reply[api.Removal], error) {
+func (w *Web) removeTypes(ctx context.Context, in *removalIn) (*reply[api.Removal], error) {
 	dryRun := in.DryRun == "1"
 	e, err := w.Schemas.Remove(ctx, principal(ctx), in.Set, dryRun)
 	return answer(api.Removal{Set: in.Set, DryRun: dryRun, TypeCount: e.Types, Letters: e.Letters}, err)
