@@ -46,7 +46,7 @@ var rooms = []room{
 		"web", "chi router, middleware; handlers of the pages and the JSON API",
 		"web/view internal/api internal/config internal/identity internal/operation internal/schemas internal/store internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static",
 	},
-	{"web/view", "templ components and their view models; no input or output", "internal/failure internal/payload internal/query static"},
+	{"web/view", "templ components and their view models; no input or output", "internal/failure internal/payload internal/query internal/rules internal/topology static"},
 	{"static", "css, js, img; URL(name) with content hash; served by web", ""},
 	{
 		"internal/ingest",

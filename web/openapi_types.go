@@ -8,6 +8,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // ownSchemas describes the types that api.Marshal writes in a form of its own, and those with a
@@ -33,8 +34,10 @@ func oneOf[T ~string](list []T) *huma.Schema {
 
 // names are the names of types that share theirs with another one.
 var names = map[reflect.Type]string{
-	reflect.TypeFor[api.Decided](): "RuleDecided",
-	reflect.TypeFor[problemOf]():   "Problem",
+	reflect.TypeFor[api.Decided]():      "RuleDecided",
+	reflect.TypeFor[topology.Applied](): "AppliedPlan",
+	reflect.TypeFor[topology.Plan]():    "TopologyPlan",
+	reflect.TypeFor[problemOf]():        "Problem",
 }
 
 // asSchema stands for the type T in the document.

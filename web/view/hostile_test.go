@@ -15,6 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 func hostileHex(bad string) *Hex {
@@ -278,21 +279,25 @@ func hostilePages(n int) map[string]templ.Component {
 		Groups:    []deadletter.Guard{group},
 	}, 30)
 	queues.Queues[0].Guard.State = deadletter.GuardTripped
-	queues.Looks = slicesRepeat(PathLook{Place: bad, Failed: bad, Gaps: []string{bad}}, 3)
+	queues.Looks = slicesRepeat(topology.Report{Broker: bad, Failed: bad, Gaps: []topology.Gap{{What: bad}}}, 3)
+	planned := topology.Planned{
+		Policy:  topology.Policy{Name: bad[:min(n, 100)], Pattern: bad[:min(n, 100)]},
+		Queues:  slicesRepeat(name, 3),
+		Hides:   bad,
+		Changes: slicesRepeat(topology.KeyChange{Key: bad, After: bad}, 3),
+	}
 	queues.Faults = slicesRepeat(Fault{
-		Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad,
-		Fix: bad[:min(n, 8000)],
+		Same: slicesRepeat(topology.Finding{Title: bad, Broker: bad, Loses: bad, Why: bad, Cure: bad}, maxFaultTitles+1),
+		Plan: topology.Plan{
+			Policies: slicesRepeat(planned, 2),
+			Drops:    slicesRepeat(topology.Drop{Queue: name, Limit: bad, PerDay: new(int64(7))}, 9),
+			Rule:     bad[:min(n, maxRule)],
+		},
+		Sum: "1a2b3c4d5e6f7a8b",
 	}, MaxFaults)
 	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
-	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(bad, 4)}, 2)
-	for i := range queues.Faults {
-		queues.Faults[i].Plan, queues.Faults[i].Policies = "1a2b3c4d5e6f7a8b", policies
-		queues.Faults[i].Rule, queues.Faults[i].Drops = bad[:min(n, maxRule)], slicesRepeat(
-			Drop{Queue: name, Limit: bad, PerDay: 7}, 9,
-		)
-	}
-	queues.Adopted = slicesRepeat(AdoptedPolicy{
-		ID: 1, Broker: name, VHost: name, Name: bad, Queues: slicesRepeat(name, 20), By: bad,
+	queues.Adopted = slicesRepeat(topology.Adopted{
+		ID: 1, Broker: name, VHost: name, Policy: topology.Policy{Name: bad}, Queues: slicesRepeat(name, 20), By: bad,
 	}, 3)
 	watched := WatchedQueue{
 		Origin:    deadletter.Origin{Broker: name, VHost: name, Queue: name},
