@@ -199,7 +199,7 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 	if err != nil {
 		return out, err
 	}
-	steps, err := letterSteps(ctx, w, &l, apiStep)
+	steps, err := w.letterSteps(ctx, &l)
 	if err != nil {
 		return out, err
 	}

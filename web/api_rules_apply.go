@@ -8,6 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // applyRules decides again, by the rules in use, about letters that wait for their retry. A changed
@@ -29,33 +30,14 @@ func (w *Web) apiApplyRules(rw http.ResponseWriter, r *http.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	a, err := w.decideAgain(rw, r, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
-	if err != nil {
-		return nil, err
-	}
-	change := func(c operation.AppliedChange) api.AppliedChange {
-		return api.AppliedChange{
-			From:     api.Decided(c.From),
-			To:       api.Decided(c.To),
-			Letters:  c.Letters,
-			Examples: c.Examples,
-		}
-	}
-	return api.Applied{
-		DryRun:    in.DryRun,
-		LookedAt:  a.Looked,
-		Unchanged: a.Unchanged,
-		LeftAlone: a.Left,
-		Changes:   each(a.Changes, change),
-		Stopped:   a.Stopped,
-	}, nil
+	return w.decideAgain(rw, r, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
 }
 
 // decideAgain applies the rules in use to letters that wait for a retry, so that they get a new
 // decision. It ends when the caller disconnects or dlo stops.
 func (w *Web) decideAgain(
 	rw http.ResponseWriter, r *http.Request, asked operation.ApplyRequest,
-) (operation.Applied, error) {
+) (rules.Applied, error) {
 	// if the writer does not support deadlines, the server's own deadlines apply
 	control := http.NewResponseController(rw)
 	control.SetReadDeadline(time.Time{})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -68,7 +69,7 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/types/match", everywhere(deadletter.VerbRead), w.matchTypes),
 		row(http.MethodGet, "/rules", everywhere(deadletter.VerbView), w.listRules),
 		row(http.MethodPost, "/rules/test", everywhere(deadletter.VerbRead), w.testRules),
-		plain[struct{ Body api.ApplyRequest }, reply[api.Applied]](http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
+		plain[struct{ Body api.ApplyRequest }, reply[rules.Applied]](http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
 		row(http.MethodGet, "/deploys", everywhere(deadletter.VerbView), w.listDeploys),
 		row(http.MethodPost, "/deploys", everywhere(deadletter.VerbDeploy), w.addDeploy),
 		row(http.MethodGet, "/digest", within(deadletter.VerbView), w.getDigest),

@@ -128,7 +128,7 @@ func (w *Web) letterView(
 		if err := w.runHeavy(ctx, func() { p.EditDiff = fitDiff(w.Decoder().EditDiff(&l), diffOfMany) }); err != nil {
 			return p, err
 		}
-		if p.Steps, err = letterSteps(ctx, w, &l, stepOf); err != nil {
+		if p.Steps, err = w.letterSteps(ctx, &l); err != nil {
 			return p, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -34,7 +35,7 @@ func oneOf[T ~string](list []T) *huma.Schema {
 
 // names are the names of types that share theirs with another one.
 var names = map[reflect.Type]string{
-	reflect.TypeFor[api.Decided]():      "RuleDecided",
+	reflect.TypeFor[rules.Decided]():    "RuleDecided",
 	reflect.TypeFor[topology.Applied](): "AppliedPlan",
 	reflect.TypeFor[topology.Plan]():    "TopologyPlan",
 	reflect.TypeFor[problemOf]():        "Problem",

@@ -15,6 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -245,14 +246,14 @@ func hostilePages(n int) map[string]templ.Component {
 	stopped := operation.Operation
 	stopped.State, stopped.HaltedAt = deadletter.OperationStopped, now
 	overview.Halted = slicesRepeat(stopped, haltedShown+2)
-	rules := RulesPage{
+	rulesPage := RulesPage{
 		Shell:    shell,
 		Places:   []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}},
 		Form:     OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]},
 		Mistakes: map[string]string{"to": bad, "q": bad},
 		Apply:    bad[:min(n, 4096)],
 	}
-	rules.Overrides = slicesRepeat(deadletter.Override{
+	rulesPage.Overrides = slicesRepeat(deadletter.Override{
 		ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad,
 	}, 50)
 	name, held := bad[:min(n, 255)], deadletter.Guard{
@@ -327,19 +328,16 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
-	clause := Clause{Field: bad, Want: bad}
-	many := rules // the file contains nothing hostile, but reaches every limit
+	condition := rules.Condition{Field: bad, Want: bad}
+	many := rulesPage // the file contains nothing hostile, but reaches every limit
 	many.Overrides, many.File, many.Chosen = nil, bad, 3
 	many.Rules = slicesRepeat(Rule{
-		Name:     bad,
-		When:     slicesRepeat(clause, 20),
-		Retry:    sampleThousand(),
-		Delays:   bad,
-		Severity: deadletter.Severity(bad),
-		YAML:     bad,
-		Further:  []string{bad},
+		Rule:    rules.Rule{Name: bad, Severity: deadletter.Severity(bad), YAML: bad},
+		When:    slicesRepeat(condition, 20),
+		Delays:  bad,
+		Further: []string{bad},
 	}, 60)
-	rules.Guards = slicesRepeat(deadletter.Guard{
+	rulesPage.Guards = slicesRepeat(deadletter.Guard{
 		Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad},
 		Group:  1,
 		Title:  bad,
@@ -348,13 +346,13 @@ func hostilePages(n int) map[string]templ.Component {
 		By:     bad,
 		Since:  now,
 	}, 60)
-	decided := Decided{
-		State: deadletter.State(bad), Outcome: deadletter.RuleOutcome(bad), Rule: bad,
+	decided := rules.Outcome{
+		State: deadletter.State(bad), Action: deadletter.RuleOutcome(bad), Rule: bad,
 		Severity: deadletter.Severity(bad), Delays: bad,
 	}
-	many.WhatIf = &WhatIf{
-		Matching: 1 << 40, Looked: 1, Late: 1, Left: 1,
-		Fates: slicesRepeat(Fate{
+	many.WhatIf = &rules.WhatIf{
+		Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Notes: []string{bad},
+		Fates: slicesRepeat(rules.Fate{
 			Was:      decided,
 			Would:    decided,
 			Letters:  1 << 40,
@@ -368,14 +366,13 @@ func hostilePages(n int) map[string]templ.Component {
 	written.Try = TryForm{
 		Text:  deadletter.VisibleLines(bad[:min(n, 4096)]),
 		Query: bad[:min(n, 4096)],
-		Notes: []string{bad},
 	}
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
 	misread.WhatIf, misread.Try.Mistakes = nil, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
-	letter.Explained, letter.Steps = true, append(slicesRepeat(RuleStep{
-		Rule: bad, Clauses: slicesRepeat(clause, 3),
-	}, 60), RuleStep{Rule: bad, Applies: true})
+	letter.Explained, letter.Steps = true, append(slicesRepeat(rules.Step{
+		Rule: bad, Clauses: slicesRepeat(rules.Clause{Condition: condition}, 3),
+	}, 60), rules.Step{Rule: bad, Applies: true})
 	for range 100 {
 		confirm.Queues = append(confirm.Queues, deadletter.PlanQueue{
 			Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100),
@@ -387,19 +384,22 @@ func hostilePages(n int) map[string]templ.Component {
 	apply := ApplyPage{
 		Shell:    shell,
 		Query:    bad[:min(n, 4096)],
-		Looked:   1 << 40,
 		Restore:  line(bad, 100),
 		Reason:   bad[:min(n, 500)],
 		Typed:    bad[:min(n, 50)],
 		Mistakes: map[string]string{"reason": bad, "count": bad},
 		Problem:  bad,
-		Changes: slicesRepeat(ApplyChange{
-			From:     ApplyDecision{bad, deadletter.RuleRetry},
-			To:       ApplyDecision{bad, deadletter.RuleDiscard},
-			Letters:  1 << 40,
-			Examples: []deadletter.ID{id, id, id},
-		}, 200),
-		Left: []deadletter.PlanSkip{{Reason: bad, Letters: 1}},
+		Applied: rules.Applied{
+			DryRun: true,
+			Looked: 1 << 40,
+			Changes: slicesRepeat(rules.AppliedChange{
+				From:     rules.Decided{Rule: bad, Outcome: deadletter.RuleRetry},
+				To:       rules.Decided{Rule: bad, Outcome: deadletter.RuleDiscard},
+				Letters:  1 << 40,
+				Examples: []deadletter.ID{id, id, id},
+			}, 200),
+			Left: map[string]int{bad: 1},
+		},
 	}
 	confirm.Skipped = []deadletter.PlanSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"
@@ -447,7 +447,7 @@ func hostilePages(n int) map[string]templ.Component {
 				},
 			},
 		}),
-		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many),
+		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rulesPage), "rules-many": Rules(many),
 		"rules-written": Rules(written), "rules-misread": Rules(misread), "queues": Queues(queues),
 		"queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation),
