@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
@@ -71,7 +72,7 @@ type Letter struct {
 	Decoded Decoded `json:"decoded"`
 	// Candidates lists the types that can decode the body, the best first. It is set only if
 	// nothing names the type of the body.
-	Candidates []Match `json:"candidates"`
+	Candidates []payload.Match `json:"candidates"`
 	Matching
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -193,7 +194,7 @@ func TestEveryTextFits(t *testing.T) {
 	held("letters hold", operate(deadletter.VerbHold))
 	for name, about := range map[string]any{
 		"check": newVerdict(api.Topology{Findings: []topology.Finding{{}}, Looks: []topology.Report{{}}}, 1),
-		"plans": api.Plans{}, "unread": api.Topology{}, "adopted": api.AdoptedPolicies{}, "applied": topology.Applied{}, "trial": api.Trial{}, "rights": []deadletter.BrokerStatus{}, "set": api.SchemaSet{},
+		"plans": api.Plans{}, "unread": api.Topology{}, "adopted": api.AdoptedPolicies{}, "applied": topology.Applied{}, "trial": api.Trial{}, "rights": []deadletter.BrokerStatus{}, "set": descriptor.Set{},
 	} {
 		used[name] = true
 		for _, v := range append(samples(reflect.TypeOf(about)), reflect.ValueOf(about)) {
