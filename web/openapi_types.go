@@ -40,6 +40,7 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[rules.Decided]():         "RuleDecided",
 	reflect.TypeFor[topology.Applied]():      "AppliedPlan",
 	reflect.TypeFor[rules.Step]():            "RuleStep",
+	reflect.TypeFor[payload.Check]():         "EditCheck",
 	reflect.TypeFor[payload.Step]():          "ReadStep",
 	reflect.TypeFor[descriptor.Set]():        "SchemaSet",
 	reflect.TypeFor[descriptor.Hit]():        "TypeHit",

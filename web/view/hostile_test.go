@@ -476,7 +476,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Problem:    bad,
 		Mistake:    &payload.EditError{Line: 1, Column: 1 << 40, Message: bad},
 		Diff:       slicesRepeat(payload.DiffLine{Op: payload.DiffOp(bad), Spans: []payload.Span{{Text: bad, Changed: true}, {Text: bad}}}, 10),
-		Checks:     slicesRepeat(payload.Check{Level: payload.LevelWarn, Text: bad}, 20),
+		Checks:     slicesRepeat(payload.Check{Text: bad}, 20),
 		Checked:    true,
 		Properties: slicesRepeat(field, 8),
 		Headers:    slicesRepeat(field, 30),
