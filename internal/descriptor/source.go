@@ -41,7 +41,7 @@ type Definition struct {
 // Source is a type in .proto syntax.
 type Source struct {
 	Type        string       `json:"type"`
-	Text        string       `json:"text"`        // untrusted text from the set, with comments and nested types, at most 256 KiB
+	Text        string       `json:"text"`        // untrusted, with comments and nested types, at most 256 KiB
 	Cut         bool         `json:"cut"`         // a part of the text is omitted
 	Definitions []Definition `json:"definitions"` // the current ones come first; Text shows the first
 }

@@ -42,7 +42,7 @@ type Rule struct {
 	// grouped by cause
 	Group   string        `json:"-"`
 	InDoubt string        `json:"in_doubt,omitzero"` // republish or hold; "" = value of requeue.in_doubt
-	Watch   time.Duration `json:"watch,omitzero"`    // duration of the watch after a requeue; 0 = value of requeue.watch
+	Watch   time.Duration `json:"watch,omitzero"`    // of the watch after a requeue; 0 = value of requeue.watch
 	// automatic retries per second and queue, 0 = no limit; nil = value of requeue.rate
 	Rate         *float64 `json:"rate,omitzero"`
 	MirrorXDeath bool     `json:"mirror_x_death,omitzero"`

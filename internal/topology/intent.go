@@ -44,7 +44,7 @@ func intentFor(list []IntentOf, queue string) Intent {
 type Drop struct {
 	Queue  string `json:"queue"`
 	Limit  string `json:"limit"`   // for example message-ttl 60000
-	PerDay *int64 `json:"per_day"` // expected number of messages per day, computed from the current rates; nil = unknown
+	PerDay *int64 `json:"per_day"` // expected messages per day, from the current rates; null = unknown
 }
 
 // dropOf returns the limits that make a queue drop messages by design. The result "ok" is false if
