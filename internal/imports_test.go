@@ -35,7 +35,7 @@ var rooms = []room{
 	{"cmd/demo", "`make demo`: a private broker, a shop with two bugs, dlo serve; not shipped", "internal/testenv"},
 	{
 		"internal/cli", "all commands except serve; links no store and no broker client",
-		"internal/api internal/query internal/config internal/rules internal/topology",
+		"internal/api internal/query internal/config internal/descriptor internal/rules internal/topology",
 	},
 	{
 		"internal/server",
@@ -46,7 +46,7 @@ var rooms = []room{
 		"web", "chi router, middleware; handlers of the pages and the JSON API",
 		"web/view internal/api internal/config internal/identity internal/operation internal/schemas internal/store internal/rules internal/descriptor internal/payload internal/failure internal/query internal/topology static",
 	},
-	{"web/view", "templ components and their view models; no input or output", "internal/failure internal/payload internal/query static"},
+	{"web/view", "templ components and their view models; no input or output", "internal/descriptor internal/failure internal/payload internal/query internal/rules internal/topology static"},
 	{"static", "css, js, img; URL(name) with content hash; served by web", ""},
 	{
 		"internal/ingest",
@@ -129,7 +129,7 @@ var rooms = []room{
 	},
 	{"internal/query", "the query language: parsed once, errors with position; store compiles it to SQL", ""},
 	{"internal/topology", "finds what will lose dead letters in a vhost: a snapshot goes in, findings come out", ""},
-	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", "internal/topology"},
+	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", "internal/descriptor internal/payload internal/rules internal/topology"},
 	{"internal/deadletter", "the domain: letters, deaths, origins, states, the sanitiser, typed headers", "nothing"},
 	{"internal/system", "tests only: the whole program is killed, disconnected and measured", ""},
 	{

@@ -43,7 +43,7 @@ func (w *Web) readPlan(r *http.Request, in *struct{ Body api.ApplyPlanRequest })
 	for _, same := range problems {
 		plan := w.planFor(same)
 		if plan != nil && len(plan.Policies) > 0 && planSum(plan) == r.PostForm.Get("plan") {
-			in.Body.Plan = api.NewPlans([]topology.Plan{*plan}).Plans[0]
+			in.Body.Plan = *plan
 			return nil
 		}
 	}
@@ -72,30 +72,8 @@ func (w *Web) adoptedPolicies(ctx context.Context, p *view.QueuesPage) error {
 		return nil
 	}
 	list, err := w.Adoption.Adopted(ctx)
-	for _, a := range list {
-		p.Adopted = append(p.Adopted, view.AdoptedPolicy{
-			ID:     a.ID,
-			Broker: a.Broker,
-			VHost:  a.VHost,
-			Name:   a.Name,
-			Queues: a.Queues,
-			At:     a.At,
-			By:     a.By,
-		})
-	}
+	p.Adopted = list
 	return err
-}
-
-// planned converts a policy of a plan to the form that the page shows.
-func planned(p *topology.Planned) view.PlannedPolicy {
-	one := view.PlannedPolicy{Queues: len(p.Queues), Hides: p.Hides}
-	for _, c := range p.Changes {
-		one.Changes = append(one.Changes, c.Words())
-	}
-	if p.Hides != "" {
-		one.Changes = append(one.Changes, "all keys: "+string(p.Definition.JSON()))
-	}
-	return one
 }
 
 // applyTopology sets the policies of a plan, and proves them. dlo reads the vhost again and makes
@@ -106,27 +84,21 @@ func planned(p *topology.Planned) view.PlannedPolicy {
 // without it, the answer is 403.
 func (w *Web) applyTopology(
 	ctx context.Context, in *struct{ Body api.ApplyPlanRequest },
-) (*reply[api.AppliedPlan], error) {
-	plan, err := in.Body.Plan.Topology()
-	if err != nil {
-		return nil, fmt.Errorf("%w: the definition of a policy is not a JSON object: %w", deadletter.ErrInvalid, err)
-	}
-	applied, err := w.Adoption.Apply(ctx, principal(ctx), plan)
-	return answer(api.NewAppliedPlan(applied), err)
+) (*reply[topology.Applied], error) {
+	return answer(w.Adoption.Apply(ctx, principal(ctx), in.Body.Plan))
 }
 
 // listAdopted returns the policies that dlo has set and that have not been undone. They are sorted
 // by broker, vhost and name.
 func (w *Web) listAdopted(ctx context.Context, _ *struct{}) (*reply[api.AdoptedPolicies], error) {
 	list, err := w.Adoption.Adopted(ctx)
-	return answer(api.NewAdoptedPolicies(list), err)
+	return answer(api.AdoptedPolicies{Policies: list}, err)
 }
 
 // undoTopology deletes a policy that dlo has set. Its queues are then as they were before. If
 // somebody has changed the policy since, it stays: 409 shows both versions.
-func (w *Web) undoTopology(ctx context.Context, in *struct{ Body api.UndoRequest }) (*reply[api.AdoptedPolicy], error) {
-	undone, err := w.Adoption.Undo(ctx, principal(ctx), in.Body.ID)
-	return answer(api.NewAdoptedPolicy(undone), err)
+func (w *Web) undoTopology(ctx context.Context, in *struct{ Body api.UndoRequest }) (*reply[topology.Adopted], error) {
+	return answer(w.Adoption.Undo(ctx, principal(ctx), in.Body.ID))
 }
 
 // leaveTopology takes queues out of the policies that dlo has set. The other queues of a policy

@@ -8,6 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // applyRules decides again, by the rules in use, about letters that wait for their retry. A changed
@@ -16,34 +17,18 @@ import (
 // past. Letters whose due time a person chose, and those that an operation has released, are left
 // alone. It takes as long as it needs; when the caller goes away, it stops, and what was not
 // reached is as it was. One call works at a time, the next waits.
-func (w *Web) applyRules(ctx context.Context, r *struct{ Body api.ApplyRequest }) (*reply[api.Applied], error) {
+func (w *Web) applyRules(ctx context.Context, r *struct{ Body api.ApplyRequest }) (*reply[rules.Applied], error) {
 	in := &r.Body
 	q, err := query.Parse(in.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	a, err := w.decideAgain(ctx, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason})
-	change := func(c operation.AppliedChange) api.AppliedChange {
-		return api.AppliedChange{
-			From:     api.Decided(c.From),
-			To:       api.Decided(c.To),
-			Letters:  c.Letters,
-			Examples: c.Examples,
-		}
-	}
-	return answer(api.Applied{
-		DryRun:    in.DryRun,
-		LookedAt:  a.Looked,
-		Unchanged: a.Unchanged,
-		LeftAlone: a.Left,
-		Changes:   each(a.Changes, change),
-		Stopped:   a.Stopped,
-	}, err)
+	return answer(w.decideAgain(ctx, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason}))
 }
 
 // decideAgain applies the rules in use to letters that wait for a retry, so that they get a new
 // decision. It ends when the caller disconnects or dlo stops.
-func (w *Web) decideAgain(ctx context.Context, asked operation.ApplyRequest) (operation.Applied, error) {
+func (w *Web) decideAgain(ctx context.Context, asked operation.ApplyRequest) (rules.Applied, error) {
 	// if the writer does not support deadlines, the server's own deadlines apply
 	control := ctx.Value(controlKey{}).(*http.ResponseController)
 	control.SetReadDeadline(time.Time{})

@@ -221,7 +221,7 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 		if p.Bytes != "" {
 			e = &payload.Edited{
 				Body:   body,
-				Checks: []payload.Check{{Level: payload.LevelOK, Text: "The body is sent unchanged"}},
+				Checks: []payload.Check{{OK: true, Text: "The body is sent unchanged"}},
 			}
 			return
 		}

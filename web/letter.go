@@ -129,7 +129,7 @@ func (w *Web) letterView(
 		if err := w.runHeavy(ctx, func() { p.EditDiff = fitDiff(w.Decoder().EditDiff(&l), diffOfMany) }); err != nil {
 			return p, err
 		}
-		if p.Steps, err = letterSteps(ctx, w, &l, stepOf); err != nil {
+		if p.Steps, err = w.letterSteps(ctx, &l); err != nil {
 			return p, err
 		}
 	}
@@ -278,7 +278,7 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 	if err != nil {
 		return out, err
 	}
-	steps, err := letterSteps(ctx, w, &l, apiStep)
+	steps, err := w.letterSteps(ctx, &l)
 	if err != nil {
 		return out, err
 	}
@@ -316,8 +316,8 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 		Failure:      l.Annotation,
 		Revisions:    each(revisions, api.NewRevision),
 		Siblings:     each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }),
-		Candidates:   each(doc.Ranking.Matches, matchOf),
-		Matching:     matchingOf(doc.Ranking),
+		Candidates:   doc.Ranking.Matches,
+		Matching:     api.Matching{Tied: doc.Ranking.Tied, NotCompared: doc.Ranking.Left},
 		History:      history,
 		Attempts:     attempts,
 		Deaths:       deaths,

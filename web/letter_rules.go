@@ -5,7 +5,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // explained reports whether dlo says which of the rules in use apply to a letter. It does not if
@@ -18,9 +17,7 @@ func (w *Web) explained(ctx context.Context, l *deadletter.Letter) bool {
 // letterSteps tests the rules in use on a letter. It returns every rule in order. The steps never
 // contain values of the letter. The caller must pass the letter before its values are masked. The
 // result is empty if the letter is not explained.
-func letterSteps[Step any](
-	ctx context.Context, w *Web, l *deadletter.Letter, convert func(rules.Step) Step,
-) ([]Step, error) {
+func (w *Web) letterSteps(ctx context.Context, l *deadletter.Letter) ([]rules.Step, error) {
 	if !w.explained(ctx, l) {
 		return nil, nil
 	}
@@ -28,9 +25,5 @@ func letterSteps[Step any](
 	if err != nil {
 		return nil, err
 	}
-	return each(w.Rules.Set().Explain(f), convert), nil
-}
-
-func stepOf(s rules.Step) view.RuleStep {
-	return view.RuleStep{Rule: s.Rule, Matched: s.Matched, Applies: s.Applies, Clauses: clausesOf(s)}
+	return w.Rules.Set().Explain(f), nil
 }

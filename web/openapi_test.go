@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -27,7 +28,8 @@ import (
 func TestTheDocument(t *testing.T) {
 	t.Parallel()
 	doc := Document()
-	s := readSource(t, ".", "../internal/api", "../internal/deadletter")
+	s := readSource(t, ".", "../internal/api", "../internal/deadletter", "../internal/descriptor", "../internal/payload",
+		"../internal/rules", "../internal/topology")
 	s.describe(t, doc)
 	newer, err := json.Marshal(doc)
 	if err != nil {
@@ -71,7 +73,7 @@ func callTable(doc *huma.OpenAPI) string {
 // Document returns the description of the API, without comments.
 func Document() *huma.OpenAPI { return (&Web{}).mount(chi.NewRouter(), chi.NewRouter()) }
 
-// source has the comments and types of Go packages, by name.
+// source has the comments and types of Go packages. Types have names such as web.Web.
 type source struct {
 	comments     map[string]string // of functions
 	typeComments map[string]string
@@ -96,14 +98,14 @@ func readSource(t *testing.T, folders ...string) *source {
 				t.Fatal(err)
 			}
 			for _, d := range file.Decls {
-				s.add(d)
+				s.add(file.Name.Name, d)
 			}
 		}
 	}
 	return s
 }
 
-func (s *source) add(d ast.Decl) {
+func (s *source) add(in string, d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		s.comments[d.Name.Name] = sentences(d.Doc.Text())
@@ -117,7 +119,8 @@ func (s *source) add(d ast.Decl) {
 				if doc == nil {
 					doc = d.Doc
 				}
-				s.typeComments[typ.Name.Name], s.types[typ.Name.Name] = sentences(doc.Text()), typ.Type
+				name := in + "." + typ.Name.Name
+				s.typeComments[name], s.types[name] = sentences(doc.Text()), typ.Type
 			}
 		}
 	}
@@ -133,18 +136,20 @@ func sentences(comment string) string {
 }
 
 // fields adds the comments of the fields of a type to a map, by their names in JSON and in URLs.
-func (s *source) fields(t ast.Expr, into map[string]string) {
+// Names in the type are those of package "in".
+func (s *source) fields(in string, t ast.Expr, into map[string]string) {
 	switch t := t.(type) {
 	case *ast.StarExpr:
-		s.fields(t.X, into)
+		s.fields(in, t.X, into)
 	case *ast.Ident:
-		s.fields(s.types[t.Name], into)
+		s.fields(in, s.types[in+"."+t.Name], into)
 	case *ast.SelectorExpr:
-		s.fields(s.types[t.Sel.Name], into)
+		of := t.X.(*ast.Ident).Name
+		s.fields(of, s.types[of+"."+t.Sel.Name], into)
 	case *ast.StructType:
 		for _, f := range t.Fields.List {
 			if len(f.Names) == 0 {
-				s.fields(f.Type, into)
+				s.fields(in, f.Type, into)
 				continue
 			}
 			if f.Tag == nil {
@@ -165,8 +170,8 @@ func (s *source) fields(t ast.Expr, into map[string]string) {
 func (s *source) describe(t *testing.T, doc *huma.OpenAPI) {
 	t.Helper()
 	tags := map[string]bool{}
-	for _, path := range doc.Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Post, path.Patch, path.Delete} {
+	for _, at := range doc.Paths {
+		for _, op := range []*huma.Operation{at.Get, at.Post, at.Patch, at.Delete} {
 			if op != nil {
 				s.describeCall(t, op)
 				tags[groupOfCall(op)] = true
@@ -177,9 +182,10 @@ func (s *source) describe(t *testing.T, doc *huma.OpenAPI) {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: name})
 	}
 	for name, schema := range doc.Components.Schemas.Map() {
-		schema.Description = s.typeComments[name]
+		of := doc.Components.Schemas.TypeFromRef("#/components/schemas/" + name)
+		schema.Description = s.typeComments[of.String()]
 		comments := map[string]string{}
-		s.fields(s.types[name], comments)
+		s.fields(path.Base(of.PkgPath()), s.types[of.String()], comments)
 		for _, key := range slices.Sorted(maps.Keys(schema.Properties)) {
 			if p := schema.Properties[key]; p.Ref == "" && p.Description == "" {
 				p.Description = comments[key]
@@ -211,7 +217,7 @@ func (s *source) describeCall(t *testing.T, op *huma.Operation) {
 	op.Tags = []string{groupOfCall(op)}
 	op.Responses["4XX"] = op.Responses["default"]
 	comments := map[string]string{}
-	s.fields(s.inputs[op.OperationID], comments)
+	s.fields("web", s.inputs[op.OperationID], comments)
 	for _, p := range op.Parameters {
 		p.Description = comments[p.Name]
 	}

@@ -8,6 +8,10 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // ownSchemas describes the types that api.Marshal writes in a form of its own, and those with a
@@ -33,8 +37,16 @@ func oneOf[T ~string](list []T) *huma.Schema {
 
 // names are the names of types that share theirs with another one.
 var names = map[reflect.Type]string{
-	reflect.TypeFor[api.Decided](): "RuleDecided",
-	reflect.TypeFor[problemOf]():   "Problem",
+	reflect.TypeFor[rules.Decided]():         "RuleDecided",
+	reflect.TypeFor[topology.Applied]():      "AppliedPlan",
+	reflect.TypeFor[rules.Step]():            "RuleStep",
+	reflect.TypeFor[payload.Check]():         "EditCheck",
+	reflect.TypeFor[payload.Step]():          "ReadStep",
+	reflect.TypeFor[descriptor.Set]():        "SchemaSet",
+	reflect.TypeFor[descriptor.Hit]():        "TypeHit",
+	reflect.TypeFor[descriptor.Definition](): "TypeDefinition",
+	reflect.TypeFor[topology.Plan]():         "TopologyPlan",
+	reflect.TypeFor[problemOf]():             "Problem",
 }
 
 // asSchema stands for the type T in the document.

@@ -55,13 +55,10 @@ func (w *Web) reviseLetter(ctx context.Context, r *struct {
 		return nil, err
 	}
 	changed = append(slices.Clone(e.Changed), w.maskedNames(changed)...)
-	check := func(c payload.Check) api.EditCheck {
-		return api.EditCheck{OK: c.Level == payload.LevelOK, Text: c.Text}
-	}
 	out := api.Edited{
 		Changed: append([]string{}, changed...),
 		Diff:    each(e.Diff, plainDiff),
-		Checks:  each(e.Checks, check),
+		Checks:  e.Checks,
 		Size:    len(e.Body),
 	}
 	if json.Valid([]byte(e.JSON)) {

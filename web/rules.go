@@ -45,56 +45,22 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 
 // rulesOf converts the rules of a set for the page. The default rule comes last.
 func rulesOf(set *rules.Set) []view.Rule {
-	when := conditions(set)
 	list := make([]view.Rule, 0, len(set.Rules)+1)
 	for i := range set.Rules {
-		rule := ruleOf(&set.Rules[i], set)
-		rule.When = when[i]
-		list = append(list, rule)
+		list = append(list, ruleOf(&set.Rules[i], set))
 	}
 	rule := ruleOf(&set.Default, set)
-	rule.Default, rule.OwnRetry = true, true
+	rule.Default = true
 	return append(list, rule)
-}
-
-// conditions returns the conditions of each rule in a set. It uses Explain, which lists the
-// conditions of every rule, and calls it with empty facts because no letter is needed.
-func conditions(set *rules.Set) [][]view.Clause {
-	steps := set.Explain(rules.Facts{Header: noHeader, Field: noField})
-	out := make([][]view.Clause, len(set.Rules)+1)
-	if len(steps) != len(out) {
-		return out
-	}
-	for i, s := range steps {
-		out[i] = clausesOf(s)
-	}
-	return out
-}
-
-func noHeader(string) (string, bool) { return "", false }
-
-func noField(string) ([]string, bool) { return nil, false }
-
-func clausesOf(s rules.Step) []view.Clause {
-	return each(s.Clauses, func(c rules.Clause) view.Clause { return view.Clause(c) })
 }
 
 func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
 	v := view.Rule{
-		Name:     rule.Name,
-		OwnRetry: rule.Retry != nil,
-		Discard:  rule.Discard,
-		Severity: rule.Severity,
-		Notify:   rule.Notify,
-		YAML:     rule.YAML,
-		Delays:   delaysOf(set, rule, deadletter.ReasonRejected),
+		Rule:   *rule,
+		When:   rule.Match.Conditions(),
+		Delays: delaysOf(set, rule, deadletter.ReasonRejected),
 	}
-	retry := retryOf(set, rule)
-	v.Retry = view.RetryPlan{
-		Delays: retry.Delays, First: retry.First, Max: retry.Max, Factor: retry.Factor,
-		Count: retry.Count(), Jitter: retry.Jitter,
-	}
-	v.Further = waiterWords(retry)
+	v.Further = waiterWords(cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{}))
 	if rule.InDoubt != "" {
 		v.Further = append(v.Further, "If the broker does not answer a requeue: "+rule.InDoubt+".")
 	}
@@ -137,10 +103,4 @@ func rateWords(rate float64) string {
 		return "Its retries have no limit of their own by queue and second."
 	}
 	return "At most " + strconv.FormatFloat(rate, 'g', 6, 64) + " retries per queue and second."
-}
-
-// retryOf returns the back-off of a rule. If the rule has none, it returns the back-off of the
-// default rule. The result is never nil.
-func retryOf(set *rules.Set, rule *rules.Rule) *rules.Retry {
-	return cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{})
 }

@@ -2,9 +2,7 @@ package web
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -105,24 +103,9 @@ func (w *Web) applyPage(r *http.Request, asked operation.ApplyRequest) (view.App
 		Shell:   w.shell(r, "Apply the rules", view.SectionRules),
 		Query:   asked.Query.Fixed().String(),
 		Loaded:  w.Rules.Set().Loaded,
-		Done:    !asked.DryRun,
 		Restore: restorableWords(w.Restore),
 	}
-	a, err := w.decideAgain(r.Context(), asked)
-	if err != nil {
-		return p, err
-	}
-	p.Looked, p.Unchanged, p.Stopped = a.Looked, a.Unchanged, a.Stopped
-	p.Changes = each(a.Changes, func(c operation.AppliedChange) view.ApplyChange {
-		return view.ApplyChange{
-			From:     view.ApplyDecision(c.From),
-			To:       view.ApplyDecision(c.To),
-			Letters:  c.Letters,
-			Examples: c.Examples,
-		}
-	})
-	for _, reason := range slices.Sorted(maps.Keys(a.Left)) {
-		p.Left = append(p.Left, deadletter.PlanSkip{Reason: reason, Letters: a.Left[reason]})
-	}
-	return p, nil
+	var err error
+	p.Applied, err = w.decideAgain(r.Context(), asked)
+	return p, err
 }

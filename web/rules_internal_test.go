@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"go.yaml.in/yaml/v3"
@@ -76,7 +77,7 @@ func TestARuleOfEveryOutcomeIsShown(t *testing.T) {
 	for _, o := range deadletter.RuleOutcomes {
 		rule := of[o]
 		if reflect.DeepEqual(ruleOf(&rule, set), ruleOf(&nothing, set)) ||
-			reflect.DeepEqual(apiRuleOf(&rule, nil), apiRuleOf(&nothing, nil)) {
+			reflect.DeepEqual(api.NewRule(rule), api.NewRule(nothing)) {
 			t.Errorf("a rule of %s is shown as one that says nothing", o)
 		}
 	}

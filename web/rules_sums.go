@@ -8,7 +8,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/web/view"
 )
 
 const (
@@ -19,35 +18,35 @@ const (
 // sums counts letters by what would have become of them under tried rules.
 type sums struct {
 	set, use *rules.Set
-	fates    map[[2]view.Decided]*fate
+	fates    map[[2]rules.Outcome]*fate
 }
 
 // fate is a set of letters that had the same real outcome, and that would all have the same outcome
 // under the rules that a person tries. It contains their number and their ids.
 type fate struct {
-	view.Fate
+	rules.Fate
 	ids []deadletter.ID
 }
 
 func newSums(set, use *rules.Set) *sums {
-	return &sums{set: set, use: use, fates: map[[2]view.Decided]*fate{}}
+	return &sums{set: set, use: use, fates: map[[2]rules.Outcome]*fate{}}
 }
 
 // add counts a letter. The parameter d is the decision of the tried rules about it.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
 	was, would := s.realOutcome(l), s.triedOutcome(l, d)
-	f := s.fates[[2]view.Decided{was, would}]
+	f := s.fates[[2]rules.Outcome{was, would}]
 	if f == nil {
-		f = &fate{Fate: view.Fate{Was: was, Would: would, Same: asItIs(was, would)}}
-		s.fates[[2]view.Decided{was, would}] = f
+		f = &fate{Fate: rules.Fate{Was: was, Would: would, Same: asItIs(was, would)}}
+		s.fates[[2]rules.Outcome{was, would}] = f
 	}
 	f.ids = append(f.ids, l.ID)
 }
 
 // realOutcome returns what became of a letter. If the rule of the letter still exists, the outcome
 // contains the current delays of that rule.
-func (s *sums) realOutcome(l *deadletter.Letter) view.Decided {
-	v := view.Decided{State: l.State, Rule: l.Rule}
+func (s *sums) realOutcome(l *deadletter.Letter) rules.Outcome {
+	v := rules.Outcome{State: l.State, Rule: l.Rule}
 	if l.State == deadletter.StateDead {
 		v.Severity = l.Severity
 	}
@@ -58,8 +57,8 @@ func (s *sums) realOutcome(l *deadletter.Letter) view.Decided {
 }
 
 // triedOutcome returns what would become of a letter under the tried rules.
-func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided {
-	v := view.Decided{Rule: d.Rule, Outcome: d.Outcome}
+func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) rules.Outcome {
+	v := rules.Outcome{Rule: d.Rule, Action: d.Outcome}
 	if d.Outcome == deadletter.RuleDead {
 		v.Severity = d.Severity
 	}
@@ -71,17 +70,17 @@ func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) view.Decided
 // asItIs reports whether the outcome under the tried rules is the same as the real outcome. For a
 // held letter the result is always true, because a person or a guard holds it whatever the rules
 // decide.
-func asItIs(was, would view.Decided) bool {
+func asItIs(was, would rules.Outcome) bool {
 	return was.State == deadletter.StateHeld ||
-		was.State.Ruled() == would.Outcome && was.Severity == would.Severity &&
-			(would.Outcome != deadletter.RuleRetry || was.Delays == would.Delays)
+		was.State.Ruled() == would.Action && was.Severity == would.Severity &&
+			(would.Action != deadletter.RuleRetry || was.Delays == would.Delays)
 }
 
 // fill writes the results to the parameter "out". Changed outcomes come before unchanged ones.
 // Within each of these two groups, the more frequent outcome comes first. The parameter "q" is the
 // query that selected the letters.
-func (s *sums) fill(out *view.WhatIf, q query.Query) {
-	alike := map[view.Decided]int{} // the number of fates with the same state and rule
+func (s *sums) fill(out *rules.WhatIf, q query.Query) {
+	alike := map[rules.Outcome]int{} // the number of fates with the same state and rule
 	for key := range s.fates {
 		alike[stateAndRule(key[0])]++
 	}
@@ -102,7 +101,7 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 		}
 		out.Fates = append(out.Fates, f.Fate)
 	}
-	slices.SortFunc(out.Fates, func(a, b view.Fate) int {
+	slices.SortFunc(out.Fates, func(a, b rules.Fate) int {
 		changed := map[bool]int{true: 1}
 		return cmp.Or(
 			changed[a.Same]-changed[b.Same], cmp.Compare(b.Letters, a.Letters), strings.Compare(a.Was.Rule, b.Was.Rule),
@@ -113,4 +112,4 @@ func (s *sums) fill(out *view.WhatIf, q query.Query) {
 
 // stateAndRule returns a copy of an outcome that contains only the state and the rule. The other
 // fields are removed, because no query can select letters by them.
-func stateAndRule(d view.Decided) view.Decided { return view.Decided{State: d.State, Rule: d.Rule} }
+func stateAndRule(d rules.Outcome) rules.Outcome { return rules.Outcome{State: d.State, Rule: d.Rule} }

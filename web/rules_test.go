@@ -181,7 +181,7 @@ func TestAPIRules(t *testing.T) {
 	h := open(t, withRetries)
 	h.get("/api/v1/rules").want(
 		t, 200,
-		`"file":"dlo.yaml","loaded_at":"2026-11-20T09:00:00Z","rules":[],"default":{"name":"default","when":[],"retry":{"delays":["10s","1m40s"],"jitter":0.1,"waiter":"store"},"discard":false,"severity":"digest"`,
+		`"file":"dlo.yaml","loaded_at":"2026-11-20T09:00:00Z","rules":[],"default":{"name":"default","retry":{"delays":["10s","1m40s"],"jitter":0.1,"waiter":"store"},"discard":false,"severity":"digest"`,
 	)
 	h.get("/api/v1/rules?x=1").want(t, 400)
 }

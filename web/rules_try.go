@@ -55,7 +55,7 @@ func (w *Web) tryText(r *http.Request, p *view.RulesPage, text *string) error {
 	if err != nil {
 		return err
 	}
-	p.Try.Notes, p.WhatIf = notes, &f
+	f.Notes, p.WhatIf = notes, &f
 	return nil
 }
 

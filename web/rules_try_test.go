@@ -31,9 +31,9 @@ const triedRules = `- name: sms
 `
 
 // try asks the API what the given rules would have decided about the letters of a query.
-func (h *house) try(rules, q string) api.WhatIf {
+func (h *house) try(tried, q string) rules.WhatIf {
 	h.t.Helper()
-	body := map[string]any{"rules": rules}
+	body := map[string]any{"rules": tried}
 	if q != "" {
 		body["q"] = q
 	}
@@ -41,7 +41,7 @@ func (h *house) try(rules, q string) api.WhatIf {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var a api.WhatIf
+	var a rules.WhatIf
 	h.postJSON("/api/v1/rules/test", string(text)).want(h.t, 200).json(h.t, &a)
 	return a
 }
@@ -62,28 +62,28 @@ func TestRulesAreTried(t *testing.T) {
 		a.Notes[0] != "The text has no default; the one in use applies." {
 		t.Errorf("%+v", a)
 	}
-	want := []api.Fate{
+	want := []rules.Fate{
 		{
-			Was:      api.WasDecided{State: "dead", Severity: "digest"},
-			Would:    api.WouldDecide{Rule: "sms", Action: "retry", Delays: "5 s, 30 s, 5 min, then dead: page"},
+			Was:      rules.Outcome{State: "dead", Severity: "digest"},
+			Would:    rules.Outcome{Rule: "sms", Action: "retry", Delays: "5 s, 30 s, 5 min, then dead: page"},
 			Letters:  5,
 			Examples: []deadletter.ID{sms[4], sms[3], sms[2]},
 		},
 		{
-			Was:      api.WasDecided{State: "scheduled", Rule: "default", Delays: otherwise},
-			Would:    api.WouldDecide{Rule: "noise", Action: "discard", Delays: "discarded at once"},
+			Was:      rules.Outcome{State: "scheduled", Rule: "default", Delays: otherwise},
+			Would:    rules.Outcome{Rule: "noise", Action: "discard", Delays: "discarded at once"},
 			Letters:  2,
 			Examples: []deadletter.ID{email[1], email[0]},
 		},
 		{
-			Was:      api.WasDecided{State: "held"},
-			Would:    api.WouldDecide{Rule: "default", Action: "retry", Delays: otherwise},
+			Was:      rules.Outcome{State: "held"},
+			Would:    rules.Outcome{Rule: "default", Action: "retry", Delays: otherwise},
 			Same:     true,
 			Letters:  1,
 			Examples: held,
 		},
 	}
-	got := make([]api.Fate, len(a.Fates))
+	got := make([]rules.Fate, len(a.Fates))
 	for i, f := range a.Fates {
 		got[i] = f
 		got[i].Query = ""
@@ -175,11 +175,11 @@ func TestManyLettersHaveALink(t *testing.T) {
 	t.Parallel()
 	h := open(t, withRetries)
 	h.wait("sms", 150)
-	fate := func(rules, q string, limit int) api.Fate {
+	fate := func(tried, q string, limit int) rules.Fate {
 		t.Helper()
-		var a api.WhatIf
+		var a rules.WhatIf
 		h.postJSON(
-			"/api/v1/rules/test", fmt.Sprintf(`{"rules":%q,"q":%q,"limit":%d}`, rules, q, limit),
+			"/api/v1/rules/test", fmt.Sprintf(`{"rules":%q,"q":%q,"limit":%d}`, tried, q, limit),
 		).want(t, 200).json(t, &a)
 		return a.Fates[0]
 	}
@@ -271,7 +271,7 @@ func TestTheTimeOfOneLetterIsBounded(t *testing.T) {
 		globs = append(globs, fmt.Sprintf("'*%sb%d'", strings.Repeat("a", 2000), i))
 	}
 	text, _ := json.Marshal("- {name: a, match: {field: {p: [" + strings.Join(globs, ", ") + "]}}, discard: true}")
-	var a api.WhatIf
+	var a rules.WhatIf
 	h.postJSON("/api/v1/rules/test", `{"rules":`+string(text)+`}`).want(t, 200).json(t, &a)
 	if a.Looked != 0 || a.Late != 3 {
 		t.Errorf("%+v", a)
@@ -288,7 +288,7 @@ func TestNoRuleIsAskedAboutATrial(t *testing.T) {
 	h.receive("sms", 1, "x")
 	if a := h.try(
 		triedRules, "",
-	); a.Matching != 2 || a.Looked != 1 || a.LeftOut != 1 || len(a.Fates) != 1 || a.Fates[0].Letters != 1 {
+	); a.Matching != 2 || a.Looked != 1 || a.Left != 1 || len(a.Fates) != 1 || a.Fates[0].Letters != 1 {
 		t.Errorf("%+v", a)
 	}
 	var l api.Letter
@@ -324,7 +324,7 @@ func TestOthersLettersAreNotTried(t *testing.T) {
 func TestMaskedValuesCannotBeProbedByRules(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
-	fits := func(a api.WhatIf) (n int) {
+	fits := func(a rules.WhatIf) (n int) {
 		for _, f := range a.Fates {
 			if f.Would.Rule == "probe" {
 				n += f.Letters

@@ -9,7 +9,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
-	"github.com/deadletteroffice/dlo/web/view"
 )
 
 const (
@@ -24,9 +23,9 @@ const (
 // nothing.
 func (w *Web) whatIf(
 	ctx context.Context, by deadletter.Principal, set *rules.Set, text string, limit int,
-) (view.WhatIf, error) {
+) (rules.WhatIf, error) {
 	text = cmp.Or(text, whatIfQuery)
-	out := view.WhatIf{Usual: text == whatIfQuery, Most: limit}
+	out := rules.WhatIf{Usual: text == whatIfQuery, Most: limit}
 	q, err := query.Parse(text, w.queryOptions())
 	if err != nil {
 		return out, err
@@ -65,7 +64,7 @@ func (w *Web) whatIf(
 }
 
 // newest reads the letters to examine. It also counts all letters that the query selects.
-func (w *Web) newest(ctx context.Context, q query.Query, out *view.WhatIf) ([]deadletter.Row, error) {
+func (w *Web) newest(ctx context.Context, q query.Query, out *rules.WhatIf) ([]deadletter.Row, error) {
 	var err error
 	if out.Matching, out.Exact, err = w.Store.Count(ctx, q, countedTo); err != nil {
 		return nil, err

@@ -20,22 +20,13 @@ func (w *Web) addSets(ctx context.Context, p *view.SchemasPage) error {
 	conflicts := types.Conflicts()
 	for _, s := range types.Sets() {
 		if s.Current {
-			p.Sets = append(p.Sets, view.SchemaSet{SchemaVersion: versionOf(s), Conflicts: conflicts[s.Name]})
+			p.Sets = append(p.Sets, view.SchemaSet{Set: s, Conflicts: conflicts[s.Name]})
 		} else {
 			p.Sets[len(p.Sets)-1].Older++
 		}
 	}
-	removed, err := w.Store.RemovedSchemas(ctx)
-	p.Removed = each(removed, func(v deadletter.SchemaVersion) view.SchemaVersion {
-		return view.SchemaVersion{
-			Name:    v.Name,
-			Version: v.Version,
-			Source:  v.Source,
-			Detail:  v.Detail,
-			By:      v.By,
-			At:      v.RemovedAt,
-		}
-	})
+	var err error
+	p.Removed, err = w.Store.RemovedSchemas(ctx)
 	return err
 }
 
@@ -50,48 +41,19 @@ func schemaProblems(s deadletter.SchemaStatus) []string {
 	return problems
 }
 
-func versionOf(s descriptor.Set) view.SchemaVersion {
-	return view.SchemaVersion{
-		Name:    s.Name,
-		Version: s.Version,
-		Source:  s.Source,
-		Detail:  s.Detail,
-		By:      s.By,
-		At:      s.CurrentAt,
-		Types:   len(s.Types),
-		Files:   s.Files,
-		Current: s.Current,
-	}
-}
-
 // setDetail returns the details of the set with the given name.
 func (w *Web) setDetail(name string) *view.SetDetail {
 	d := &view.SetDetail{Name: name}
 	types := w.Decoder().Types
 	for _, s := range types.Sets() {
-		if s.Name != name {
-			continue
-		}
-		if d.Versions = append(d.Versions, versionOf(s)); s.Current {
-			d.Types = s.Types
+		if s.Name == name {
+			d.Versions = append(d.Versions, s)
 		}
 	}
 	if current, _ := types.Current(name); current != nil {
-		d.Conflicts = conflictsOf(types.Compare(name, current).Conflicts)
+		d.Conflicts = types.Compare(name, current).Conflicts
 	}
 	return d
-}
-
-func changedOf(list []descriptor.TypeChange) []view.ChangedType {
-	return each(list, func(t descriptor.TypeChange) view.ChangedType {
-		return view.ChangedType{Type: t.Type, Differences: t.Differences, More: t.More}
-	})
-}
-
-func conflictsOf(list []descriptor.Conflict) []view.ChangedType {
-	return each(list, func(t descriptor.Conflict) view.ChangedType {
-		return view.ChangedType{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More}
-	})
 }
 
 // findTypes finds the message types and fields whose names contain a word.
@@ -100,11 +62,7 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 		return view.TypeSearch{}, invalid("a word to search for has at most %d bytes", maxSearch)
 	}
 	hits, more := w.Decoder().Types.Find(word)
-	return view.TypeSearch{
-		Word: word,
-		More: more,
-		Hits: each(hits, func(h descriptor.Hit) view.TypeHit { return view.TypeHit(h) }),
-	}, nil
+	return view.TypeSearch{Word: word, Hits: hits, More: more}, nil
 }
 
 // typeSource returns a message type as .proto text. It also returns the queues that have letters of
@@ -117,15 +75,12 @@ func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.
 	defer done()
 	source, err := w.Decoder().Types.Source(name)
 	if errors.Is(err, descriptor.ErrNoType) || errors.Is(err, descriptor.ErrSchemaTooLarge) {
-		return &view.TypeSource{Name: name, Problem: err.Error()}, nil
+		return &view.TypeSource{Source: descriptor.Source{Type: name}, Problem: err.Error()}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	t := &view.TypeSource{Name: source.Type, Text: source.Text, Cut: source.Cut}
-	t.Definitions = each(source.Definitions, func(d descriptor.Definition) view.TypeDefinition {
-		return view.TypeDefinition{Set: d.Set, Version: d.Version, File: d.File, Current: d.Current, Fields: d.Fields}
-	})
+	t := &view.TypeSource{Source: source}
 	readings, err := w.Store.Readings(ctx)
 	if err != nil {
 		return nil, err

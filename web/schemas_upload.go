@@ -89,20 +89,9 @@ func (w *Web) uploadPage(r *http.Request, f upload) (view.SchemaUploadPage, erro
 		return view.SchemaUploadPage{}, err
 	}
 	p := view.SchemaUploadPage{
-		Shell:     w.shell(r, "Upload schemas", view.SectionSchemas),
-		Set:       c.Set,
-		Version:   c.Version,
-		Known:     c.Known,
-		Types:     e.Types,
-		Files:     e.Files,
-		Added:     c.Added,
-		Enums:     c.Enums,
-		Changed:   changedOf(c.Changed),
-		Removed:   c.Removed,
-		Conflicts: conflictsOf(c.Conflicts),
-		Letters:   e.Letters,
-		Sampled:   e.Sampled,
-		Readable:  e.Readable,
+		Shell:        w.shell(r, "Upload schemas", view.SectionSchemas),
+		Change:       c,
+		SchemaEffect: e,
 	}
 	if _, was := w.Decoder().Types.Current(c.Set); was.Name != "" {
 		p.Was, p.WasAt = was.Version, was.CurrentAt
@@ -140,9 +129,8 @@ func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	return view.SchemaRemove(view.SchemaRemovePage{
-		Shell:   w.shell(r, "Remove a set", view.SectionSchemas),
-		Set:     plan.Body.Set,
-		Types:   plan.Body.TypeCount,
-		Letters: plan.Body.Letters,
+		Shell:        w.shell(r, "Remove a set", view.SectionSchemas),
+		Set:          plan.Body.Set,
+		SchemaEffect: deadletter.SchemaEffect{Types: plan.Body.TypeCount, Letters: plan.Body.Letters},
 	}), nil
 }

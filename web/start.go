@@ -141,30 +141,14 @@ type started struct {
 }
 
 func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) string) api.Plan {
-	v := api.Plan{
-		Action:   p.Action,
-		Until:    p.Until,
-		Total:    p.Total,
-		Eligible: p.Eligible,
-		First:    p.First,
-		To:       p.To,
-		Pace:     p.Pace,
-		Skipped:  p.Skipped,
-		Warnings: p.Warnings,
-	}
+	v := api.Plan{Plan: p}
 	if q != nil {
 		v.Query = q.Fixed().String()
 	}
 	for _, q := range p.Queues {
 		queue := api.PlanQueue{
-			Broker:    q.Broker,
-			VHost:     q.VHost,
+			PlanQueue: q,
 			Label:     label(q.Broker),
-			Queue:     q.Queue,
-			Target:    q.Target,
-			Letters:   q.Letters,
-			CameBack:  q.CameBack,
-			Warning:   q.Warning,
 			Consumers: knownNumber(q.Facts.Consumers),
 			Ready:     knownNumber(q.Facts.Ready),
 			MaxLength: knownNumber(q.Facts.MaxLength),

@@ -33,42 +33,22 @@ func (w *Web) listFindings(ctx context.Context, _ *struct{}) (*reply[api.Topolog
 // repeat the keys of the policies that they hide. Queues that a policy cannot or should not lead to
 // dlo are refused, with the reason. 404 if dlo looks at no such vhost, and 503 if it could not look
 // yet.
-func (w *Web) planTopology(ctx context.Context, in *struct{ Body api.PlanRequest }) (*reply[api.Plans], error) {
+func (w *Web) planTopology(ctx context.Context, in *struct{ Body topology.Wish }) (*reply[api.Plans], error) {
 	w.Topology.Refresh(ctx, in.Body.Broker, in.Body.VHost)
-	plans, err := w.Topology.Plan(topology.Wish(in.Body))
+	plans, err := w.Topology.Plan(in.Body)
 	return answer(api.NewPlans(plans), err)
 }
 
 // addFaults adds the faults of the dead-letter paths to the page of queues. The most urgent fault
 // comes first. Findings of a vhost that differ only in the queue are shown as one fault.
 func (w *Web) addFaults(ctx context.Context, p *view.QueuesPage) {
-	reports := w.reports(ctx)
-	for i := range reports {
-		r := &reports[i]
-		look := view.PathLook{
-			Place:   placeOf(r.Broker, r.VHost),
-			ReadAt:  r.ReadAt,
-			Passive: r.Passive,
-			Failed:  r.Failed,
-			Queues:  r.Queues,
-		}
-		for _, g := range r.Gaps {
-			look.Gaps = append(look.Gaps, g.What+": "+g.Why)
-		}
-		p.Looks = append(p.Looks, look)
-	}
-	all := groupAlike(reports)
+	p.Looks = w.reports(ctx)
+	all := groupAlike(p.Looks)
 	for _, same := range all[:min(len(all), view.MaxFaults)] {
-		one := w.faultOf(ctx, same)
-		if len(reports) > 1 {
-			one.Place = placeOf(same[0].Broker, same[0].VHost)
-		}
-		p.Faults = append(p.Faults, one)
+		p.Faults = append(p.Faults, w.faultOf(ctx, same))
 	}
 	p.FaultsLeft = len(all) - len(p.Faults)
 }
-
-func placeOf(broker, vhost string) string { return broker + ", vhost " + vhost }
 
 // groupAlike returns the findings of all vhosts as lists. Each list contains findings that differ
 // only in the queue. The most urgent findings come first.
@@ -97,20 +77,7 @@ func groupAlike(reports []topology.Report) [][]topology.Finding {
 // show messages without taking them from the queue.
 func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
-	p := view.Fault{
-		Severity: f.Severity,
-		Loses:    f.Loses,
-		Why:      f.Why,
-		Cure:     f.Cure,
-		Likely:   f.Sure == topology.Likely,
-		Since:    f.Since,
-	}
-	for i := range same {
-		p.Titles = append(p.Titles, same[i].Title)
-		if same[i].Since.Before(p.Since) {
-			p.Since = same[i].Since
-		}
-	}
+	p := view.Fault{Same: same}
 	if f.Kind == topology.RedeliveryStorm && len(same) == 1 {
 		q := queueQuery(deadletter.Origin{
 			Broker: f.Broker,
@@ -121,23 +88,11 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 			p.Sent, p.SentURL = n, view.LettersURL(q.String(), "", "")
 		}
 	}
-	plan := w.planFor(same)
-	if plan == nil {
-		return p
+	if plan := w.planFor(same); plan != nil {
+		p.Plan = *plan
 	}
-	for _, r := range plan.Refused {
-		p.Refused = append(p.Refused, view.Refusal(r))
-	}
-	if len(plan.Policies) > 0 {
-		p.Fix = topology.Render([]topology.Plan{*plan}, topology.FormCommands)
-		for i := range plan.Policies {
-			p.Policies = append(p.Policies, planned(&plan.Policies[i]))
-		}
-		p.Rule = plan.Rule()
-		for _, d := range plan.Drops {
-			p.Drops = append(p.Drops, view.Drop(d))
-		}
-		p.Plan = planSum(plan)
+	if len(p.Plan.Policies) > 0 {
+		p.Sum = planSum(&p.Plan)
 	}
 	return p
 }

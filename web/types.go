@@ -23,55 +23,29 @@ func (w *Web) listTypes(ctx context.Context, in *struct {
 ) (*reply[api.Types], error) {
 	word := in.Q
 	status := w.Schemas.Status()
-	out := api.Types{
-		Sets:      []api.SchemaSet{},
-		Directory: status.Directory,
-		Problems:  append([]string{}, status.Problems...),
-	}
 	types := w.Decoder().Types
-	for _, s := range types.Sets() {
-		v := api.SchemaSet{
-			Name:      s.Name,
-			Version:   s.Version,
-			Current:   s.Current,
-			Source:    s.Source,
-			Detail:    s.Detail,
-			By:        s.By,
-			At:        s.At,
-			CurrentAt: s.CurrentAt,
-			Files:     s.Files,
-			TypeCount: len(s.Types),
-			Types:     []string{},
-		}
-		if s.Current {
-			v.Types = append(v.Types, s.Types[:min(namedTypes, len(s.Types))]...)
-		}
-		out.Sets = append(out.Sets, v)
+	out := api.Types{
+		Sets:      types.Sets(),
+		Directory: status.Directory,
+		Problems:  status.Problems,
+		Servers:   status.Servers,
+		Paths:     types.Paths(word),
 	}
-	out.Servers = each(status.Servers, func(s deadletter.SchemaServer) api.SchemaServer {
-		return api.SchemaServer{Address: s.Address, AskedAt: s.At, Problem: s.Problem}
-	})
-	removed, err := w.Store.RemovedSchemas(ctx)
-	if err != nil {
+	for i := range out.Sets {
+		s := &out.Sets[i]
+		if !s.Current {
+			s.Types = nil
+		}
+		s.Types = s.Types[:min(namedTypes, len(s.Types))]
+	}
+	var err error
+	if out.Removed, err = w.Store.RemovedSchemas(ctx); err != nil {
 		return nil, err
 	}
-	out.Removed = each(removed, func(v deadletter.SchemaVersion) api.RemovedSet {
-		return api.RemovedSet{
-			Name:      v.Name,
-			Version:   v.Version,
-			Source:    v.Source,
-			Detail:    v.Detail,
-			By:        v.By,
-			At:        v.At,
-			RemovedAt: v.RemovedAt,
-		}
-	})
 	if out.Letters, err = w.Store.TypeCounts(ctx, nil); err != nil {
 		return nil, err
 	}
-	hits, more := types.Find(word)
-	out.Hits, out.More = each(hits, func(h descriptor.Hit) api.TypeHit { return api.TypeHit(h) }), more
-	out.Paths = append([]string{}, types.Paths(word)...)
+	out.Hits, out.More = types.Find(word)
 	return &reply[api.Types]{out}, nil
 }
 
@@ -104,12 +78,5 @@ func (w *Web) getProto(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	definition := func(d descriptor.Definition) api.TypeDefinition { return api.TypeDefinition(d) }
-	return &reply[api.TypeSource]{api.TypeSource{
-		Type:        source.Type,
-		Text:        source.Text,
-		Cut:         source.Cut,
-		Letters:     counts[source.Type],
-		Definitions: each(source.Definitions, definition),
-	}}, nil
+	return &reply[api.TypeSource]{api.TypeSource{Source: source, Letters: counts[source.Type]}}, nil
 }

@@ -21,29 +21,19 @@ const (
 )
 
 func uploadOf(c descriptor.Change, e deadletter.SchemaEffect, dryRun bool) api.Upload {
-	return api.Upload{
-		Set:           c.Set,
-		Version:       c.Version,
+	v := api.Upload{
+		Change:        c,
+		SchemaEffect:  e,
 		DryRun:        dryRun,
-		Known:         c.Known,
-		TypeCount:     e.Types,
-		Files:         e.Files,
-		Letters:       e.Letters,
-		Sampled:       e.Sampled,
-		Readable:      e.Readable,
 		AddedCount:    len(c.Added),
 		ChangedCount:  len(c.Changed),
 		RemovedCount:  len(c.Removed),
 		ConflictCount: len(c.Conflicts),
-		Added:         append([]string{}, c.Added[:min(namedParts, len(c.Added))]...),
-		Removed:       append([]string{}, c.Removed[:min(namedParts, len(c.Removed))]...),
-		Changed: each(c.Changed[:min(namedParts, len(c.Changed))], func(t descriptor.TypeChange) api.TypeChange {
-			return api.TypeChange{Type: t.Type, Differences: t.Differences, More: t.More}
-		}),
-		Conflicts: each(c.Conflicts[:min(namedParts, len(c.Conflicts))], func(t descriptor.Conflict) api.TypeChange {
-			return api.TypeChange{Type: t.Type, Set: t.Set, Differences: t.Differences, More: t.More}
-		}),
 	}
+	v.Added, v.Removed = c.Added[:min(namedParts, len(c.Added))], c.Removed[:min(namedParts, len(c.Removed))]
+	v.Changed = c.Changed[:min(namedParts, len(c.Changed))]
+	v.Conflicts = c.Conflicts[:min(namedParts, len(c.Conflicts))]
+	return v
 }
 
 type uploadIn struct {

@@ -33,23 +33,11 @@ func (w *Web) matchTypes(ctx context.Context, r *struct{ Body api.MatchRequest }
 		ranking = decoder.Match(doc.Body, h, nil)
 	}
 	return &reply[api.MatchAnswer]{api.MatchAnswer{
-		Verdict:  string(ranking.Verdict),
-		Why:      ranking.Why,
-		Types:    ranking.Types,
-		Matching: matchingOf(ranking),
-		Text:     doc.Text,
-		Decoded:  decodedOf(doc),
-		Matches:  each(ranking.Matches, matchOf),
-		Steps:    each(doc.Steps, func(s payload.Step) api.ReadStep { return api.ReadStep(s) }),
+		Ranking: ranking,
+		Text:    doc.Text,
+		Decoded: decodedOf(doc),
+		Steps:   doc.Steps,
 	}}, nil
-}
-
-func matchingOf(r payload.Ranking) api.Matching {
-	return api.Matching{Tied: r.Tied, NotCompared: r.Left}
-}
-
-func matchOf(m payload.Match) api.Match {
-	return api.Match{Type: m.Type, Score: m.Score, Reasons: append([]string{}, m.Why...)}
 }
 
 // decodedOf converts a decoded body to the JSON form of the API.

@@ -126,7 +126,6 @@ func (w *Web) addRules(shown []view.WatchedQueue) {
 func (w *Web) ruleOf(o deadletter.Origin) string {
 	return w.Rules.Set().Decide(rules.Facts{
 		Broker: o.Broker, VHost: o.VHost, Queue: o.Queue, Key: o.Queue, Reason: "rejected",
-		Header: noHeader, Field: noField,
 	}).Rule
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // options say how the API writes and reads JSON. A time is RFC 3339 in UTC with at most three
@@ -23,7 +24,7 @@ var options = json.JoinOptions(
 	json.WithMarshalers(json.JoinMarshalers(
 		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration),
 		json.MarshalToFunc(writeNamed[deadletter.GroupID]), json.MarshalToFunc(writeNamed[deadletter.OperationID]),
-		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder),
+		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder), json.MarshalToFunc(writeRetry),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readDuration),
@@ -127,6 +128,17 @@ func readOrder(d *jsontext.Decoder, into *deadletter.NewestFirst) error {
 	text, err := readText(d)
 	*into = text == NewestFirst
 	return err
+}
+
+// writeRetry writes a delay for each retry, also if the delays grow.
+func writeRetry(e *jsontext.Encoder, r rules.Retry) error {
+	type plain rules.Retry
+	delays := make([]time.Duration, r.Count())
+	for n := range delays {
+		delays[n] = r.Delay(n)
+	}
+	r.Delays = delays
+	return json.MarshalEncode(e, plain(r))
 }
 
 func writeDuration(e *jsontext.Encoder, d time.Duration) error {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // Decoded is the result of decoding a body. The responses to GET /letters/{id} and POST
@@ -39,7 +41,7 @@ type Letter struct {
 	Rule         string               `json:"rule"` // the rule that applied last
 	// Rules holds the current rules, and how they apply to the letter now. It is null if they are
 	// unknown.
-	Rules      *[]RuleStep     `json:"rules"`
+	Rules      *[]rules.Step   `json:"rules"`
 	Why        string          `json:"why"`
 	Twin       deadletter.ID   `json:"twin"`
 	Siblings   []deadletter.ID `json:"siblings"`
@@ -70,7 +72,7 @@ type Letter struct {
 	Decoded Decoded `json:"decoded"`
 	// Candidates lists the types that can decode the body, the best first. It is set only if
 	// nothing names the type of the body.
-	Candidates []Match `json:"candidates"`
+	Candidates []payload.Match `json:"candidates"`
 	Matching
 }
 

@@ -40,28 +40,15 @@ type OperationRequest struct {
 // exactly this operation. For this, it sends the plan's "query" and "until" again. It also sends
 // the plan's "total" in the field "expect".
 type Plan struct {
-	Action   deadletter.Verb       `json:"action"`
-	Query    string                `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter
-	Until    time.Time             `json:"until"`
-	Total    int                   `json:"total"`    // number of selected letters
-	Eligible int                   `json:"eligible"` // number of letters on which the operation would act
-	First    int                   `json:"first"`    // maximum number of letters; 0 = all
-	To       string                `json:"to"`
-	Pace     deadletter.Pace       `json:"pace"`
-	Queues   []PlanQueue           `json:"queues"`
-	Skipped  []deadletter.PlanSkip `json:"skipped"`
-	Warnings []string              `json:"warnings"`
+	deadletter.Plan
+	Query  string      `json:"query"` // the query with fixed times; "" = the chosen ids, or every letter
+	Queues []PlanQueue `json:"queues"`
 }
 
 // PlanQueue is one queue of a plan, with what the broker reports about it.
 type PlanQueue struct {
-	Broker    string `json:"broker"`
-	VHost     string `json:"vhost"`
-	Label     string `json:"label"` // the broker's display name, such as production
-	Queue     string `json:"queue"`
-	Target    string `json:"target"`
-	Letters   int    `json:"letters"`
-	CameBack  int    `json:"came_back"` // number of letters that people have requeued before and that came back
+	deadletter.PlanQueue
+	Label     string `json:"label"`     // the broker's display name, such as production
 	Exists    *bool  `json:"exists"`    // null = unknown
 	Consumers *int   `json:"consumers"` // null = unknown
 	Ready     *int   `json:"ready"`     // number of ready messages; null = unknown
@@ -70,5 +57,4 @@ type PlanQueue struct {
 	MaxLength    *int    `json:"max_length"`    // maximum number of messages; 0 = no limit; null = unknown
 	MaxBytes     *int    `json:"max_bytes"`     // maximum number of bytes; 0 = no limit; null = unknown
 	DeadLetters  *string `json:"dead_letters"`  // null = unknown
-	Warning      string  `json:"warning"`
 }

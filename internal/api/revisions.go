@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // RevisionRequest is the body of POST /letters/{id}/revisions. At most one of json, text, body and
@@ -35,19 +36,13 @@ type Revision struct {
 // NewRevision returns an edit of a letter in the form of the API.
 func NewRevision(r deadletter.Revision) Revision { return Revision{r, len(r.Body)} }
 
-// EditCheck is one check of an edit. The response to POST /letters/{id}/revisions contains it.
-type EditCheck struct {
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-}
-
 // Edited is the response to POST /letters/{id}/revisions. It contains the result of an edit.
 type Edited struct {
 	Revision  *Revision              `json:"revision"` // null = this is a dry run
 	Operation deadletter.OperationID `json:"operation,omitzero"`
 	Changed   []string               `json:"changed"`
 	Diff      []string               `json:"diff"` // lines that begin with "  ", "- " or "+ "
-	Checks    []EditCheck            `json:"checks"`
+	Checks    []payload.Check        `json:"checks"`
 	JSON      json.RawMessage        `json:"json,omitzero"` // the JSON of the new body, NOT masked
 	Size      int                    `json:"size"`          // bytes of the new body
 }

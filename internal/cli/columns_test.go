@@ -14,6 +14,8 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // requests are the types of the requests whose members are the arguments and flags of a command.
@@ -192,8 +194,8 @@ func TestEveryTextFits(t *testing.T) {
 	held("letters requeue", operate(deadletter.VerbRequeue))
 	held("letters hold", operate(deadletter.VerbHold))
 	for name, about := range map[string]any{
-		"check": newVerdict(api.Topology{Findings: []api.Finding{{}}, Looks: []api.Look{{}}}, 1),
-		"plans": api.Plans{}, "unread": api.Topology{}, "adopted": api.AdoptedPolicies{}, "applied": api.AppliedPlan{}, "trial": api.Trial{}, "rights": []deadletter.BrokerStatus{}, "set": api.SchemaSet{},
+		"check": newVerdict(api.Topology{Findings: []topology.Finding{{}}, Looks: []topology.Report{{}}}, 1),
+		"plans": api.Plans{}, "unread": api.Topology{}, "adopted": api.AdoptedPolicies{}, "applied": topology.Applied{}, "trial": api.Trial{}, "rights": []deadletter.BrokerStatus{}, "set": descriptor.Set{},
 	} {
 		used[name] = true
 		for _, v := range append(samples(reflect.TypeOf(about)), reflect.ValueOf(about)) {

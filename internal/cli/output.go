@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -44,17 +45,17 @@ func sayTo(out io.Writer, format string, args ...any) error {
 }
 
 func printJSON(out io.Writer, v any, indent bool) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if indent {
-		e.SetIndent("", "  ")
-	}
-	if err := e.Encode(v); err != nil {
+	raw, err := api.Marshal(v)
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, deadletter.EscapeJSON(text.String()))
-	return err
+	text := bytes.NewBuffer(raw)
+	if indent {
+		text = new(bytes.Buffer)
+		err = json.Indent(text, raw, "", "  ")
+	}
+	_, wrong := fmt.Fprintln(out, deadletter.EscapeJSON(text.String()))
+	return errors.Join(err, wrong)
 }
 
 // openInput opens a file for reading. The name "-" stands for standard input.

@@ -6,16 +6,17 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 func rulesTable() command {
-	rules := list("The rules in use, in order: the first that matches a letter wins.", rulesListCmd{},
+	all := list("The rules in use, in order: the first that matches a letter wins.", rulesListCmd{},
 		"GET /rules", "rules default", api.Rules{}, "rule=name when=when|when retries=|delays severity=|severity")
-	rules.text = `{{template "rules" .}}`
+	all.text = `{{template "rules" .}}`
 	return noun(
 		"rules", groupRules,
 		"List and test the rules in use, try other rules, apply the rules to scheduled letters, and manage redirects.",
-		rules,
+		all,
 		command{
 			name: "test",
 			args: struct {
@@ -26,7 +27,7 @@ func rulesTable() command {
 			}{},
 			help: "Show what rules would have done with the newest letters, beside what was done. Tests the rules in " +
 				"use, or with --config those of a file. Nothing is changed.",
-			route: "POST /rules/test", answer: api.WhatIf{}, rows: "fates", note: `{{template "looked at" .}}`,
+			route: "POST /rules/test", answer: rules.WhatIf{}, rows: "fates", note: `{{template "looked at" .}}`,
 			columns: "letters changes=same|no now=was|was would=would|would retries=would.delays " +
 				"such_as=examples|spaced",
 		},
@@ -38,8 +39,8 @@ func rulesTable() command {
 				Query  string `json:"q" short:"q" help:"Only letters of a query, for example 'queue:sms'; all scheduled letters if omitted."`
 				Reason string `help:"Why, for the audit."`
 			}{},
-			route: "POST /rules/apply", answer: api.Applied{},
-			text: "{{changed .Changes}} of {{.LookedAt}} scheduled letters " +
+			route: "POST /rules/apply", answer: rules.Applied{},
+			text: "{{changed .Changes}} of {{.Looked}} scheduled letters " +
 				"{{if .DryRun}}would change{{else}}changed{{end}}",
 			parts: []command{
 				{rows: "changes", columns: "from=from|outcome to=to|outcome letters such_as=examples|spaced"},

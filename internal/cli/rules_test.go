@@ -11,6 +11,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // TestARuleOfEveryOutcomeHasItsWords checks that the description of a rule differs for each
@@ -18,27 +19,27 @@ import (
 // another rule.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
-	rules := map[deadletter.RuleOutcome]api.Rule{
-		deadletter.RuleRetry:   {Retry: &api.Retry{Delays: []string{"1s"}}},
-		deadletter.RuleDead:    {Retry: &api.Retry{}},
+	of := map[deadletter.RuleOutcome]rules.Rule{
+		deadletter.RuleRetry:   {Retry: &rules.Retry{Delays: []time.Duration{time.Second}}},
+		deadletter.RuleDead:    {Retry: &rules.Retry{}},
 		deadletter.RuleDiscard: {Discard: true},
 	}
-	words := func(name string, rule api.Rule) string {
+	words := func(name string, rule rules.Rule) string {
 		text, err := textOf(name, rule)
 		if err != nil {
 			t.Error(err)
 		}
 		return text
 	}
-	of := map[string]deadletter.RuleOutcome{words("delays", rules[""]): "nothing"}
+	said := map[string]deadletter.RuleOutcome{words("delays", of[""]): "nothing"}
 	for _, o := range deadletter.RuleOutcomes {
-		text, severity := words("delays", rules[o]), words("severity", rules[o])
-		if other, ok := of[text]; ok {
+		text, severity := words("delays", of[o]), words("severity", of[o])
+		if other, ok := said[text]; ok {
 			t.Errorf("rules of %s and of %s are both described as %q", o, other, text)
 		}
-		of[text] = o
+		said[text] = o
 		dies := o == deadletter.RuleRetry || o == deadletter.RuleDead
-		if (severity == words("severity", rules[""])) != dies {
+		if (severity == words("severity", of[""])) != dies {
 			t.Errorf("a letter of %s can die: %v, and its severity is %q", o, dies, severity)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 //go:embed texts.tmpl
@@ -202,7 +203,7 @@ func planLabels(a api.Plan) []string {
 }
 
 // changed returns the number of letters that rules change.
-func changed(changes []api.AppliedChange) (n int) {
+func changed(changes []rules.AppliedChange) (n int) {
 	for _, c := range changes {
 		n += c.Letters
 	}

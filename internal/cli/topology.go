@@ -73,9 +73,9 @@ func (c topologyCheckCmd) Run(p *Program, k *kong.Context) error {
 
 // faultCount returns the number of findings that are faults. A finding of kind topology.Moved is
 // not a fault: it only says that something moves messages out of a queue, for example a shovel.
-func faultCount(list []api.Finding) (n int) {
+func faultCount(list []topology.Finding) (n int) {
 	for _, f := range list {
-		if f.Kind != string(topology.Moved) {
+		if f.Kind != topology.Moved {
 			n++
 		}
 	}
@@ -160,8 +160,8 @@ func (c topologyCheckCmd) inVHosts(t api.Topology) (api.Topology, error) {
 		there = append(there, l.VHost)
 	}
 	other := func(vhost string) bool { return len(c.VHost) > 0 && !slices.Contains(c.VHost, vhost) }
-	t.Findings = slices.DeleteFunc(t.Findings, func(f api.Finding) bool { return other(f.VHost) })
-	t.Looks = slices.DeleteFunc(t.Looks, func(l api.Look) bool { return other(l.VHost) })
+	t.Findings = slices.DeleteFunc(t.Findings, func(f topology.Finding) bool { return other(f.VHost) })
+	t.Looks = slices.DeleteFunc(t.Looks, func(l topology.Report) bool { return other(l.VHost) })
 	return t, noVHost(c.VHost, there)
 }
 
@@ -201,7 +201,7 @@ var dropping = []topology.Kind{
 // together.
 type verdict struct {
 	api.Topology
-	Alike   [][]api.Finding
+	Alike   [][]topology.Finding
 	Queues  int  // all of them
 	Drops   int  // queues that drop what their consumers reject
 	Faults  int  // findings that are faults
@@ -216,7 +216,7 @@ func newVerdict(t api.Topology, dropped int) verdict {
 	}
 	drops := map[[3]string]bool{}
 	for i, f := range t.Findings {
-		if slices.Contains(dropping, topology.Kind(f.Kind)) {
+		if slices.Contains(dropping, f.Kind) {
 			drops[[3]string{f.Broker, f.VHost, f.Queue}] = true
 		}
 		if i == 0 || !explainedBy(t.Findings[i-1], f) {
@@ -231,7 +231,7 @@ func newVerdict(t api.Topology, dropped int) verdict {
 
 // explainedBy reports whether two findings have the same explanation. They may differ in the queue,
 // the vhost, the broker, the title and the time.
-func explainedBy(a, b api.Finding) bool {
-	a.Queue, a.Title, a.Since, a.Broker, a.VHost = b.Queue, b.Title, b.Since, b.Broker, b.VHost
-	return a == b
+func explainedBy(a, b topology.Finding) bool {
+	a.Broker, a.VHost = b.Broker, b.VHost
+	return a.Alike(b)
 }

@@ -42,7 +42,7 @@ func (c topologyPlanCmd) Run(p *Program) error {
 	}
 	const cure = "nothing was changed; `dlo topology apply` sets these policies, -o rabbitmqctl prints the commands, " +
 		"and -o definitions prints a file"
-	if form, ok := plans.Forms[c.Output]; ok {
+	if form, ok := plans.Forms[topology.Form(c.Output)]; ok {
 		_, err = io.WriteString(p.Stdout, form)
 	} else {
 		err = changeFlags{Output: c.Output}.show(p, plans, `{{template "plans" .}}{{if policies .}}`+cure+"{{end}}")
@@ -72,7 +72,7 @@ func (c planFlags) refusedError(p *Program, plans api.Plans, listed bool) error 
 
 // ask asks the server for plans.
 func (c planFlags) ask(p *Program, server serverFlags, broker string) (plans api.Plans, err error) {
-	request := api.PlanRequest{Broker: broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce}
+	request := topology.Wish{Broker: broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce}
 	plans, _, err = fetch[api.Plans](server, p, http.MethodPost, "/topology/plan", request)
 	return plans, err
 }
@@ -171,9 +171,9 @@ func (c topologyApplyCmd) Run(p *Program, k *kong.Context) error {
 	if err := c.confirm(p, k, "set "+deadletter.Plural(policies, "policy", "policies")+" on the broker"); err != nil {
 		return err
 	}
-	none := func(plan api.TopologyPlan) bool { return len(plan.Policies) == 0 }
+	none := func(plan topology.Plan) bool { return len(plan.Policies) == 0 }
 	chosen := slices.DeleteFunc(slices.Clone(plans.Plans), none)
-	done, failed := all(chosen, func(plan api.TopologyPlan) (applied api.AppliedPlan, err error) {
+	done, failed := all(chosen, func(plan topology.Plan) (applied topology.Applied, err error) {
 		err = c.call(p, http.MethodPost, "/topology/apply", api.ApplyPlanRequest{Plan: plan}, &applied)
 		if err != nil {
 			err = fmt.Errorf("broker %s, vhost %s: %w", plan.Broker, plan.VHost, err)
@@ -217,7 +217,7 @@ func (c topologyUndoCmd) Run(p *Program, k *kong.Context) error {
 	if err := c.warn(p, k, queuesOf(chosen), question); err != nil {
 		return err
 	}
-	undone, failed := all(chosen, func(a api.AdoptedPolicy) (one api.AdoptedPolicy, err error) {
+	undone, failed := all(chosen, func(a topology.Adopted) (one topology.Adopted, err error) {
 		return one, c.call(p, http.MethodPost, "/topology/undo", api.UndoRequest{ID: a.ID}, &one)
 	})
 	const text = "{{range .Policies}}deleted: policy {{.Name}} in vhost {{.VHost}}\n{{end}}"
@@ -229,17 +229,17 @@ func (c topologyUndoCmd) Run(p *Program, k *kong.Context) error {
 }
 
 // choosePolicies returns those policies of the list that the command line selects.
-func (c topologyUndoCmd) choosePolicies(list []api.AdoptedPolicy) []api.AdoptedPolicy {
+func (c topologyUndoCmd) choosePolicies(list []topology.Adopted) []topology.Adopted {
 	if len(c.Queues) == 0 {
 		return list
 	}
 	queues := topology.Chosen(queuesOf(list), c.Queues)
-	return slices.DeleteFunc(list, func(a api.AdoptedPolicy) bool {
+	return slices.DeleteFunc(list, func(a topology.Adopted) bool {
 		return !slices.ContainsFunc(a.Queues, func(q string) bool { return slices.Contains(queues, q) })
 	})
 }
 
-func queuesOf(list []api.AdoptedPolicy) (queues []string) {
+func queuesOf(list []topology.Adopted) (queues []string) {
 	for _, a := range list {
 		queues = append(queues, a.Queues...)
 	}
@@ -247,9 +247,9 @@ func queuesOf(list []api.AdoptedPolicy) (queues []string) {
 }
 
 // adopted returns the policies that dlo has set on the broker and in the vhost of the flags.
-func (f leaveFlags) adopted(p *Program) ([]api.AdoptedPolicy, error) {
+func (f leaveFlags) adopted(p *Program) ([]topology.Adopted, error) {
 	list, _, err := fetch[api.AdoptedPolicies](f.serverFlags, p, http.MethodGet, "/topology/adopted", nil)
-	return slices.DeleteFunc(list.Policies, func(a api.AdoptedPolicy) bool {
+	return slices.DeleteFunc(list.Policies, func(a topology.Adopted) bool {
 		return f.Broker != "" && f.Broker != a.Broker || f.VHost != "" && f.VHost != a.VHost
 	}), err
 }

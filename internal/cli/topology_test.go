@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -350,7 +349,10 @@ func TestSeveralPlaces(t *testing.T) {
 // The command must choose only this queue.
 func TestUndoOfAQueueWithTheNameOfAGlob(t *testing.T) {
 	t.Parallel()
-	all := []api.AdoptedPolicy{{Name: "a", Queues: []string{"*"}}, {Name: "b", Queues: []string{"orders"}}}
+	all := []topology.Adopted{
+		{Policy: topology.Policy{Name: "a"}, Queues: []string{"*"}},
+		{Policy: topology.Policy{Name: "b"}, Queues: []string{"orders"}},
+	}
 	if got := (topologyUndoCmd{Queues: []string{"*"}}).choosePolicies(slices.Clone(all)); len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("%+v", got)
 	}

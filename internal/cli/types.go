@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 func typesTable() command {
@@ -93,7 +94,7 @@ func (c typesShowCmd) Run(p *Program, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(a.Sets, func(s api.SchemaSet) bool { return s.Name == c.Name && s.Current }); i >= 0 {
+	if i := slices.IndexFunc(a.Sets, func(s descriptor.Set) bool { return s.Name == c.Name && s.Current }); i >= 0 {
 		set := a.Sets[i]
 		set.At = time.Time{} // only `types list` shows the time at which a version first arrived
 		raw, err := api.Marshal(set)

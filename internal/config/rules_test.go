@@ -659,12 +659,12 @@ func TestTheRuleOfAPlanIsValid(t *testing.T) {
 	t.Parallel()
 	p := topology.Plan{Broker: "main", VHost: "/", Drops: []topology.Drop{{Queue: `a"b: {c}, #d`}, {Queue: "metrics"}}}
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
-	if err := os.WriteFile(path, []byte(p.Rule()), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(p.DropRule()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := config.Load(path, noEnv)
 	if err != nil || len(cfg.Rules.Rules) != 1 || !cfg.Rules.Rules[0].Discard {
-		t.Fatalf("%v\n%s", err, p.Rule())
+		t.Fatalf("%v\n%s", err, p.DropRule())
 	}
 	for _, d := range p.Drops {
 		if got := cfg.Rules.Decide(rules.Facts{

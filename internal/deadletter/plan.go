@@ -4,30 +4,32 @@ import "time"
 
 // Plan is the result of a dry run. It says what an operation would do.
 type Plan struct {
-	Action   Verb
-	Until    time.Time   // the selection is as of this time, without later arrivals and changes
-	Total    int         // exact number of selected letters
-	Eligible int         // number of letters that the action can take, before the limit First
-	First    int         // maximum number of letters to act on; 0 = all
-	Queues   []PlanQueue // queues of the eligible letters, those with most letters first
-	Skipped  []PlanSkip  // reasons for skipped letters, those with most letters first
-	Warnings []string    // warnings that do not belong to one queue
-	To       string
-	Pace     Pace
+	Action   Verb        `json:"action"`
+	Until    time.Time   `json:"until"`    // the selection is as of this time, without later arrivals and changes
+	Total    int         `json:"total"`    // exact number of selected letters
+	Eligible int         `json:"eligible"` // number of letters that the action can take, before the limit First
+	First    int         `json:"first"`    // maximum number of letters to act on; 0 = all
+	Queues   []PlanQueue `json:"-"`        // queues of the eligible letters, those with most letters first
+	Skipped  []PlanSkip  `json:"skipped"`  // reasons for skipped letters, those with most letters first
+	Warnings []string    `json:"warnings"` // warnings that do not belong to one queue
+	To       string      `json:"to"`
+	Pace     Pace        `json:"pace"`
 }
 
 // PlanQueue is the part of a plan for one origin queue.
 type PlanQueue struct {
-	Broker, VHost, Queue string
-	Target               string // queue to which the letters go: the origin queue or the target of a redirect
-	Letters              int
-	CameBack             int         // number of letters that came back after people requeued them
-	Last                 OperationID // last operation after which a letter came back; 0 = none
-	LastAt               time.Time
-	Facts                QueueFacts // what the broker reports about the target now
-	Leaves               bool       // true if the letters are sent, now or once they are due
-	Away                 string     // reason why the letters cannot be sent now; "" = they can be sent
-	Warning              string     // what to consider first; "" = nothing
+	Broker   string      `json:"broker"`
+	VHost    string      `json:"vhost"`
+	Queue    string      `json:"queue"`
+	Target   string      `json:"target"` // queue to which the letters go: the origin queue or the target of a redirect
+	Letters  int         `json:"letters"`
+	CameBack int         `json:"came_back"` // number of letters that came back after people requeued them
+	Last     OperationID `json:"-"`         // last operation after which a letter came back; 0 = none
+	LastAt   time.Time   `json:"-"`
+	Facts    QueueFacts  `json:"-"`       // what the broker reports about the target now
+	Leaves   bool        `json:"-"`       // true if the letters are sent, now or once they are due
+	Away     string      `json:"-"`       // reason why the letters cannot be sent now; "" = they can be sent
+	Warning  string      `json:"warning"` // what to consider first; "" = nothing
 }
 
 // PlanSkip is a reason why letters would be skipped.

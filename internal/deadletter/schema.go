@@ -4,15 +4,15 @@ import "time"
 
 // SchemaVersion is one version of a descriptor set.
 type SchemaVersion struct {
-	Name      string
-	Version   string // SHA-256 of the content, as 64 hex digits
-	Source    SchemaSource
-	Detail    string // name of the file, or address of the server
-	By        string
-	At        time.Time // time at which the version was first received
-	CurrentAt time.Time // time at which the version last became the newest of its set
-	RemovedAt time.Time // zero = in use
-	Content   []byte    // serialised google.protobuf.FileDescriptorSet
+	Name      string       `json:"name"`
+	Version   string       `json:"version"` // SHA-256 of the content, as 64 hex digits
+	Source    SchemaSource `json:"source"`
+	Detail    string       `json:"detail"` // name of the file, or address of the server
+	By        string       `json:"by"`
+	At        time.Time    `json:"at,omitzero"`         // time at which the version was first received
+	CurrentAt time.Time    `json:"current_at,omitzero"` // time at which the version last became the newest of its set
+	RemovedAt time.Time    `json:"removed_at,omitzero"` // zero = in use
+	Content   []byte       `json:"-"`                   // serialised google.protobuf.FileDescriptorSet
 }
 
 // SchemaSource says where dlo got a descriptor set.
@@ -27,11 +27,12 @@ const (
 // SchemaEffect describes the effect that a new version or the removal of a descriptor set has on
 // the stored letters.
 type SchemaEffect struct {
-	Types    int // number of types in the set
-	Files    int
-	Letters  int // number of letters whose type the set decodes differently
-	Sampled  int // number of letters that were tested; they are the newest letters that no schema can read now
-	Readable int // number of tested letters that the set could read
+	Types   int `json:"type_count"` // number of types in the set
+	Files   int `json:"files"`
+	Letters int `json:"letters"` // number of letters whose type the set decodes differently
+	// number of letters that were tested; they are the newest letters that no schema can read now
+	Sampled  int `json:"sampled"`
+	Readable int `json:"readable"` // number of tested letters that the set could read
 }
 
 // SchemaStatus says where dlo loads descriptor sets from, and what does not work.
@@ -43,7 +44,7 @@ type SchemaStatus struct {
 
 // SchemaServer is a gRPC server from which dlo gets types.
 type SchemaServer struct {
-	Address string
-	At      time.Time // time of the last request; zero = there was none yet
-	Problem string    // reason why the server gave no answer; "" = it answered
+	Address string    `json:"address"`
+	At      time.Time `json:"asked_at,omitzero"` // time of the last request; zero = there was none yet
+	Problem string    `json:"problem"`           // reason why the server gave no answer; "" = it answered
 }

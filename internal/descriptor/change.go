@@ -13,16 +13,18 @@ import (
 // Change describes what changes if a schema becomes the newest version of a set. Types are messages
 // and enums, sorted by full name.
 type Change struct {
-	Set, Version string
-	Known        string // "" = the version is new; KnownCurrent or KnownOlder = the set already has it
-	Added        []string
-	Enums        int // how many of Added are enums
-	Changed      []TypeChange
-	Removed      []string // types that are removed; bodies that name them are still decoded with older versions
-	Conflicts    []Conflict
+	Set     string       `json:"set"`
+	Version string       `json:"version"`
+	Known   string       `json:"known"` // "" = the version is new; KnownCurrent or KnownOlder = the set already has it
+	Added   []string     `json:"added"`
+	Enums   int          `json:"-"` // how many of Added are enums
+	Changed []TypeChange `json:"changed"`
+	Removed []string     `json:"removed"` // bodies that name these types are still decoded with older versions
+	// types that another set defines differently; a body is decoded with the definition that fits it
+	Conflicts []TypeChange `json:"conflicts"`
 	// types that are added, changed or removed, and types that contain these; their bodies may be
 	// decoded differently
-	Affected []string
+	Affected []string `json:"-"`
 }
 
 // These are the values of the field Known, which is set if the set already has the content of the
@@ -34,16 +36,10 @@ const (
 
 // TypeChange describes how one type changes.
 type TypeChange struct {
-	Type        string
-	Differences []string // at most 20 differences in words, such as "field 7 added: string note"
-	More        int      // number of differences that are left out
-}
-
-// Conflict is a type that another set defines differently. A body is decoded with the definition
-// that fits the body.
-type Conflict struct {
-	TypeChange
-	Set string
+	Type        string   `json:"type"`
+	Set         string   `json:"set,omitzero"` // the other set of a conflict
+	Differences []string `json:"differences"`  // at most 20 differences in words, such as "field 7 added: string note"
+	More        int      `json:"more"`         // number of differences that are left out
 }
 
 const (
@@ -98,7 +94,8 @@ func (r *Registry) Compare(name string, s *Schema) Change {
 				continue
 			}
 			if t := d.compare(other, next[typ]); len(t.Differences) > 0 {
-				c.Conflicts = append(c.Conflicts, Conflict{t, set})
+				t.Set = set
+				c.Conflicts = append(c.Conflicts, t)
 			}
 		}
 	}

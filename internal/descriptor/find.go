@@ -12,10 +12,10 @@ import (
 
 // Hit is a type, or a field of a type, whose name contains a word.
 type Hit struct {
-	Type  string
-	Set   string
-	Field string // "" = the type itself
-	Is    string // the type of the field in .proto syntax
+	Type  string `json:"type"`
+	Set   string `json:"set"`
+	Field string `json:"field,omitzero"` // "" = the type itself
+	Is    string `json:"is,omitzero"`    // the type of the field in .proto syntax
 }
 
 const maxHits = 200

@@ -80,10 +80,11 @@ func (r *Registry) Memo(key any, make func(newest []*Resolver) any) any {
 
 // Set describes one version of a descriptor set.
 type Set struct {
-	deadletter.SchemaVersion // without the content
-	Types                    []string
-	Files                    int
-	Current                  bool // the newest version
+	deadletter.SchemaVersion          // without the content
+	TypeCount                int      `json:"type_count"`
+	Types                    []string `json:"types"`
+	Files                    int      `json:"files"`
+	Current                  bool     `json:"current"` // the newest version
 }
 
 // Sets returns all versions of all sets. It sorts the sets by name, and the versions of a set from
@@ -100,6 +101,7 @@ func (r *Registry) Sets() []Set {
 		for i, v := range slices.Backward(versions) {
 			list = append(list, Set{
 				SchemaVersion: v.about,
+				TypeCount:     len(v.Types()),
 				Types:         v.Types(),
 				Files:         v.files,
 				Current:       i == len(versions)-1,

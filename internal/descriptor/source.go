@@ -31,19 +31,19 @@ const (
 
 // Definition is one definition of a type.
 type Definition struct {
-	Set     string
-	Version string
-	Current bool   // the definition belongs to the newest version of its set
-	File    string // the name of the file in the set
-	Fields  int
+	Set     string `json:"set"`
+	Version string `json:"version"`
+	Current bool   `json:"current"` // the definition belongs to the newest version of its set
+	File    string `json:"file"`    // the name of the file in the set
+	Fields  int    `json:"fields"`
 }
 
 // Source is a type in .proto syntax.
 type Source struct {
-	Type        string
-	Text        string       // untrusted text from the set, with comments and nested types, at most 256 KiB
-	Cut         bool         // a part of the text is omitted
-	Definitions []Definition // the current ones come first; Text shows the first
+	Type        string       `json:"type"`
+	Text        string       `json:"text"`        // untrusted, with comments and nested types, at most 256 KiB
+	Cut         bool         `json:"cut"`         // a part of the text is omitted
+	Definitions []Definition `json:"definitions"` // the current ones come first; Text shows the first
 }
 
 // ErrNoType means that no set defines a type.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // Waiters is the part of the store that Apply needs. It reads letters that wait for a retry, and
@@ -39,53 +40,29 @@ type ApplyRequest struct {
 	Reason string // reason for the audit; may be empty
 }
 
-// Applied says which changes the rules made, or which they would make in a dry run.
-type Applied struct {
-	Looked    int // number of waiting letters that were examined
-	Unchanged int
-	Left      map[string]int  // number of letters that were skipped, by reason
-	Changes   []AppliedChange // the changes, those with most letters first
-	// true if the caller disconnected or dlo is stopping; the remaining letters are then unchanged
-	Stopped bool
-}
-
-// AppliedChange is the number of letters whose decisions change in the same way, for example from a
-// retry to dead. If From and To are equal, the delays or the severity of the rule have changed.
-type AppliedChange struct {
-	From, To Decided
-	Letters  int
-	Examples []deadletter.ID // up to 3 of the letters, oldest first
-}
-
-// Decided is the decision of a rule about a letter.
-type Decided struct {
-	Rule    string
-	Outcome deadletter.RuleOutcome
-}
-
 const appliedExamples = 3
 
 // Apply decides again, with the current rules, about letters that wait for a retry. It records the
 // new decisions, except in a dry run. It skips letters whose due time a person chose, and letters
 // that an operation released. Only one call runs at a time. If ctx is done before the end, the
 // result is about the letters that were already processed.
-func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (Applied, error) {
+func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (rules.Applied, error) {
 	if len(r.Reason) > maxReason {
-		return Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
+		return rules.Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
 	}
 	if d.decider == nil {
-		return Applied{}, deadletter.ErrNotFound
+		return rules.Applied{}, deadletter.ErrNotFound
 	}
 	// this survey of up to half a million letters is not needed if the caller may act on all
 	// letters
 	if !by.MayToAll(deadletter.VerbReschedule) {
 		shares, _, err := d.store.Survey(ctx, query.Selection{Query: &r.Query}, d.maxBody)
 		if err != nil {
-			return Applied{}, err
+			return rules.Applied{}, err
 		}
 		for _, s := range shares {
 			if err := deadletter.Allow(by, deadletter.VerbReschedule, s.Place()); err != nil {
-				return Applied{}, err
+				return rules.Applied{}, err
 			}
 		}
 	}
@@ -93,13 +70,12 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	case d.applying <- struct{}{}:
 		defer func() { <-d.applying }()
 	case <-ctx.Done():
-		return Applied{}, ctx.Err()
+		return rules.Applied{}, ctx.Err()
 	}
 	a := applying{
 		by:      by,
-		dry:     r.DryRun,
-		kinds:   map[[2]Decided]*AppliedChange{},
-		Applied: Applied{Left: map[string]int{}},
+		kinds:   map[[2]rules.Decided]*rules.AppliedChange{},
+		Applied: rules.Applied{DryRun: r.DryRun, Left: map[string]int{}},
 	}
 	err := d.apply(ctx, r.Query, &a)
 	if err != nil && ctx.Err() != nil {
@@ -108,7 +84,7 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 	for _, c := range a.kinds {
 		a.Changes = append(a.Changes, *c)
 	}
-	slices.SortFunc(a.Changes, func(x, y AppliedChange) int {
+	slices.SortFunc(a.Changes, func(x, y rules.AppliedChange) int {
 		return cmp.Or(
 			cmp.Compare(y.Letters, x.Letters), strings.Compare(x.From.Rule, y.From.Rule),
 			strings.Compare(x.To.Rule, y.To.Rule), cmp.Compare(x.To.Outcome, y.To.Outcome),
@@ -126,10 +102,9 @@ func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyReques
 
 // applying is the state of a running call of Apply.
 type applying struct {
-	Applied
+	rules.Applied
 	by    deadletter.Principal
-	dry   bool
-	kinds map[[2]Decided]*AppliedChange
+	kinds map[[2]rules.Decided]*rules.AppliedChange
 }
 
 // apply decides about all matching letters, in batches.
@@ -173,7 +148,7 @@ func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.New
 	for _, n := range left {
 		unchanged -= n
 	}
-	if !a.dry && len(changes) > 0 {
+	if !a.DryRun && len(changes) > 0 {
 		recorded, err := d.store.RecordDecisions(ctx, a.by.Name, changes)
 		if err != nil {
 			return err
@@ -201,10 +176,10 @@ func (d *Desk) record(ctx context.Context, a *applying, decided []deadletter.New
 }
 
 func (a *applying) count(one deadletter.NewDecision) {
-	kind := [2]Decided{{one.WasRule, deadletter.RuleRetry}, {one.Rule, one.Outcome}}
+	kind := [2]rules.Decided{{Rule: one.WasRule, Outcome: deadletter.RuleRetry}, {Rule: one.Rule, Outcome: one.Outcome}}
 	c := a.kinds[kind]
 	if c == nil {
-		c = &AppliedChange{From: kind[0], To: kind[1]}
+		c = &rules.AppliedChange{From: kind[0], To: kind[1]}
 		a.kinds[kind] = c
 	}
 	c.Letters++

@@ -86,7 +86,7 @@ func (o *ruled) wait(queue string, n int) []deadletter.ID {
 	return r.New
 }
 
-func (o *ruled) apply(text string, dry bool) operation.Applied {
+func (o *ruled) apply(text string, dry bool) rules.Applied {
 	o.t.Helper()
 	q, err := query.Parse(text, query.Options{Now: o.at})
 	o.must(err)
@@ -150,27 +150,28 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 		rules.Rule{Name: "noise", Match: queues("noise"), Discard: true},
 	))
 	dry := o.apply("", true)
-	want := []operation.AppliedChange{
+	want := []rules.AppliedChange{
 		{
-			From:     operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
-			To:       operation.Decided{Rule: "short", Outcome: deadletter.RuleRetry},
+			From:     rules.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+			To:       rules.Decided{Rule: "short", Outcome: deadletter.RuleRetry},
 			Letters:  248,
 			Examples: sms[2:5],
 		},
 		{
-			From:     operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
-			To:       operation.Decided{Rule: "never", Outcome: deadletter.RuleDead},
+			From:     rules.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+			To:       rules.Decided{Rule: "never", Outcome: deadletter.RuleDead},
 			Letters:  59,
 			Examples: email[1:4],
 		},
 		{
-			From:     operation.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
-			To:       operation.Decided{Rule: "noise", Outcome: deadletter.RuleDiscard},
+			From:     rules.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+			To:       rules.Decided{Rule: "noise", Outcome: deadletter.RuleDiscard},
 			Letters:  30,
 			Examples: noise[:3],
 		},
 	}
-	if diff := cmp.Diff(operation.Applied{
+	if diff := cmp.Diff(rules.Applied{
+		DryRun:    true,
 		Looked:    350,
 		Unchanged: 9,
 		Left:      map[string]int{"someone set its due time": 3, "an operation has released it": 1},
@@ -181,6 +182,7 @@ func TestNewRulesAreAppliedToLettersThatWait(t *testing.T) {
 	if l := o.letter(sms[9]); l.Rule != "default" || o.letter(email[9]).State != deadletter.StateScheduled {
 		t.Fatalf("a dry run changed %+v", l)
 	}
+	dry.DryRun = false
 	if diff := cmp.Diff(dry, o.apply("", false)); diff != "" {
 		t.Errorf("(-dry run +what was done)\n%s", diff)
 	}

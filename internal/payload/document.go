@@ -124,8 +124,8 @@ func (d *Document) Outside(layer int) []byte {
 
 // Step is one line of the section "How it was read" on a page.
 type Step struct {
-	OK   bool
-	Text string
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
 }
 
 // Node is a field, a map entry or a list element of a decoded body.

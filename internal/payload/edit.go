@@ -38,18 +38,9 @@ type Edited struct {
 
 // Check is one finding about a new body.
 type Check struct {
-	Level Level
-	Text  string // safe to print, without masked values
+	OK   bool   `json:"ok"`   // false = it needs a person's attention
+	Text string `json:"text"` // safe to print, without masked values
 }
-
-// Level says whether a check of an edited body needs a person's attention.
-type Level string
-
-// These are the levels of checks.
-const (
-	LevelOK   Level = "ok"
-	LevelWarn Level = "warn"
-)
 
 // EditError says why a body cannot be edited, or what is wrong with a person's text. Its message
 // does not quote masked values.
@@ -203,9 +194,9 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 
 const nothingChanged = "Nothing has changed: the same body is sent again"
 
-func (e *Edited) addPassed(text string) { e.Checks = append(e.Checks, Check{LevelOK, text}) }
+func (e *Edited) addPassed(text string) { e.Checks = append(e.Checks, Check{true, text}) }
 
-func (e *Edited) addWarning(text string) { e.Checks = append(e.Checks, Check{LevelWarn, text}) }
+func (e *Edited) addWarning(text string) { e.Checks = append(e.Checks, Check{false, text}) }
 
 var (
 	ofLength   = regexp.MustCompile(`(?i)(length|size)$`)

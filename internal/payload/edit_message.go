@@ -37,7 +37,7 @@ type messageEdit struct {
 func encodeAs(
 	def *descriptor.Type, body []byte, was, now *jsonNode, text string, b *budget.Budget,
 ) ([]byte, []Check, error) {
-	valid := Check{LevelOK, "Valid JSON, valid for the type"}
+	valid := Check{true, "Valid JSON, valid for the type"}
 	if sameJSON(was, now) {
 		return body, []Check{valid}, nil
 	}
@@ -71,15 +71,15 @@ func encodeAs(
 	if err != nil || !proto.Equal(m, again) {
 		return nil, nil, tooLargeTo("decode", err, failed)
 	}
-	checks := []Check{valid, {LevelOK, "Encoded again to " + deadletter.Bytes(len(out)) + ", decodes back unchanged"}}
+	checks := []Check{valid, {true, "Encoded again to " + deadletter.Bytes(len(out)) + ", decodes back unchanged"}}
 	if after.Unknown > 0 {
-		checks = append(checks, Check{LevelOK, fmt.Sprintf(
+		checks = append(checks, Check{true, fmt.Sprintf(
 			"%s that the JSON does not show, %s, carried over",
 			deadletter.Plural(after.Unknown, "field", "fields"), deadletter.Bytes(int(after.UnknownBytes)),
 		)})
 	}
 	if lost := before.Unknown - after.Unknown; lost > 0 {
-		checks = append(checks, Check{LevelWarn, fmt.Sprintf(
+		checks = append(checks, Check{false, fmt.Sprintf(
 			"loss: %s that the JSON does not show (%s) dropped, with what was removed or replaced",
 			deadletter.Plural(lost, "field", "fields"), deadletter.Bytes(int(before.UnknownBytes-after.UnknownBytes)),
 		)})

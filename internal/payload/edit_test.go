@@ -58,7 +58,7 @@ func change(t testing.TB, d *Decoder, body []byte, h Hints, pairs ...string) *Ed
 func checksText(e *Edited) string {
 	var w strings.Builder
 	for _, c := range e.Checks {
-		fmt.Fprintf(&w, "%s %s\n", c.Level, c.Text)
+		fmt.Fprintf(&w, "%s %s\n", map[bool]string{true: "ok", false: "warn"}[c.OK], c.Text)
 	}
 	return w.String()
 }

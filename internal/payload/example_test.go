@@ -97,18 +97,18 @@ func ExampleDecoder_Edit() {
 	raw, _ := base64.StdEncoding.DecodeString(string(edited.Body))
 	fmt.Printf("%q %v\n", raw, edited.Changed)
 	for _, c := range edited.Checks {
-		fmt.Println(c.Level, c.Text)
+		fmt.Println(c.OK, c.Text)
 	}
 	_, err = d.Edit(body, h, "{\n  \"tenant\": \"none\"\n}", nil)
 	fmt.Println(err)
 	// Output:
 	// acme.hooks.v1.WebhookDelivery base64, as received
 	// "\n\x11https://b.example\x10\xd5\xf8\x02z\x03new" [url]
-	// ok Valid JSON, valid for the type
-	// ok Encoded again to 28 B, decodes back unchanged
-	// ok 1 field that the JSON does not show, 5 B, carried over
-	// ok base64, as received
-	// ok 40 B to send (limit 16 MiB)
+	// true Valid JSON, valid for the type
+	// true Encoded again to 28 B, decodes back unchanged
+	// true 1 field that the JSON does not show, 5 B, carried over
+	// true base64, as received
+	// true 40 B to send (limit 16 MiB)
 	// line 2, column 13: tenant: write a whole number from -9223372036854775808 to 9223372036854775807
 }
 

@@ -23,20 +23,23 @@ const (
 
 // Match is a type that can decode a body.
 type Match struct {
-	Type  string
-	Score float64  // from 0 to 1; above 0.9 only if there is more evidence than the shape of the body
-	Why   []string // reasons, in words
+	Type  string   `json:"type"`
+	Score float64  `json:"score"`   // from 0 to 1; above 0.9 only if there is more evidence than the shape of the body
+	Why   []string `json:"reasons"` // in words
 }
 
 // Ranking lists the types that can decode a body and that are worth mentioning.
 type Ranking struct {
-	Verdict Verdict
-	Why     string  // if no type is matched, one sentence with the reason
-	Types   int     // number of registered types
-	Matches []Match // at most eight, the best first; tied types are sorted by their priors
-	Tied    int     // number of types whose score is within the margin of the first one, including the first
-	Left    int     // number of types that might fit the body but were not compared, because the budget was used up
-	Enough  bool    // the body is certainly a message of a type like the first one, even if the verdict is ambiguous
+	Verdict Verdict `json:"verdict"`
+	Why     string  `json:"why"`     // if no type is matched, one sentence with the reason
+	Types   int     `json:"types"`   // number of registered types
+	Matches []Match `json:"matches"` // at most eight, the best first; tied types are sorted by their priors
+	// number of types whose score is within the margin of the first one, including the first
+	Tied int `json:"tied,omitzero"`
+	// number of types that might fit the body but were not compared, because the budget was used up
+	Left int `json:"not_compared,omitzero"`
+	// the body is certainly a message of a type like the first one, even if the verdict is ambiguous
+	Enough bool `json:"-"`
 
 	leftFrom, leftTo string // the first and the last name of the types that were not compared
 

@@ -41,9 +41,17 @@ func (m *Match) matches(f *Facts) bool {
 func (m *Match) Clauses(f Facts) []Clause {
 	var list []Clause
 	m.visit(&f, func(field, name string, want fmt.Stringer, fits bool) bool {
-		list = append(list, Clause{Field: strings.TrimSpace(field + " " + name), Want: want.String(), Fits: fits})
+		list = append(list, Clause{Condition{strings.TrimSpace(field + " " + name), want.String()}, fits})
 		return true
 	})
+	return list
+}
+
+// Conditions returns the conditions, in the order of docs/rules.md.
+func (m *Match) Conditions() (list []Condition) {
+	for _, c := range m.Clauses(Facts{}) {
+		list = append(list, c.Condition)
+	}
 	return list
 }
 

@@ -180,9 +180,9 @@ func TestExplain(t *testing.T) {
 		{
 			Rule: "sms",
 			Clauses: []Clause{
-				{"queue", "sms, mms", false},
-				{"error", "*timeout*", true},
-				{"header x-tenant", "1*", false},
+				{Condition{"queue", "sms, mms"}, false},
+				{Condition{"error", "*timeout*"}, true},
+				{Condition{"header x-tenant", "1*"}, false},
 			},
 		},
 		{
@@ -190,14 +190,14 @@ func TestExplain(t *testing.T) {
 			Matched: true,
 			Applies: true,
 			Clauses: []Clause{
-				{"queue", "billing.*", true},
-				{"attempts", "<9", true},
-				{"age", ">1h", true},
-				{"field items.sku", "B*", true},
+				{Condition{"queue", "billing.*"}, true},
+				{Condition{"attempts", "<9"}, true},
+				{Condition{"age", ">1h"}, true},
+				{Condition{"field items.sku", "B*"}, true},
 			},
 		},
 		{Rule: "rest", Matched: true},
-		{Rule: "plain", Clauses: []Clause{{"schema", "none", false}}},
+		{Rule: "plain", Clauses: []Clause{{Condition{"schema", "none"}, false}}},
 		{Rule: "default", Matched: true},
 	}
 	if diff := cmp.Diff(want, set.Explain(letter())); diff != "" {

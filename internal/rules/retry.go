@@ -42,15 +42,16 @@ const MaxWait = 49 * 24 * time.Hour
 
 // Retry is a back-off. It consists either of explicit delays, or of a first delay that grows.
 type Retry struct {
-	Delays   []time.Duration // explicit delays; if they are set, Attempts, First, Factor and Max are zero
-	Attempts int             // number of retries if Delays is empty
-	First    time.Duration
-	Factor   float64       // factor by which the delay grows; values below 1 count as 1
-	Max      time.Duration // maximum delay; 0 = the longest delay that the waiter allows
+	// explicit delays; if they are set, Attempts, First, Factor and Max are zero. JSON has all delays.
+	Delays   []time.Duration `json:"delays"`
+	Attempts int             `json:"-"` // number of retries if Delays is empty
+	First    time.Duration   `json:"-"`
+	Factor   float64         `json:"-"` // factor by which the delay grows; values below 1 count as 1
+	Max      time.Duration   `json:"-"` // maximum delay; 0 = the longest delay that the waiter allows
 	// from 0 to 1; a delay d becomes a random value from d*(1-Jitter) to d*(1+Jitter), but at most
 	// the longest delay that the waiter allows
-	Jitter float64
-	Waiter Waiter
+	Jitter float64 `json:"jitter"`
+	Waiter Waiter  `json:"waiter"`
 }
 
 // Count returns the number of retries.

@@ -29,24 +29,24 @@ type Set struct {
 
 // Rule decides what happens to the letters that it matches.
 type Rule struct {
-	Name  string
-	Match Match
+	Name  string `json:"name"`
+	Match Match  `json:"-"`
 	// nil = letters that a worker rejected have the retry of the default rule, and other letters
 	// have none
-	Retry    *Retry
-	Discard  bool                // letters are known noise and are discarded immediately
-	Severity deadletter.Severity // severity of the dead letters; "" = severity of the default rule
+	Retry    *Retry              `json:"retry"`
+	Discard  bool                `json:"discard"`  // letters are known noise and are discarded immediately
+	Severity deadletter.Severity `json:"severity"` // severity of the dead letters; "" = severity of the default rule
 	// channels on which people are notified about dead letters; nil = channels of the default rule
-	Notify []string
+	Notify []string `json:"-"`
 	// all letters of one origin form a group with this name, whatever the cause; "" = letters are
 	// grouped by cause
-	Group   string
-	InDoubt string        // republish or hold; "" = value of requeue.in_doubt
-	Watch   time.Duration // duration of the watch after a requeue; 0 = value of requeue.watch
+	Group   string        `json:"-"`
+	InDoubt string        `json:"in_doubt,omitzero"` // republish or hold; "" = value of requeue.in_doubt
+	Watch   time.Duration `json:"watch,omitzero"`    // of the watch after a requeue; 0 = value of requeue.watch
 	// automatic retries per second and queue, 0 = no limit; nil = value of requeue.rate
-	Rate         *float64
-	MirrorXDeath bool
-	YAML         string // text of the rule in the configuration file
+	Rate         *float64 `json:"rate,omitzero"`
+	MirrorXDeath bool     `json:"mirror_x_death,omitzero"`
+	YAML         string   `json:"yaml"` // text of the rule in the configuration file
 }
 
 // Settings contains the options for requeues that a rule can override.
@@ -150,18 +150,23 @@ type Decision struct {
 
 // Step says whether a rule matches a letter, and why.
 type Step struct {
-	Rule    string
-	Matched bool // whether all clauses match
-	Applies bool // whether this is the first rule that matches
-	Clauses []Clause
+	Rule    string   `json:"rule"`
+	Matched bool     `json:"matched"` // whether all clauses match
+	Applies bool     `json:"applies"` // whether this is the first rule that matches
+	Clauses []Clause `json:"clauses"`
 }
 
-// Clause is one condition of a rule, and whether a letter meets the condition. It contains no
-// values of the letter's headers or fields.
+// Condition is one condition of a rule.
+type Condition struct {
+	Field string `json:"field"` // field that the condition is about, e.g. "queue" or "header x-source"
+	Want  string `json:"want"`  // condition as it is written in the rule
+}
+
+// Clause is a condition, and whether a letter meets it. It contains no values of the letter's
+// headers or fields.
 type Clause struct {
-	Field string // field that the clause is about, e.g. "queue" or "header x-source"
-	Want  string // condition as it is written in the rule
-	Fits  bool
+	Condition
+	Fits bool `json:"fits"`
 }
 
 // Book holds the set of rules that is in use. A reload replaces the whole set.

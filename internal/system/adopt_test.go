@@ -167,7 +167,7 @@ func TestAPlanIsAppliedProvedAndUndone(t *testing.T) {
 			Queues        []string
 			Definition    map[string]any
 			Priority      int
-			ApplyTo       string `json:"apply_to"`
+			ApplyTo       string `json:"apply-to"`
 		}
 	}
 	if err := json.Unmarshal([]byte(list), &adopted); err != nil || len(adopted.Policies) != 2 {

@@ -54,4 +54,7 @@ func (d Definition) With(other Definition) Definition {
 }
 
 // JSON returns the definition as a JSON object.
-func (d Definition) JSON() json.RawMessage { return json.RawMessage(compact(d)) }
+func (d Definition) JSON() json.RawMessage { return json.RawMessage(compact(map[string]any(d))) }
+
+// MarshalJSON writes numbers as they are.
+func (d Definition) MarshalJSON() ([]byte, error) { return d.JSON(), nil }

@@ -62,19 +62,19 @@ const (
 
 // Finding is one fault of a vhost that loses dead letters or that can lose them.
 type Finding struct {
-	Kind      Kind
-	Severity  deadletter.Severity
-	Broker    string // the name of the broker; "" for a file
-	VHost     string
-	Queue     string   // "" if the finding is not about one queue
-	Others    []string // further queues that the texts of the finding name
-	Title     string   // one line of text, a sentence without a full stop
-	Loses     string   // which messages are lost
-	Why       string   // why they are lost
-	Sure      Sureness
-	Since     time.Time // zero = unknown
-	Cure      string    // what a person can do about it
-	Plannable bool      // a policy cures the finding, so a plan may contain the queue
+	Kind      Kind                `json:"kind"` // one of the words in docs/topology.md
+	Severity  deadletter.Severity `json:"severity"`
+	Broker    string              `json:"broker"` // the name of the broker; "" for a file
+	VHost     string              `json:"vhost"`
+	Queue     string              `json:"queue"` // "" if the finding is not about one queue
+	Others    []string            `json:"-"`     // further queues that the texts of the finding name
+	Title     string              `json:"title"` // one line of text, a sentence without a full stop
+	Loses     string              `json:"loses"` // which messages are lost
+	Why       string              `json:"why"`   // why they are lost
+	Sure      Sureness            `json:"sure"`
+	Since     time.Time           `json:"since"`     // zero = unknown
+	Cure      string              `json:"cure"`      // what a person can do about it
+	Plannable bool                `json:"plannable"` // a policy cures the finding, so a plan may contain the queue
 }
 
 // severities holds the usual severity of each kind. Page means that letters are lost although

@@ -44,7 +44,7 @@ func intentFor(list []IntentOf, queue string) Intent {
 type Drop struct {
 	Queue  string `json:"queue"`
 	Limit  string `json:"limit"`   // for example message-ttl 60000
-	PerDay int64  `json:"per_day"` // expected number of messages per day, computed from the current rates; -1 = unknown
+	PerDay *int64 `json:"per_day"` // expected messages per day, from the current rates; null = unknown
 }
 
 // dropOf returns the limits that make a queue drop messages by design. The result "ok" is false if
@@ -56,9 +56,9 @@ func dropOf(v *view) (d Drop, ok bool) {
 			limits = append(limits, fmt.Sprintf("%s %d", limit.Key, limit.N))
 		}
 	}
-	d = Drop{Queue: v.Name, Limit: strings.Join(limits, ", "), PerDay: -1}
+	d = Drop{Queue: v.Name, Limit: strings.Join(limits, ", ")}
 	if surplus := v.Rates.Publish.PerSecond - v.Rates.Done(); v.Rates.Publish.PerSecond > 0 && surplus >= 0 {
-		d.PerDay = int64(math.Round(surplus * 24 * 60 * 60))
+		d.PerDay = new(int64(math.Round(surplus * 24 * 60 * 60)))
 	}
 	return d, len(limits) > 0
 }
@@ -74,10 +74,8 @@ func (v *view) reaches(limit *Limit) bool {
 	return limit.From == FromArgument
 }
 
-// Rule returns a rule as YAML for dlo's configuration. Some queues of the plan drop messages by
-// design. With the rule, dlo discards the dead letters of these queues. If the plan has no such
-// queues, the result is "".
-func (p *Plan) Rule() string {
+// DropRule returns the Rule of the plan.
+func (p *Plan) DropRule() string {
 	if len(p.Drops) == 0 {
 		return ""
 	}

@@ -55,16 +55,20 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 	p := topology.MakePlan(droppingSite(), want)
 	var got []string
 	for _, d := range p.Drops {
-		got = append(got, fmt.Sprintf("%s %s %d", d.Queue, d.Limit, d.PerDay))
+		perDay := "unknown"
+		if d.PerDay != nil {
+			perDay = fmt.Sprint(*d.PerDay)
+		}
+		got = append(got, fmt.Sprintf("%s %s %s", d.Queue, d.Limit, perDay))
 	}
 	slices.Sort(got)
 	if want := []string{
-		"audit max-length 10 -1", "auto message-ttl 60000 86400", "busy max-length 1000 -1", "get message-ttl 60000 0",
+		"audit max-length 10 unknown", "auto message-ttl 60000 86400", "busy max-length 1000 unknown", "get message-ttl 60000 0",
 		"metrics.cpu message-ttl 60000 172800",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if rule := p.Rule(); !strings.Contains(
+	if rule := p.Rule; !strings.Contains(
 		rule,
 		`match: {broker: "main", vhost: "/", queue: ["audit", "auto", "busy", "get", "metrics.cpu"], reason: [expired, maxlen]}`,
 	) {
@@ -78,7 +82,7 @@ func TestWhatAQueueDropsByDesign(t *testing.T) {
 		{Glob: "metrics.*", Intent: topology.IntentNever},
 	}
 	p = topology.MakePlan(droppingSite(), want)
-	if len(p.Drops) > 0 || p.Rule() != "" || len(p.Refused) != 1 || p.Refused[0].Queue != "metrics.cpu" {
+	if len(p.Drops) > 0 || p.Rule != "" || len(p.Refused) != 1 || p.Refused[0].Queue != "metrics.cpu" {
 		t.Errorf("with intents: %+v", p)
 	}
 }

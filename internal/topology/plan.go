@@ -24,10 +24,11 @@ type Want struct {
 
 // Wish selects the queues to plan for.
 type Wish struct {
-	Broker      string   // "" = all brokers
-	VHost       string   // "" = all vhosts
-	Queues      []string // names or globs; none = all queues with a finding that a policy cures
-	AtLeastOnce bool     // quorum queues should dead-letter at least once
+	Broker string `json:"broker,omitzero"` // "" = all brokers
+	VHost  string `json:"vhost,omitzero"`  // "" = all vhosts
+	// names or globs; none = all queues with a finding that a policy cures
+	Queues      []string `json:"queues,omitzero"`
+	AtLeastOnce bool     `json:"at_least_once,omitzero"` // quorum queues should dead-letter at least once
 }
 
 // Plan is a set of policies that cure findings about queues of one vhost. A plan contains no other
@@ -38,7 +39,10 @@ type Plan struct {
 	AtLeastOnce bool      `json:"at_least_once"`
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
-	Drops       []Drop    `json:"drops"` // planned queues that drop messages by design
+	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
+	// a rule as YAML for dlo's configuration, which discards the dead letters of the queues in Drops;
+	// "" if there are none
+	Rule string `json:"rule,omitzero"`
 }
 
 // Planned is one policy of a plan.
@@ -101,7 +105,6 @@ func MakePlan(s *Snapshot, w Want) Plan {
 			AtLeastOnce: w.AtLeastOnce,
 			Policies:    []Planned{},
 			Refused:     []Refusal{},
-			Drops:       []Drop{},
 		},
 	}
 	groups := map[string][]*view{}
@@ -125,6 +128,7 @@ func MakePlan(s *Snapshot, w Want) Plan {
 			p.add(part)
 		}
 	}
+	p.plan.Rule = p.plan.DropRule()
 	return p.plan
 }
 

@@ -37,8 +37,8 @@ type Snapshot struct {
 
 // Gap is a part of a vhost that could not be read. Findings that need this part are omitted.
 type Gap struct {
-	What string // such as "bindings" or "queue a%FF"
-	Why  string
+	What string `json:"what"` // such as "bindings" or "queue a%FF"
+	Why  string `json:"why"`
 }
 
 // These are the parts of a snapshot that all findings about paths need.

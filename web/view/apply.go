@@ -1,48 +1,41 @@
 package view
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // ApplyPage shows how the current rules change letters that wait for their retry. The page is shown
 // before the changes are made and after them.
 type ApplyPage struct {
 	Shell
-	Query     string    // the query with fixed times; "" selects all letters that wait
-	Loaded    time.Time // when the current rules were loaded; a zero time is not shown
-	Done      bool
-	Looked    int // the number of waiting letters that were examined
-	Unchanged int
-	Changes   []ApplyChange         // the change with the most letters comes first
-	Left      []deadletter.PlanSkip // the letters that stay unchanged
-	Stopped   bool                  // dlo is stopping, so the remaining letters are unchanged
-	Restore   string                // how long a discarded letter can be restored, for example "for 7 days", or ""
-	Reason    string                // the reason as the person typed it
-	Typed     string                // the number of discards as the person typed it
-	Mistakes  map[string]string
-	Problem   string // why the last attempt was refused
+	rules.Applied
+	Query    string    // the query with fixed times; "" selects all letters that wait
+	Loaded   time.Time // when the current rules were loaded; a zero time is not shown
+	Restore  string    // how long a discarded letter can be restored, for example "for 7 days", or ""
+	Reason   string    // the reason as the person typed it
+	Typed    string    // the number of discards as the person typed it
+	Mistakes map[string]string
+	Problem  string // why the last attempt was refused
 }
 
-// ApplyChange contains the letters for which the current rules make the same change.
-type ApplyChange struct {
-	From, To ApplyDecision
-	Letters  int
-	Examples []deadletter.ID
+// skipped returns the letters that stay unchanged.
+func (p ApplyPage) skipped() (list []deadletter.PlanSkip) {
+	for _, reason := range slices.Sorted(maps.Keys(p.Left)) {
+		list = append(list, deadletter.PlanSkip{Reason: reason, Letters: p.Left[reason]})
+	}
+	return list
 }
 
-// ApplyDecision is the rule that matches a letter, and the outcome of that rule.
-type ApplyDecision struct {
-	Rule    string
-	Outcome deadletter.RuleOutcome
-}
-
-// words returns the decision in short form, such as "webhooks: dead".
-func (d ApplyDecision) words() string {
+// decisionWords returns a decision in short form, such as "webhooks: dead".
+func decisionWords(d rules.Decided) string {
 	if d.Rule == "" {
 		return "no rule: " + d.Outcome.Past()
 	}
@@ -63,12 +56,12 @@ func (p ApplyPage) changedCount() (all, discarded int) {
 
 // canApply reports whether the page offers to apply the changes. There must be changes, they must
 // not have been applied yet, and the preview must be complete.
-func (p ApplyPage) canApply() bool { return len(p.Changes) > 0 && !p.Done && !p.Stopped }
+func (p ApplyPage) canApply() bool { return len(p.Changes) > 0 && p.DryRun && !p.Stopped }
 
 func (p ApplyPage) title() string {
 	n, _ := p.changedCount()
 	switch {
-	case p.Done:
+	case !p.DryRun:
 		return "The rules were applied: " + Number(n, "letter has", "letters have") + " changed"
 	case n == 0:
 		return "Nothing would change"
@@ -81,7 +74,7 @@ func (p ApplyPage) title() string {
 func (p ApplyPage) words() string {
 	n, _ := p.changedCount()
 	text := Count(n) + " of " + Number(p.Looked, "scheduled letter", "scheduled letters")
-	if p.Done {
+	if !p.DryRun {
 		return text + " changed, " + Count(p.Unchanged) + " already match the rules. The audit log has it too."
 	}
 	return text + " would change, " + Count(p.Unchanged) + " already match the rules. Nothing is changed yet."
@@ -95,7 +88,7 @@ func (p ApplyPage) lossWarning() string {
 		return ""
 	}
 	text := LetterCount(n) + " would be discarded, as known noise, and "
-	if p.Done {
+	if !p.DryRun {
 		text = Number(n, "letter was", "letters were") + " discarded, as known noise, and "
 	}
 	if p.Restore == "" {

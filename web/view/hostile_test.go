@@ -16,6 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 func hostileHex(bad string) *Hex {
@@ -245,14 +247,14 @@ func hostilePages(n int) map[string]templ.Component {
 	stopped := operation.Operation
 	stopped.State, stopped.HaltedAt = deadletter.OperationStopped, now
 	overview.Halted = slicesRepeat(stopped, haltedShown+2)
-	rules := RulesPage{
+	rulesPage := RulesPage{
 		Shell:    shell,
 		Places:   []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}},
 		Form:     OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]},
 		Mistakes: map[string]string{"to": bad, "q": bad},
 		Apply:    bad[:min(n, 4096)],
 	}
-	rules.Overrides = slicesRepeat(deadletter.Override{
+	rulesPage.Overrides = slicesRepeat(deadletter.Override{
 		ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad,
 	}, 50)
 	name, held := bad[:min(n, 255)], deadletter.Guard{
@@ -279,21 +281,25 @@ func hostilePages(n int) map[string]templ.Component {
 		Groups:    []deadletter.Guard{group},
 	}, 30)
 	queues.Queues[0].Guard.State = deadletter.GuardTripped
-	queues.Looks = slicesRepeat(PathLook{Place: bad, Failed: bad, Gaps: []string{bad}}, 3)
+	queues.Looks = slicesRepeat(topology.Report{Broker: bad, Failed: bad, Gaps: []topology.Gap{{What: bad}}}, 3)
+	planned := topology.Planned{
+		Policy:  topology.Policy{Name: bad[:min(n, 100)], Pattern: bad[:min(n, 100)]},
+		Queues:  slicesRepeat(name, 3),
+		Hides:   bad,
+		Changes: slicesRepeat(topology.KeyChange{Key: bad, After: bad}, 3),
+	}
 	queues.Faults = slicesRepeat(Fault{
-		Titles: slicesRepeat(bad, maxFaultTitles+1), Place: bad, Loses: bad, Why: bad, Cure: bad,
-		Fix: bad[:min(n, 8000)],
+		Same: slicesRepeat(topology.Finding{Title: bad, Broker: bad, Loses: bad, Why: bad, Cure: bad}, maxFaultTitles+1),
+		Plan: topology.Plan{
+			Policies: slicesRepeat(planned, 2),
+			Drops:    slicesRepeat(topology.Drop{Queue: name, Limit: bad, PerDay: new(int64(7))}, 9),
+			Rule:     bad[:min(n, maxRule)],
+		},
+		Sum: "1a2b3c4d5e6f7a8b",
 	}, MaxFaults)
 	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
-	policies := slicesRepeat(PlannedPolicy{Queues: 3, Hides: bad, Changes: slicesRepeat(bad, 4)}, 2)
-	for i := range queues.Faults {
-		queues.Faults[i].Plan, queues.Faults[i].Policies = "1a2b3c4d5e6f7a8b", policies
-		queues.Faults[i].Rule, queues.Faults[i].Drops = bad[:min(n, maxRule)], slicesRepeat(
-			Drop{Queue: name, Limit: bad, PerDay: 7}, 9,
-		)
-	}
-	queues.Adopted = slicesRepeat(AdoptedPolicy{
-		ID: 1, Broker: name, VHost: name, Name: bad, Queues: slicesRepeat(name, 20), By: bad,
+	queues.Adopted = slicesRepeat(topology.Adopted{
+		ID: 1, Broker: name, VHost: name, Policy: topology.Policy{Name: bad}, Queues: slicesRepeat(name, 20), By: bad,
 	}, 3)
 	watched := WatchedQueue{
 		Origin:    deadletter.Origin{Broker: name, VHost: name, Queue: name},
@@ -323,19 +329,16 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	ofGroup := letters
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
-	clause := Clause{Field: bad, Want: bad}
-	many := rules // the file contains nothing hostile, but reaches every limit
+	condition := rules.Condition{Field: bad, Want: bad}
+	many := rulesPage // the file contains nothing hostile, but reaches every limit
 	many.Overrides, many.File, many.Chosen = nil, bad, 3
 	many.Rules = slicesRepeat(Rule{
-		Name:     bad,
-		When:     slicesRepeat(clause, 20),
-		Retry:    sampleThousand(),
-		Delays:   bad,
-		Severity: deadletter.Severity(bad),
-		YAML:     bad,
-		Further:  []string{bad},
+		Rule:    rules.Rule{Name: bad, Severity: deadletter.Severity(bad), YAML: bad},
+		When:    slicesRepeat(condition, 20),
+		Delays:  bad,
+		Further: []string{bad},
 	}, 60)
-	rules.Guards = slicesRepeat(deadletter.Guard{
+	rulesPage.Guards = slicesRepeat(deadletter.Guard{
 		Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad},
 		Group:  1,
 		Title:  bad,
@@ -344,13 +347,13 @@ func hostilePages(n int) map[string]templ.Component {
 		By:     bad,
 		Since:  now,
 	}, 60)
-	decided := Decided{
-		State: deadletter.State(bad), Outcome: deadletter.RuleOutcome(bad), Rule: bad,
+	decided := rules.Outcome{
+		State: deadletter.State(bad), Action: deadletter.RuleOutcome(bad), Rule: bad,
 		Severity: deadletter.Severity(bad), Delays: bad,
 	}
-	many.WhatIf = &WhatIf{
-		Matching: 1 << 40, Looked: 1, Late: 1, Left: 1,
-		Fates: slicesRepeat(Fate{
+	many.WhatIf = &rules.WhatIf{
+		Matching: 1 << 40, Looked: 1, Late: 1, Left: 1, Notes: []string{bad},
+		Fates: slicesRepeat(rules.Fate{
 			Was:      decided,
 			Would:    decided,
 			Letters:  1 << 40,
@@ -364,14 +367,13 @@ func hostilePages(n int) map[string]templ.Component {
 	written.Try = TryForm{
 		Text:  deadletter.VisibleLines(bad[:min(n, 4096)]),
 		Query: bad[:min(n, 4096)],
-		Notes: []string{bad},
 	}
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
 	misread.WhatIf, misread.Try.Mistakes = nil, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
-	letter.Explained, letter.Steps = true, append(slicesRepeat(RuleStep{
-		Rule: bad, Clauses: slicesRepeat(clause, 3),
-	}, 60), RuleStep{Rule: bad, Applies: true})
+	letter.Explained, letter.Steps = true, append(slicesRepeat(rules.Step{
+		Rule: bad, Clauses: slicesRepeat(rules.Clause{Condition: condition}, 3),
+	}, 60), rules.Step{Rule: bad, Applies: true})
 	for range 100 {
 		confirm.Queues = append(confirm.Queues, deadletter.PlanQueue{
 			Broker: bad, VHost: bad, Queue: bad, Warning: line(bad, 100),
@@ -383,19 +385,22 @@ func hostilePages(n int) map[string]templ.Component {
 	apply := ApplyPage{
 		Shell:    shell,
 		Query:    bad[:min(n, 4096)],
-		Looked:   1 << 40,
 		Restore:  line(bad, 100),
 		Reason:   bad[:min(n, 500)],
 		Typed:    bad[:min(n, 50)],
 		Mistakes: map[string]string{"reason": bad, "count": bad},
 		Problem:  bad,
-		Changes: slicesRepeat(ApplyChange{
-			From:     ApplyDecision{bad, deadletter.RuleRetry},
-			To:       ApplyDecision{bad, deadletter.RuleDiscard},
-			Letters:  1 << 40,
-			Examples: []deadletter.ID{id, id, id},
-		}, 200),
-		Left: []deadletter.PlanSkip{{Reason: bad, Letters: 1}},
+		Applied: rules.Applied{
+			DryRun: true,
+			Looked: 1 << 40,
+			Changes: slicesRepeat(rules.AppliedChange{
+				From:     rules.Decided{Rule: bad, Outcome: deadletter.RuleRetry},
+				To:       rules.Decided{Rule: bad, Outcome: deadletter.RuleDiscard},
+				Letters:  1 << 40,
+				Examples: []deadletter.ID{id, id, id},
+			}, 200),
+			Left: map[string]int{bad: 1},
+		},
 	}
 	confirm.Skipped = []deadletter.PlanSkip{{Reason: bad, Letters: 1, Examples: []deadletter.ID{id}}}
 	operation.Operation.Queues[0].VHost = "other"
@@ -446,7 +451,7 @@ func hostilePages(n int) map[string]templ.Component {
 				},
 			},
 		}),
-		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rules), "rules-many": Rules(many),
+		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rulesPage), "rules-many": Rules(many),
 		"rules-written": Rules(written), "rules-misread": Rules(misread), "queues": Queues(queues),
 		"queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation),
@@ -475,7 +480,7 @@ func hostilePages(n int) map[string]templ.Component {
 		Problem:    bad,
 		Mistake:    &payload.EditError{Line: 1, Column: 1 << 40, Message: bad},
 		Diff:       slicesRepeat(payload.DiffLine{Op: payload.DiffOp(bad), Spans: []payload.Span{{Text: bad, Changed: true}, {Text: bad}}}, 10),
-		Checks:     slicesRepeat(payload.Check{Level: payload.LevelWarn, Text: bad}, 20),
+		Checks:     slicesRepeat(payload.Check{Text: bad}, 20),
 		Checked:    true,
 		Properties: slicesRepeat(field, 8),
 		Headers:    slicesRepeat(field, 30),

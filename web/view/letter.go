@@ -9,6 +9,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // LetterPage contains everything that is known about one letter. Fields that only one tab shows,
@@ -32,7 +33,7 @@ type LetterPage struct {
 	History      []deadletter.Event   // the oldest comes first
 	EditDiff     []payload.DiffLine   // what the edits changed in the payload
 	Explained    bool                 // the reader may see which of the rules in use apply to the letter
-	Steps        []RuleStep           // the rules in use in their order, with the default last
+	Steps        []rules.Step         // the rules in use in their order, with the default last
 	Siblings     []deadletter.Row     // copies of the same message that died in other queues
 	Candidates   []payload.Match
 	Chosen       string // the type of the body, or ""

@@ -1,16 +1,10 @@
 package view
 
 import (
-	"slices"
 	"strconv"
-)
 
-// RuleStep says whether one rule matches a letter. If it does not match, RuleStep says why.
-type RuleStep struct {
-	Rule             string
-	Matched, Applies bool
-	Clauses          []Clause
-}
+	"github.com/deadletteroffice/dlo/internal/rules"
+)
 
 // whyURL returns the URL of the part of a letter's page that explains which rule applies.
 func (p LetterPage) whyURL() string { return LetterURL(p.Letter.ID, p.Query, TabHistory) + "#why" }
@@ -23,16 +17,21 @@ func (p LetterPage) ruleNumber(i int) string {
 	return strconv.Itoa(i+1) + " "
 }
 
-// reason explains why a rule does not apply to the letter.
-func (s RuleStep) reason() []Span {
+// stepReason explains why a rule does not apply to the letter.
+func stepReason(s rules.Step) []Span {
 	if s.Matched {
 		return []Span{{Text: "would match, but comes later"}}
 	}
-	missed := slices.DeleteFunc(slices.Clone(s.Clauses), func(c Clause) bool { return c.Fits })
+	var missed []rules.Condition
+	for _, c := range s.Clauses {
+		if !c.Fits {
+			missed = append(missed, c.Condition)
+		}
+	}
 	if len(missed) == 0 {
 		return []Span{{Text: "does not match"}}
 	}
-	return clauses(missed, "not ", clausesInRow)
+	return conditionWords(missed, "not ", clausesInRow)
 }
 
 // stepsShown is the maximum number of rules that the page lists, besides the one that applies. It

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // QueuesPage lists the inboxes and the queues in which letters died. It also says why retries are
@@ -25,8 +26,8 @@ type QueuesPage struct {
 
 	Faults     []Fault // the faults of the dead-letter paths; the most urgent comes first
 	FaultsLeft int     // the number of faults for which the page has no room
-	Looks      []PathLook
-	Adopted    []AdoptedPolicy // the policies that dlo has set
+	Looks      []topology.Report
+	Adopted    []topology.Adopted // the policies that dlo has set
 	Watched    WatchedQueues
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // RulesPage shows the current rules for letters, and the redirects that people added. It can also
@@ -20,7 +21,7 @@ type RulesPage struct {
 	Rules     []Rule    // the rules in their order with the default last; empty if this process has none
 	Chosen    int       // the index of the rule that is shown in detail
 	Try       TryForm
-	WhatIf    *WhatIf            // nil if it was not requested
+	WhatIf    *rules.WhatIf      // nil if it was not requested
 	Guards    []deadletter.Guard // the guards that stop retries now
 	Overrides []deadletter.Override
 	Places    []RulesPlace // the brokers, with their vhosts, to which a redirect can apply
@@ -31,33 +32,11 @@ type RulesPage struct {
 
 // Rule is one of the current rules.
 type Rule struct {
-	Name     string
-	When     []Clause // a letter must meet all conditions; without conditions, every letter matches
-	Retry    RetryPlan
-	Delays   string // the delays and the final outcome in one line, for letters that were rejected
-	OwnRetry bool   // if false, the retries of the default rule apply, but only to rejected letters
-	Discard  bool
-	Severity deadletter.Severity // the severity of letters that the rule leaves dead; "" is that of the default rule
-	Notify   []string            // the channels that are notified of dead letters
-	Further  []string            // the further effects of the rule, one sentence each
-	YAML     string
-	Default  bool
-}
-
-// Clause is one condition of a rule. It does not contain the value in the letter.
-type Clause struct {
-	Field, Want string
-	Fits        bool
-}
-
-// RetryPlan describes when a rule retries. It has either a list of delays, or a first delay from
-// which the later delays are computed.
-type RetryPlan struct {
-	Delays     []time.Duration
-	First, Max time.Duration // used if Delays is empty; Max is 0 if the rule has no limit of its own
-	Factor     float64
-	Count      int     // the number of retries
-	Jitter     float64 // from 0 to 1
+	rules.Rule
+	When    []rules.Condition // a letter must meet all conditions; without conditions, every letter matches
+	Delays  string            // the delays and the final outcome in one line, for letters that were rejected
+	Further []string          // the further effects of the rule, one sentence each
+	Default bool
 }
 
 // RulesPlace is a broker and one of its vhosts.
@@ -94,12 +73,12 @@ func (p RulesPage) fallback() Rule { return p.Rules[len(p.Rules)-1] }
 
 const ruleName = 80 // the maximum size of the name of a rule in bytes
 
-// label returns the name of a rule as the page shows it.
-func (r Rule) label() string {
-	if r.Name == "" {
+// ruleLabel returns the name of a rule as the page shows it.
+func ruleLabel(name string) string {
+	if name == "" {
 		return "without a name"
 	}
-	return line(r.Name, ruleName)
+	return line(name, ruleName)
 }
 
 const (
@@ -109,10 +88,6 @@ const (
 	clausesInRow = 3
 )
 
-func (c Clause) words(not string, n int) []Span {
-	return []Span{{Text: line(c.Field, n) + " is " + not}, {Text: line(c.Want, n), Code: true}}
-}
-
 // matchWords describes which letters a rule matches. It lists the first n conditions of the rule.
 func (r Rule) matchWords(n int) []Span {
 	switch {
@@ -121,11 +96,15 @@ func (r Rule) matchWords(n int) []Span {
 	case len(r.When) == 0:
 		return []Span{{Text: "every letter"}}
 	}
-	return clauses(r.When, "", n)
+	return conditionWords(r.When, "", n)
 }
 
-func clauses(all []Clause, not string, n int) []Span {
+func conditionWords(all []rules.Condition, not string, n int) []Span {
 	var out []Span
+	size := wantShown
+	if n == clausesInRow {
+		size = wantInRow
+	}
 	for i, c := range all {
 		if i == n {
 			return append(out, Span{Text: " and " + Count(len(all)-i) + " more"})
@@ -133,11 +112,7 @@ func clauses(all []Clause, not string, n int) []Span {
 		if i > 0 {
 			out = append(out, Span{Text: " and "})
 		}
-		if n == clausesInRow {
-			out = append(out, c.words(not, wantInRow)...)
-		} else {
-			out = append(out, c.words(not, wantShown)...)
-		}
+		out = append(out, Span{Text: line(c.Field, size) + " is " + not}, Span{Text: line(c.Want, size), Code: true})
 	}
 	return out
 }
@@ -147,18 +122,24 @@ func (r Rule) retries() string {
 	switch {
 	case r.Discard:
 		return "discards at once"
-	case !r.OwnRetry:
+	case !r.ownRetry():
 		return "same as default (rejected letters only)"
+	case r.Retry == nil:
+		return retryWords(&rules.Retry{})
 	}
-	return r.Retry.words()
+	return retryWords(r.Retry)
 }
 
-// words returns a summary of when a rule retries, for example "10 s, 1 min 40 s" or "30 s × 3, 5
-// times, at most 30 min".
-func (p RetryPlan) words() string {
+// ownRetry reports whether the rule has retries of its own. If it has none, those of the default
+// rule apply, but only to rejected letters.
+func (r Rule) ownRetry() bool { return r.Retry != nil || r.Default }
+
+// retryWords returns a summary of when a rule retries, for example "10 s, 1 min 40 s" or "30 s × 3,
+// 5 times, at most 30 min".
+func retryWords(p *rules.Retry) string {
 	text := ""
 	switch {
-	case p.Count == 0:
+	case p.Count() == 0:
 		return "no retry"
 	case len(p.Delays) > 0:
 		var parts []string
@@ -175,7 +156,7 @@ func (p RetryPlan) words() string {
 		if p.Factor > 1 {
 			text += " × " + number(p.Factor)
 		}
-		text += ", " + Number(p.Count, "time", "times")
+		text += ", " + Number(p.Count(), "time", "times")
 		if p.Max > 0 && p.Factor > 1 {
 			text += ", at most " + Duration(p.Max)
 		}

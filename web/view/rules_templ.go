@@ -375,9 +375,9 @@ func ruleRow(p RulesPage, i int, r Rule) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var14 string
-		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(r.label())
+		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(ruleLabel(r.Name))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules.templ`, Line: 102, Col: 102}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules.templ`, Line: 102, Col: 110}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 		if templ_7745c5c3_Err != nil {
@@ -554,9 +554,9 @@ func oneRule(p RulesPage, r Rule) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var21 string
-		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs("Rule " + r.label())
+		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs("Rule " + ruleLabel(r.Name))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules.templ`, Line: 135, Col: 75}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules.templ`, Line: 135, Col: 83}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 		if templ_7745c5c3_Err != nil {
@@ -616,7 +616,7 @@ func oneRule(p RulesPage, r Rule) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			if !r.OwnRetry {
+			if !r.ownRetry() {
 				templ_7745c5c3_Var25 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -683,7 +683,7 @@ func oneRule(p RulesPage, r Rule) templ.Component {
 			}
 		}
 		if r.YAML != "" {
-			templ_7745c5c3_Err = yamlText("Rule "+r.label()+" as YAML", r.YAML, ruleYAML).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = yamlText("Rule "+ruleLabel(r.Name)+" as YAML", r.YAML, ruleYAML).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 // TryForm is the form for testing rules on stored letters.
@@ -15,7 +16,6 @@ type TryForm struct {
 	Unshown  int    // the size of the current rules in bytes if they are too long to show, or 0
 	Query    string // the query for the letters as typed; "" selects the usual letters
 	Mistakes []RuleMistake
-	Notes    []string // the parts of Text that were not tried, one sentence each
 }
 
 // RuleMistake is a mistake in one line of the typed rules.
@@ -23,39 +23,6 @@ type RuleMistake struct {
 	Line, Column int // 0 if the mistake concerns the whole text
 	Text         string
 	In           string // the line with the mistake
-}
-
-// WhatIf shows what would have become of stored letters under other rules. For the last death of
-// each letter, it compares the decision of these rules with what really happened.
-type WhatIf struct {
-	Usual    bool // the default letters, because the query is empty
-	Matching int  // the number of stored letters that the query selects
-	Exact    bool // whether Matching is exact; if false, the count stopped early
-	Most     int  // the maximum number of letters that are examined
-	Looked   int
-	Late     int    // the number of letters that were not examined because time ran out
-	Left     int    // letters that are gone, that the reader may not see, or that come from trials
-	Fates    []Fate // changed outcomes first, and then those with the most letters
-}
-
-// Fate is a group of letters that had the same real outcome, and that would all have had the same
-// outcome if other rules had applied. A person tries these other rules on the page.
-type Fate struct {
-	Was, Would Decided
-	Same       bool // the rules would change nothing
-	Letters    int
-	Examples   []deadletter.ID // the newest letter comes first
-	Query      string          // the query that selects exactly these letters, or "" if no query does
-}
-
-// Decided is the outcome of a letter. It is either the real outcome, or the outcome under the tried
-// rules.
-type Decided struct {
-	State    deadletter.State       // set for a real outcome; "" under the tried rules
-	Outcome  deadletter.RuleOutcome // set under the tried rules; "" for a real outcome
-	Rule     string                 // the rule that decided, or ""
-	Severity deadletter.Severity    // set if the letter is dead
-	Delays   string                 // the delays of that rule in one line; "" if the rule no longer exists
 }
 
 // WhatIfLetters is the number of stored letters on which a person can try rules.
@@ -109,8 +76,8 @@ func (p RulesPage) howToUse() []Span {
 	}
 }
 
-// words describes which letters were examined.
-func (f WhatIf) words() string {
+// whatIfWords describes which letters were examined.
+func whatIfWords(f *rules.WhatIf) string {
 	text := "Looked at " + Count(f.Looked) + " of " + AtLeast(f.Matching, f.Exact) + " letters"
 	if f.Usual {
 		text += " that are dead, held or scheduled"
@@ -130,9 +97,9 @@ func (f WhatIf) words() string {
 	return text + " Nothing was changed."
 }
 
-// words describes the real outcome of a group of letters. If the letters are held, it names no
-// rule, because a person or a guard held them.
-func (d Decided) words() string {
+// realOutcome describes the real outcome of a group of letters. If the letters are held, it names
+// no rule, because a person or a guard held them.
+func realOutcome(d rules.Outcome) string {
 	text := StateWord(d.State)
 	if d.Rule == "" || d.State == deadletter.StateHeld {
 		return text
@@ -140,8 +107,8 @@ func (d Decided) words() string {
 	return text + ruleAndSeverity(d)
 }
 
-// delays returns the delays of the rule that decided.
-func (d Decided) delays() string {
+// outcomeDelays returns the delays of the rule that decided.
+func outcomeDelays(d rules.Outcome) string {
 	if d.Rule != "" && d.Delays == "" {
 		return "no longer in use"
 	}
@@ -149,8 +116,8 @@ func (d Decided) delays() string {
 }
 
 // outcomeWords returns a description of the outcome that letters would have had.
-func (f Fate) outcomeWords() string {
-	text := f.Would.Outcome.Past() + ruleAndSeverity(f.Would)
+func outcomeWords(f rules.Fate) string {
+	text := f.Would.Action.Past() + ruleAndSeverity(f.Would)
 	if f.Was.State == deadletter.StateHeld {
 		return "Held; once released, " + text
 	}
@@ -162,8 +129,8 @@ func (f Fate) outcomeWords() string {
 
 // ruleAndSeverity returns words with the name of the rule that made a decision, and with the
 // severity.
-func ruleAndSeverity(d Decided) string {
-	text := ": rule " + Rule{Name: d.Rule}.label()
+func ruleAndSeverity(d rules.Outcome) string {
+	text := ": rule " + ruleLabel(d.Rule)
 	if word, bars := severityMark(d.Severity); bars > 0 {
 		text += ", severity " + strings.ToLower(word)
 	}

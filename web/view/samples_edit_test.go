@@ -47,9 +47,9 @@ func sampleEdit() EditPage {
 			{Op: payload.LeftOut, Left: 12},
 		},
 		Checks: []payload.Check{
-			{Level: payload.LevelOK, Text: "Valid JSON, valid for the type"},
-			{Level: payload.LevelOK, Text: "Encoded again to 157 B, decodes back unchanged"},
-			{Level: payload.LevelWarn, Text: "Same `idempotency_key`: a consumer that saw it may skip it"},
+			{OK: true, Text: "Valid JSON, valid for the type"},
+			{OK: true, Text: "Encoded again to 157 B, decodes back unchanged"},
+			{Text: "Same `idempotency_key`: a consumer that saw it may skip it"},
 		},
 		Properties: []EditField{
 			{Name: "type", Label: "type", Value: "EmailRequested", Was: "EmailRequested"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 var sampleBody = []byte(
@@ -276,11 +277,11 @@ func sampleLetter(tab Tab) LetterPage {
 			},
 		},
 		Explained: true,
-		Steps: []RuleStep{
-			{Rule: "billing", Clauses: []Clause{{"queue", "billing-*", false}}},
-			{Rule: "webhooks 410", Clauses: []Clause{{"queue", "email-*", true}, {"error", "*410 Gone*", false}}},
-			{Rule: "email", Matched: true, Applies: true, Clauses: []Clause{{"queue", "email-queue", true}}},
-			{Rule: "noise", Matched: true, Clauses: []Clause{{"header x-source", "*", true}}},
+		Steps: []rules.Step{
+			{Rule: "billing", Clauses: []rules.Clause{sampleClause("queue", "billing-*", false)}},
+			{Rule: "webhooks 410", Clauses: []rules.Clause{sampleClause("queue", "email-*", true), sampleClause("error", "*410 Gone*", false)}},
+			{Rule: "email", Matched: true, Applies: true, Clauses: []rules.Clause{sampleClause("queue", "email-queue", true)}},
+			{Rule: "noise", Matched: true, Clauses: []rules.Clause{sampleClause("header x-source", "*", true)}},
 			{Rule: "poison"},
 			{Rule: "default", Matched: true},
 		},
@@ -451,4 +452,8 @@ func sampleWaiting(tab Tab, queue string) LetterPage {
 		p.Attempts[2].WaitsIn = queue
 	}
 	return p
+}
+
+func sampleClause(field, want string, fits bool) rules.Clause {
+	return rules.Clause{Condition: rules.Condition{Field: field, Want: want}, Fits: fits}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 func sampleQueues() QueuesPage {
@@ -81,54 +82,71 @@ func sampleQueues() QueuesPage {
 	}
 	p.Unasked = []string{"main"}
 	p.Watched = sampleWatched()
-	p.Adopted = []AdoptedPolicy{
+	p.Adopted = []topology.Adopted{
 		{
 			ID:     7,
 			Broker: "main",
 			VHost:  "/",
-			Name:   "dlo-3fa1b2c4",
+			Policy: topology.Policy{Name: "dlo-3fa1b2c4"},
 			Queues: []string{"emails", "invoices"},
 			At:     now.Add(-3 * time.Hour),
 			By:     "Lena Sato",
 		},
 	}
-	p.Looks = []PathLook{{Place: "main, vhost /", ReadAt: now.Add(-8 * time.Second), Queues: 11}}
+	p.Looks = []topology.Report{{Broker: "main", VHost: "/", ReadAt: now.Add(-8 * time.Second), Queues: 11}}
+	none := topology.Finding{
+		Severity: deadletter.SeverityNotify,
+		Title:    "thumbnails has no dead-letter exchange",
+		Loses:    "every message that a consumer rejects",
+		Why:      "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
+		Cure:     "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
+	}
+	other := none
+	other.Title = "avatars has no dead-letter exchange"
 	p.Faults = []Fault{
 		{
-			Severity: deadletter.SeverityPage,
-			Titles:   []string{"audit-export dead-letters to exchange dlx.audit, which has no binding"},
-			Loses:    "every dead letter of this queue",
-			Since:    now.Add(-3 * time.Hour),
-			Why:      "The broker drops a message without a trace if the exchange cannot route it.",
-			Cure:     "Bind a dead-letter queue to the exchange dlx.audit.",
+			Same: []topology.Finding{{
+				Severity: deadletter.SeverityPage,
+				Title:    "audit-export dead-letters to exchange dlx.audit, which has no binding",
+				Loses:    "every dead letter of this queue",
+				Since:    now.Add(-3 * time.Hour),
+				Why:      "The broker drops a message without a trace if the exchange cannot route it.",
+				Cure:     "Bind a dead-letter queue to the exchange dlx.audit.",
+			}},
 		},
 		{
-			Severity: deadletter.SeverityNotify,
-			Titles:   []string{"thumbnails has no dead-letter exchange", "avatars has no dead-letter exchange"},
-			Loses:    "every message that a consumer rejects",
-			Why:      "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
-			Cure:     "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
-			Drops:    []Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: 4000}},
-			Rule:     "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
-			Plan:     "1a2b3c4d5e6f7a8b",
-			Policies: []PlannedPolicy{
-				{
-					Queues: 2,
-					Hides:  "limits",
-					Changes: []string{
-						`dead-letter-exchange: "dlo.dlx" is added`, `dead-letter-routing-key: "k" is removed`,
+			Same: []topology.Finding{none, other},
+			Plan: topology.Plan{
+				Broker: "main",
+				VHost:  "/",
+				Drops:  []topology.Drop{{Queue: "thumbnails", Limit: "message-ttl 60000", PerDay: new(int64(4000))}},
+				Rule:   "rules:\n  - name: dropped by design\n    match: {queue: [\"thumbnails\"], reason: [expired, maxlen]}\n    discard: true\n",
+				Policies: []topology.Planned{{
+					Policy: topology.Policy{
+						Name:       "dlo-3fa1b2c4",
+						Pattern:    "^(avatars|thumbnails)$",
+						ApplyTo:    "queues",
+						Priority:   10,
+						Definition: topology.Definition{"dead-letter-exchange": "dlo.dlx"},
 					},
-				},
+					Queues: []string{"avatars", "thumbnails"},
+					Hides:  "limits",
+					Changes: []topology.KeyChange{
+						{Key: "dead-letter-exchange", After: `"dlo.dlx"`}, {Key: "dead-letter-routing-key", Before: `"k"`},
+					},
+				}},
 			},
-			Fix: "rabbitmqctl set_policy --vhost / --priority 10 --apply-to queues dlo-3fa1b2c4 \\\n  '^(avatars|thumbnails)$' \\\n  '{\"dead-letter-exchange\":\"dlo.dlx\"}'\n",
+			Sum: "1a2b3c4d5e6f7a8b",
 		},
 		{
-			Severity: deadletter.SeverityDigest,
-			Titles:   []string{"billing-invoices can lose dead letters in a crash"},
-			Loses:    "dead letters that are on their way when a node fails",
-			Likely:   true,
-			Why:      "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
-			Cure:     "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy.",
+			Same: []topology.Finding{{
+				Severity: deadletter.SeverityDigest,
+				Title:    "billing-invoices can lose dead letters in a crash",
+				Loses:    "dead letters that are on their way when a node fails",
+				Sure:     topology.Likely,
+				Why:      "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
+				Cure:     "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy.",
+			}},
 		},
 	}
 	return p
@@ -142,9 +160,12 @@ func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()
 	refused.Problem, refused.Several, refused.From, refused.Total, refused.NotAsked = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first", true, 30, 230, 12
-	refused.Faults, refused.Looks = nil, []PathLook{
-		{Place: "main, vhost /", Failed: "the API answered 500"},
-		{Place: "second, vhost shop", ReadAt: now, Queues: 3, Gaps: []string{"bindings: the API answered 500"}},
+	refused.Faults, refused.Looks = nil, []topology.Report{
+		{Broker: "main", VHost: "/", Failed: "the API answered 500"},
+		{
+			Broker: "second", VHost: "shop", ReadAt: now, Queues: 3,
+			Gaps: []topology.Gap{{What: "bindings", Why: "the API answered 500"}},
+		},
 	}
 	refused.Inboxes = append(refused.Inboxes, InboxRow{
 		Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused",

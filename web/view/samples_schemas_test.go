@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
@@ -46,9 +47,9 @@ func sampleSchemas() SchemasPage {
 		Directory: "/etc/dlo/schemas",
 		Coverage:  Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
 		Names:     []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
-		Bindings: []TypeBinding{
-			{"billing-*", "", "acme.billing.v1.Invoice"},
-			{"old.*", "order.#", "acme.orders.v1.Order"},
+		Bindings: []payload.Binding{
+			{Queue: "billing-*", Key: "", Type: "acme.billing.v1.Invoice"},
+			{Queue: "old.*", Key: "order.#", Type: "acme.orders.v1.Order"},
 		},
 	}
 	p.Schemaless = 1
@@ -133,9 +134,12 @@ func sampleSchemas() SchemasPage {
 		name string, types, files int, s deadletter.SchemaSource, detail, by string, ago time.Duration,
 	) SchemaSet {
 		return SchemaSet{
-			SchemaVersion: SchemaVersion{
-				Name: name, Version: strings.Repeat("1f2e3d4c", 8), Source: s, Detail: detail, By: by,
-				At: now.Add(-ago), Types: types, Files: files, Current: true,
+			Set: descriptor.Set{
+				SchemaVersion: deadletter.SchemaVersion{
+					Name: name, Version: strings.Repeat("1f2e3d4c", 8), Source: s, Detail: detail, By: by,
+					CurrentAt: now.Add(-ago),
+				},
+				TypeCount: types, Files: files, Current: true,
 			},
 		}
 	}
@@ -149,10 +153,10 @@ func sampleSchemas() SchemasPage {
 		),
 	}
 	p.Sets[2].Conflicts, p.Sets[3].Conflicts, p.Sets[3].Older = []string{"notify"}, []string{"legacy"}, 3
-	p.Removed = []SchemaVersion{
+	p.Removed = []deadletter.SchemaVersion{
 		{
 			Name: "old", Version: "aabbccdd", Source: deadletter.SchemaUpload, By: "Priya Nair",
-			At: now.Add(-3000 * time.Hour),
+			RemovedAt: now.Add(-3000 * time.Hour),
 		},
 	}
 	p.Servers = []deadletter.SchemaServer{{Address: "hooks.internal:50051", At: now.Add(-2 * time.Minute)}}
@@ -180,36 +184,38 @@ func schemaPages() map[string]templ.Component {
 	asked.Find = TypeSearch{
 		Word: "email",
 		More: true,
-		Hits: []TypeHit{
-			{"acme.notify.v1.EmailRequested", "notify", "", ""},
-			{"acme.notify.v1.EmailBounced", "notify", "", ""},
-			{"acme.billing.v1.Contact", "billing", "email", "string"},
+		Hits: []descriptor.Hit{
+			{Type: "acme.notify.v1.EmailRequested", Set: "notify"},
+			{Type: "acme.notify.v1.EmailBounced", Set: "notify"},
+			{Type: "acme.billing.v1.Contact", Set: "billing", Field: "email", Is: "string"},
 		},
 	}
 	asked.Type = &TypeSource{
-		Name:   "acme.notify.v1.EmailRequested",
-		Text:   sampleProto,
-		Cut:    true,
-		Queues: []TypedIn{{"email-queue", 358, "/letters?q=queue%3Aemail-queue"}},
-		Definitions: []TypeDefinition{
-			{"notify", "1f2e3d4c", "acme/notify/v1/email.proto", true, 7},
-			{"legacy", "aabbccdd", "envelope.proto", true, 3},
-			{"notify", "00112233", "acme/notify/v1/email.proto", false, 6},
+		Source: descriptor.Source{
+			Type: "acme.notify.v1.EmailRequested",
+			Text: sampleProto,
+			Cut:  true,
+			Definitions: []descriptor.Definition{
+				{Set: "notify", Version: "1f2e3d4c", File: "acme/notify/v1/email.proto", Current: true, Fields: 7},
+				{Set: "legacy", Version: "aabbccdd", File: "envelope.proto", Current: true, Fields: 3},
+				{Set: "notify", Version: "00112233", File: "acme/notify/v1/email.proto", Fields: 6},
+			},
 		},
+		Queues: []TypedIn{{"email-queue", 358, "/letters?q=queue%3Aemail-queue"}},
 	}
 	asked.Set = &SetDetail{
 		Name:     "notify",
-		Versions: []SchemaVersion{asked.Sets[3].SchemaVersion, asked.Sets[3].SchemaVersion},
-		Types:    asked.Names,
-		Conflicts: []ChangedType{
+		Versions: []descriptor.Set{asked.Sets[3].Set, asked.Sets[3].Set},
+		Conflicts: []descriptor.TypeChange{
 			{
-				"acme.notify.v1.EmailRequested",
-				"legacy",
-				[]string{"field 7 missing", "field 2 tenant_id type int64 -> string"},
-				3,
+				Type:        "acme.notify.v1.EmailRequested",
+				Set:         "legacy",
+				Differences: []string{"field 7 missing", "field 2 tenant_id type int64 -> string"},
+				More:        3,
 			},
 		},
 	}
+	asked.Set.Versions[0].Types = asked.Names
 	asked.Set.Versions[1].Current, asked.Set.Versions[1].Version = false, "00112233"
 	asked.Bind = BindForm{
 		Queue: "audit-export", Type: "acme.audit.v1.Recrod", Reason: "they said so",
@@ -222,30 +228,28 @@ func schemaPages() map[string]templ.Component {
 	gone := sampleSchemas()
 	gone.Coverage = Coverage{Unread: 305}
 	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{
-		Name: "acme.Gone", Problem: "no set defines this type",
+		Source: descriptor.Source{Type: "acme.Gone"}, Problem: "no set defines this type",
 	}, &SetDetail{Name: "gone"}
 	gone.Rereading = deadletter.RereadProgress{Why: "a pick of acme.audit.v1.Record"}
 	upload := SchemaUploadPage{
-		Shell:   sampleShell("Upload schemas", SectionSchemas, "/schemas"),
-		Key:     "k",
-		Set:     "notify",
-		Version: "99887766",
-		Was:     "1f2e3d4c",
-		WasAt:   now.Add(-17 * time.Hour),
-		Types:   43,
-		Files:   14,
-		Added:   []string{"acme.notify.v1.EmailOpened", "acme.notify.v1.Reason"},
-		Enums:   1,
-		Changed: []ChangedType{
-			{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}},
+		Shell: sampleShell("Upload schemas", SectionSchemas, "/schemas"),
+		Key:   "k",
+		Was:   "1f2e3d4c",
+		WasAt: now.Add(-17 * time.Hour),
+		Change: descriptor.Change{
+			Set:     "notify",
+			Version: "99887766",
+			Added:   []string{"acme.notify.v1.EmailOpened", "acme.notify.v1.Reason"},
+			Enums:   1,
+			Changed: []descriptor.TypeChange{
+				{Type: "acme.notify.v1.EmailRequested", Differences: []string{"field 21 added: string campaign"}},
+			},
+			Removed: []string{"acme.notify.v1.Fax"},
+			Conflicts: []descriptor.TypeChange{
+				{Type: "acme.notify.v1.EmailRequested", Set: "legacy", Differences: []string{"field 7 missing"}},
+			},
 		},
-		Removed: []string{"acme.notify.v1.Fax"},
-		Conflicts: []ChangedType{
-			{Type: "acme.notify.v1.EmailRequested", Set: "legacy", Differences: []string{"field 7 missing"}},
-		},
-		Letters:  312,
-		Sampled:  17,
-		Readable: 15,
+		SchemaEffect: deadletter.SchemaEffect{Types: 43, Files: 14, Letters: 312, Sampled: 17, Readable: 15},
 	}
 	same := upload
 	same.Known, same.Key = "current", ""
@@ -262,7 +266,8 @@ func schemaPages() map[string]templ.Component {
 		"schema-upload":   SchemaUpload(upload), "schema-upload-same": SchemaUpload(same),
 		"schema-upload-new": SchemaUpload(fresh), "schema-upload-changed": SchemaUpload(changed),
 		"schema-remove": SchemaRemove(SchemaRemovePage{
-			Shell: sampleShell("Remove a set", SectionSchemas, "/schemas"), Set: "notify", Types: 42, Letters: 358,
+			Shell: sampleShell("Remove a set", SectionSchemas, "/schemas"), Set: "notify",
+			SchemaEffect: deadletter.SchemaEffect{Types: 42, Letters: 358},
 		}),
 	}
 }
@@ -271,11 +276,11 @@ func schemaPages() map[string]templ.Component {
 func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	id := sampleID(0)
 	typ := "a." + strings.Repeat("x", min(n, 190)) // names of types are checked, but not their length
-	version := SchemaVersion{
-		Name: bad, Version: strings.Repeat("f", 64), Source: deadletter.SchemaUpload, Detail: bad, By: bad, At: now,
-		Types: 1, Files: 1, Current: true,
+	version := deadletter.SchemaVersion{
+		Name: bad, Version: strings.Repeat("f", 64), Source: deadletter.SchemaUpload, Detail: bad, By: bad, RemovedAt: now,
 	}
-	change := ChangedType{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
+	set := descriptor.Set{SchemaVersion: version, TypeCount: 1, Files: 1, Types: slicesRepeat(typ, 3000), Current: true}
+	change := descriptor.TypeChange{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
 	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
 	queue := sampleTyped(line(bad, 255), typ, 1, deadletter.ReadByMatch)
 	queue.Link, queue.Bound, queue.Broker, queue.VHost, queue.Types = "/letters?q=", &pick, bad, bad, slicesRepeat(
@@ -308,19 +313,26 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 		}, 8),
 		Queues:   slicesRepeat(queue, 20),
 		Picks:    append(slicesRepeat(pick, 60), letter),
-		Bindings: slicesRepeat(TypeBinding{bad, bad, typ}, 60),
+		Bindings: slicesRepeat(payload.Binding{Queue: bad, Key: bad, Type: typ}, 60),
 		Bind:     BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad},
-		Sets:     slicesRepeat(SchemaSet{version, 3, slicesRepeat(bad, 9)}, 60),
+		Sets:     slicesRepeat(SchemaSet{set, 3, slicesRepeat(bad, 9)}, 60),
 		Removed:  slicesRepeat(version, 60),
 		Servers:  slicesRepeat(deadletter.SchemaServer{Address: bad, Problem: bad}, 3),
 		Set: &SetDetail{
-			line(bad, 200), slicesRepeat(version, 20), slicesRepeat(typ, 3000), slicesRepeat(change, 60),
+			line(bad, 200), slicesRepeat(set, 20), slicesRepeat(change, 60),
 		},
-		Find: TypeSearch{Word: bad[:min(n, 200)], Hits: slicesRepeat(TypeHit{typ, bad, bad, bad}, 200)},
+		Find: TypeSearch{
+			Word: bad[:min(n, 200)],
+			Hits: slicesRepeat(descriptor.Hit{Type: typ, Set: bad, Field: bad, Is: bad}, 200),
+		},
 		Type: &TypeSource{
-			Name: bad, Text: bad,
-			Definitions: slicesRepeat(TypeDefinition{line(bad, 200), strings.Repeat("f", 64), bad, true, 1}, 60),
-			Queues:      slicesRepeat(TypedIn{bad, 1, "/letters?q="}, 60),
+			Source: descriptor.Source{
+				Type: bad, Text: bad,
+				Definitions: slicesRepeat(descriptor.Definition{
+					Set: line(bad, 200), Version: strings.Repeat("f", 64), File: bad, Current: true, Fields: 1,
+				}, 60),
+			},
+			Queues: slicesRepeat(TypedIn{bad, 1, "/letters?q="}, 60),
 		},
 		Upload: UploadForm{Name: bad[:min(n, 200)], Problem: strings.Repeat(line(bad, 300)+"\n", 40)},
 	}
@@ -330,9 +342,11 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 		p.Sets[i].Name = line(bad, 200)
 	}
 	upload := SchemaUploadPage{
-		Shell: shell, Key: "k", Set: bad, Version: "f", Was: "f", Types: 1, Added: slicesRepeat(bad, 60),
-		Removed: slicesRepeat(bad, 60), Changed: slicesRepeat(change, 60), Conflicts: slicesRepeat(change, 60),
-		Problem: bad,
+		Shell: shell, Key: "k", Was: "f", Problem: bad,
+		Change: descriptor.Change{
+			Set: bad, Version: "f", Added: slicesRepeat(bad, 60), Removed: slicesRepeat(bad, 60),
+			Changed: slicesRepeat(change, 60), Conflicts: slicesRepeat(change, 60),
+		},
 	}
 	return map[string]templ.Component{
 		"schemas": Schemas(p), "schema-upload": SchemaUpload(upload),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
+	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
 func sampleGroups() []deadletter.GroupRow {
@@ -145,13 +146,13 @@ func sampleTarget(kind deadletter.TargetKind, name, title string) deadletter.Tar
 }
 
 // samplePlan returns a back-off with the given delays.
-func samplePlan(jitter float64, delays ...time.Duration) RetryPlan {
-	return RetryPlan{Delays: delays, Count: len(delays), Jitter: jitter}
+func samplePlan(jitter float64, delays ...time.Duration) *rules.Retry {
+	return &rules.Retry{Delays: delays, Jitter: jitter}
 }
 
 // sampleThousand returns a back-off with a thousand retries.
-func sampleThousand() RetryPlan {
-	return RetryPlan{First: time.Minute, Factor: 2, Max: 6 * time.Hour, Count: 1000, Jitter: .2}
+func sampleThousand() *rules.Retry {
+	return &rules.Retry{First: time.Minute, Factor: 2, Max: 6 * time.Hour, Attempts: 1000, Jitter: .2}
 }
 
 func sampleRules() RulesPage {
@@ -168,55 +169,67 @@ func sampleRules() RulesPage {
 		},
 		Rules: []Rule{
 			{
-				Name:     "billing",
-				When:     []Clause{{Field: "queue", Want: "billing-*"}},
-				OwnRetry: true,
-				Retry:    samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour),
-				Severity: deadletter.SeverityPage,
+				Rule: rules.Rule{
+					Name:     "billing",
+					Retry:    samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour),
+					Severity: deadletter.SeverityPage,
+				},
+				When: []rules.Condition{{Field: "queue", Want: "billing-*"}},
 			},
 			{
-				Name:     "email",
-				When:     []Clause{{Field: "queue", Want: "email-queue"}, {Field: "reason", Want: "rejected"}},
-				OwnRetry: true,
-				Retry:    samplePlan(.1, 10*time.Second, 100*time.Second, 1000*time.Second),
-				Severity: deadletter.SeverityPage,
-				YAML:     yaml,
+				Rule: rules.Rule{
+					Name:     "email",
+					Retry:    samplePlan(.1, 10*time.Second, 100*time.Second, 1000*time.Second),
+					Severity: deadletter.SeverityPage,
+					YAML:     yaml,
+				},
+				When: []rules.Condition{{Field: "queue", Want: "email-queue"}, {Field: "reason", Want: "rejected"}},
 				Further: []string{
 					"Watched for 30 min before it is quiet.", "At most 10 retries per queue and second.",
 				},
 				Delays: "9 s to 11 s, 1 min 30 s to 1 min 50 s, 15 min to 18 min 20 s, then dead: page",
 			},
 			{
-				Name:     "webhooks 410",
-				When:     []Clause{{Field: "error", Want: "*410 Gone*"}},
-				OwnRetry: true,
-				Severity: deadletter.SeverityDigest,
+				Rule: rules.Rule{
+					Name:     "webhooks 410",
+					Severity: deadletter.SeverityDigest,
+					Retry:    &rules.Retry{},
+				},
+				When: []rules.Condition{{Field: "error", Want: "*410 Gone*"}},
 			},
 			{
-				Name:     "webhooks",
-				When:     []Clause{{Field: "queue", Want: "webhook-queue"}},
-				OwnRetry: true,
-				Retry:    sampleThousand(),
-				Severity: deadletter.SeverityDigest,
-				Delays:   "48 s to 1 min 12 s, 1 min 36 s to 2 min 24 s, 998 more, then dead: digest",
+				Rule: rules.Rule{
+					Name:     "webhooks",
+					Retry:    sampleThousand(),
+					Severity: deadletter.SeverityDigest,
+				},
+				When:   []rules.Condition{{Field: "queue", Want: "webhook-queue"}},
+				Delays: "48 s to 1 min 12 s, 1 min 36 s to 2 min 24 s, 998 more, then dead: digest",
 			},
 			{
-				Name:    "noise",
-				When:    []Clause{{Field: "queue", Want: "cdn-purge"}, {Field: "header x-source", Want: "*"}},
-				Discard: true,
-				Retry:   plain,
+				Rule: rules.Rule{
+					Name:    "noise",
+					Discard: true,
+				},
+				When: []rules.Condition{{Field: "queue", Want: "cdn-purge"}, {Field: "header x-source", Want: "*"}},
 			},
 			{
-				Name:     "poison",
-				When:     []Clause{{Field: "schema", Want: "none"}},
-				Retry:    plain,
-				Severity: deadletter.SeverityNotify,
-				Delays:   "10 s, 1 min 40 s, 16 min 40 s, then dead: notify",
+				Rule: rules.Rule{
+					Name:     "poison",
+					Severity: deadletter.SeverityNotify,
+				},
+				When:   []rules.Condition{{Field: "schema", Want: "none"}},
+				Delays: "10 s, 1 min 40 s, 16 min 40 s, then dead: notify",
 			},
 			{
-				Name: "default", OwnRetry: true, Retry: plain, Severity: deadletter.SeverityDigest, Default: true,
-				YAML:   "retry: {delays: [10s, 100s, 1000s]}",
-				Delays: "10 s, 1 min 40 s, 16 min 40 s, then dead: digest",
+				Rule: rules.Rule{
+					Name:     "default",
+					Retry:    plain,
+					Severity: deadletter.SeverityDigest,
+					YAML:     "retry: {delays: [10s, 100s, 1000s]}",
+				},
+				Default: true,
+				Delays:  "10 s, 1 min 40 s, 16 min 40 s, then dead: digest",
 			},
 		},
 		Places: []RulesPlace{{"main", "/"}},
@@ -250,35 +263,35 @@ func sampleRules() RulesPage {
 // sampleApply returns the page with the changes that rules would make to waiting letters.
 func sampleApply() ApplyPage {
 	return ApplyPage{
-		Shell:     sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"),
-		Query:     "queue:webhook-queue,sms-queue",
-		Loaded:    now.Add(-time.Hour),
-		Looked:    2614,
-		Unchanged: 1204,
-		Restore:   "for 7 days",
-		Changes: []ApplyChange{
-			{
-				From:     ApplyDecision{"webhooks", deadletter.RuleRetry},
-				To:       ApplyDecision{"webhooks 410", deadletter.RuleDead},
-				Letters:  1284,
-				Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)},
+		Shell:   sampleShell("Apply the rules", SectionRules, "/rules/apply/confirm"),
+		Query:   "queue:webhook-queue,sms-queue",
+		Loaded:  now.Add(-time.Hour),
+		Restore: "for 7 days",
+		Applied: rules.Applied{
+			DryRun:    true,
+			Looked:    2614,
+			Unchanged: 1204,
+			Changes: []rules.AppliedChange{
+				{
+					From:     rules.Decided{Rule: "webhooks", Outcome: deadletter.RuleRetry},
+					To:       rules.Decided{Rule: "webhooks 410", Outcome: deadletter.RuleDead},
+					Letters:  1284,
+					Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)},
+				},
+				{
+					From:     rules.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+					To:       rules.Decided{Rule: "noise", Outcome: deadletter.RuleDiscard},
+					Letters:  101,
+					Examples: []deadletter.ID{sampleID(3)},
+				},
+				{
+					From:     rules.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+					To:       rules.Decided{Rule: "default", Outcome: deadletter.RuleRetry},
+					Letters:  22,
+					Examples: []deadletter.ID{sampleID(4)},
+				},
 			},
-			{
-				From:     ApplyDecision{"default", deadletter.RuleRetry},
-				To:       ApplyDecision{"noise", deadletter.RuleDiscard},
-				Letters:  101,
-				Examples: []deadletter.ID{sampleID(3)},
-			},
-			{
-				From:     ApplyDecision{"default", deadletter.RuleRetry},
-				To:       ApplyDecision{"default", deadletter.RuleRetry},
-				Letters:  22,
-				Examples: []deadletter.ID{sampleID(4)},
-			},
-		},
-		Left: []deadletter.PlanSkip{
-			{Reason: "someone set its due time", Letters: 2},
-			{Reason: "an operation has released it", Letters: 1},
+			Left: map[string]int{"someone set its due time": 2, "an operation has released it": 1},
 		},
 	}
 }
@@ -289,9 +302,9 @@ func applyPages() map[string]templ.Component {
 	none := sampleApply()
 	none.Query, none.Unchanged, none.Changes, none.Left = "", 2614, nil, nil
 	done := sampleApply()
-	done.Done, done.Stopped, done.Changes = true, true, append(done.Changes, ApplyChange{
-		From:    ApplyDecision{"", deadletter.RuleRetry},
-		To:      ApplyDecision{"billing", deadletter.RuleRetry},
+	done.DryRun, done.Stopped, done.Changes = false, true, append(done.Changes, rules.AppliedChange{
+		From:    rules.Decided{Rule: "", Outcome: deadletter.RuleRetry},
+		To:      rules.Decided{Rule: "billing", Outcome: deadletter.RuleRetry},
 		Letters: 1,
 	})
 	refused := sampleApply()
@@ -397,26 +410,26 @@ func setupPages() map[string]templ.Component {
 	whatIf := sampleRules()
 	whatIf.Chosen, whatIf.File, whatIf.Guards = 5, "", nil
 	const plain = "10 s, 1 min 40 s, 16 min 40 s, then dead: digest"
-	whatIf.WhatIf = &WhatIf{
+	whatIf.WhatIf = &rules.WhatIf{
 		Usual: true, Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3,
-		Fates: []Fate{
+		Fates: []rules.Fate{
 			{
-				Was:      Decided{State: deadletter.StateScheduled, Rule: "default", Delays: plain},
-				Would:    Decided{Rule: "noise", Outcome: deadletter.RuleDiscard, Delays: "discarded at once"},
+				Was:      rules.Outcome{State: deadletter.StateScheduled, Rule: "default", Delays: plain},
+				Would:    rules.Outcome{Rule: "noise", Action: deadletter.RuleDiscard, Delays: "discarded at once"},
 				Letters:  52,
 				Examples: []deadletter.ID{sampleID(0), sampleID(1), sampleID(2)},
 				Query:    "id:" + string(sampleID(0)) + "," + string(sampleID(1)),
 			},
 			{
-				Was:      Decided{State: deadletter.StateDead, Rule: "older", Severity: deadletter.SeverityDigest},
-				Would:    Decided{Rule: "webhooks", Outcome: deadletter.RuleRetry, Delays: "1 min, then dead: digest"},
+				Was:      rules.Outcome{State: deadletter.StateDead, Rule: "older", Severity: deadletter.SeverityDigest},
+				Would:    rules.Outcome{Rule: "webhooks", Action: deadletter.RuleRetry, Delays: "1 min, then dead: digest"},
 				Letters:  1,
 				Examples: []deadletter.ID{sampleID(3)},
 			},
 			{
-				Was: Decided{State: deadletter.StateDead, Severity: deadletter.SeverityPage},
-				Would: Decided{
-					Rule: "email", Outcome: deadletter.RuleDead, Severity: deadletter.SeverityPage,
+				Was: rules.Outcome{State: deadletter.StateDead, Severity: deadletter.SeverityPage},
+				Would: rules.Outcome{
+					Rule: "email", Action: deadletter.RuleDead, Severity: deadletter.SeverityPage,
 					Delays: "9 s to 11 s, then dead: page",
 				},
 				Same:     true,
@@ -425,8 +438,8 @@ func setupPages() map[string]templ.Component {
 				Query:    "state:dead rule:email",
 			},
 			{
-				Was:      Decided{State: deadletter.StateHeld, Rule: "default", Delays: plain},
-				Would:    Decided{Rule: "default", Outcome: deadletter.RuleRetry, Delays: plain},
+				Was:      rules.Outcome{State: deadletter.StateHeld, Rule: "default", Delays: plain},
+				Would:    rules.Outcome{Rule: "default", Action: deadletter.RuleRetry, Delays: plain},
 				Same:     true,
 				Letters:  3,
 				Examples: []deadletter.ID{sampleID(5)},
@@ -434,13 +447,13 @@ func setupPages() map[string]templ.Component {
 		},
 	}
 	tested := whatIf
-	tested.File, tested.WhatIf = "/etc/dlo/dlo.yaml", new(WhatIf)
+	tested.File, tested.WhatIf = "/etc/dlo/dlo.yaml", new(rules.WhatIf)
 	*tested.WhatIf = *whatIf.WhatIf
 	tested.WhatIf.Usual = false
+	tested.WhatIf.Notes = []string{"The text has no default; the one in use applies."}
 	tested.Try = TryForm{
 		Text:  "- name: email\n  retry: {delays: [10s, 100s, 1000s], jitter: 0.1}\n",
 		Query: "group:G-418",
-		Notes: []string{"The text has no default; the one in use applies."},
 	}
 	misread := sampleRules()
 	misread.Try = TryForm{

@@ -1,39 +1,35 @@
 package view
 
-import "time"
+import (
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
+)
 
 // SchemaUploadPage is the page after the upload of a file with schemas. Before the file is used,
 // this page shows what it would change.
 type SchemaUploadPage struct {
 	Shell
-	Key          string // the key of the file that the server keeps until it is used
-	Set, Version string
-	Was          string // the version in use; "" if the set is new
-	WasAt        time.Time
-	Known        string // "current": nothing would change; "older": an earlier version of the set; "": new
-	Types, Files int
-	Added        []string
-	Enums        int // the number of enums in Added
-	Changed      []ChangedType
-	Removed      []string
-	Conflicts    []ChangedType
-	Letters      int // the number of letters of a type that would be decoded differently
-	Sampled      int // the number of newest letters that no schema decodes
-	Readable     int // the number of these letters that could then be decoded
-	Problem      string
+	descriptor.Change
+	deadletter.SchemaEffect
+	Key     string // the key of the file that the server keeps until it is used
+	Was     string // the version in use; "" if the set is new
+	WasAt   time.Time
+	Problem string
 }
 
 // SchemaRemovePage shows what would happen if a set were removed.
 type SchemaRemovePage struct {
 	Shell
-	Set            string
-	Types, Letters int
+	Set string
+	deadletter.SchemaEffect
 }
 
 const namesInList = 30 // the maximum number of names of types in one list
 
 // inUse reports whether the file is already in use.
-func (p SchemaUploadPage) inUse() bool { return p.Known == "current" }
+func (p SchemaUploadPage) inUse() bool { return p.Known == descriptor.KnownCurrent }
 
 func (p SchemaUploadPage) title() string {
 	switch {
@@ -57,16 +53,16 @@ func (p SchemaUploadPage) addedWords() string {
 // comparedWords describes the version with which the file is compared.
 func (p SchemaUploadPage) comparedWords() string {
 	text := Number(p.Types, "type", "types") + " in " + Number(p.Files, "file", "files") + ", version " +
-		SchemaVersion{Version: p.Version}.short() + ". "
+		shortVersion(p.Version) + ". "
 	switch {
 	case p.inUse():
 		return text + "It is the version in use."
 	case p.Was == "":
 		return text + "Nothing is changed yet."
 	}
-	text += "Compared with version " + SchemaVersion{Version: p.Was}.short() + ", uploaded " + When(p.Now, p.WasAt) +
+	text += "Compared with version " + shortVersion(p.Was) + ", uploaded " + When(p.Now, p.WasAt) +
 		". "
-	if p.Known == "older" {
+	if p.Known == descriptor.KnownOlder {
 		text += "The set had this version before; it would be the newest again. "
 	}
 	return text + "Nothing is changed yet."

@@ -92,9 +92,9 @@ func faults(p QueuesPage) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var6 string
-					templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs("dlo cannot look at " + line(l.Place, 120) + ": " + line(l.Failed, 300))
+					templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs("dlo cannot look at " + pathPlace(l.Broker, l.VHost) + ": " + line(l.Failed, 300))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 16, Col: 111}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 16, Col: 121}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 					if templ_7745c5c3_Err != nil {
@@ -111,9 +111,9 @@ func faults(p QueuesPage) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var7 string
-					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("Not known in " + line(l.Place, 120) + ": " + line(g, 300))
+					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("Not known in " + pathPlace(l.Broker, l.VHost) + ": " + line(g.What+": "+g.Why, 300))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 19, Col: 98}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 19, Col: 124}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 					if templ_7745c5c3_Err != nil {
@@ -209,7 +209,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		name, tone := one.icon()
-		titles, left := one.shownTitles()
+		first, fix := one.Same[0], one.fix()
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<li>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -244,15 +244,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, title := range titles {
+		for _, f := range one.Same[:min(len(one.Same), maxFaultTitles)] {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"strong\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var13 string
-			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(line(title, 250))
+			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(line(f.Title, 250))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 47, Col: 40}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 47, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 			if templ_7745c5c3_Err != nil {
@@ -263,7 +263,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if left > 0 {
+		if left := len(one.Same) - maxFaultTitles; left > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p class=\"small\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -287,9 +287,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var15 string
-		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(line(one.Why, 400))
+		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(line(first.Why, 400))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 52, Col: 44}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 52, Col: 46}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 		if templ_7745c5c3_Err != nil {
@@ -300,9 +300,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var16 string
-		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(one.details(p.Now))
+		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(one.details(p.Now, len(p.Looks) > 1))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 53, Col: 44}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 53, Col: 62}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
@@ -313,9 +313,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var17 string
-		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(line(one.Cure, 400))
+		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(line(first.Cure, 400))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 54, Col: 41}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 54, Col: 43}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -370,15 +370,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, r := range one.Refused[:min(len(one.Refused), maxRefused)] {
+		for _, r := range one.Plan.Refused[:min(len(one.Plan.Refused), maxRefused)] {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "<p class=\"small warn\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var21 string
-			templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(r.words())
+			templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(refusalWords(r))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 59, Col: 37}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 59, Col: 43}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 			if templ_7745c5c3_Err != nil {
@@ -389,15 +389,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(one.Refused) > maxRefused {
+		if len(one.Plan.Refused) > maxRefused {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<p class=\"small warn\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var22 string
-			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs("dlo plans no policy for " + Number(len(one.Refused)-maxRefused, "more queue", "more queues") + ": ")
+			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs("dlo plans no policy for " + Number(len(one.Plan.Refused)-maxRefused, "more queue", "more queues") + ": ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 62, Col: 128}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 62, Col: 133}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 			if templ_7745c5c3_Err != nil {
@@ -410,7 +410,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 			var templ_7745c5c3_Var23 string
 			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(" gives the reasons.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 62, Col: 185}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 62, Col: 190}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 			if templ_7745c5c3_Err != nil {
@@ -421,15 +421,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, d := range one.Drops[:min(len(one.Drops), maxDrops)] {
+		for _, d := range one.Plan.Drops[:min(len(one.Plan.Drops), maxDrops)] {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<p class=\"small warn\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var24 string
-			templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(d.words())
+			templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(dropWords(d))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 65, Col: 37}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 65, Col: 40}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var24))
 			if templ_7745c5c3_Err != nil {
@@ -440,15 +440,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(one.Drops) > maxDrops {
+		if len(one.Plan.Drops) > maxDrops {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<p class=\"small warn\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var25 string
-			templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(Number(len(one.Drops)-maxDrops, "more queue drops messages by design.", "more queues drop messages by design."))
+			templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(Number(len(one.Plan.Drops)-maxDrops, "more queue drops messages by design.", "more queues drop messages by design."))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 68, Col: 139}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 68, Col: 144}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 			if templ_7745c5c3_Err != nil {
@@ -459,15 +459,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if one.Rule != "" && len(one.Rule) <= maxRule {
+		if one.Plan.Rule != "" && len(one.Plan.Rule) <= maxRule {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<details><summary class=\"btn btn-s\">Show the rule that discards them</summary><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var26 string
-			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs("Copy the rule: " + line(titles[0], 100))
+			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs("Copy the rule: " + line(first.Title, 100))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 74, Col: 99}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 74, Col: 101}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 			if templ_7745c5c3_Err != nil {
@@ -486,9 +486,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var27 string
-			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs("Rule: " + line(titles[0], 100))
+			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs("Rule: " + line(first.Title, 100))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 78, Col: 95}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 78, Col: 97}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 			if templ_7745c5c3_Err != nil {
@@ -499,9 +499,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var28 string
-			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(deadletter.VisibleLines(one.Rule))
+			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(deadletter.VisibleLines(one.Plan.Rule))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 78, Col: 133}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 78, Col: 140}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 			if templ_7745c5c3_Err != nil {
@@ -512,7 +512,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if len(one.Fix) > maxFix {
+		if len(fix) > maxFix {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<p class=\"small\"><code>dlo topology plan</code> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -535,15 +535,15 @@ func fault(p QueuesPage, one Fault) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if one.Fix != "" && len(one.Fix) <= maxFix {
+		if fix != "" && len(fix) <= maxFix {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<details><summary class=\"btn btn-s\">Show fix</summary><div class=\"code-wrap\"><button class=\"btn btn-s\" type=\"button\" aria-label=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var30 string
-			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs("Copy the fix: " + line(titles[0], 100))
+			templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs("Copy the fix: " + line(first.Title, 100))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 90, Col: 99}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 90, Col: 101}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 			if templ_7745c5c3_Err != nil {
@@ -562,9 +562,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var31 string
-			templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs("Fix: " + line(titles[0], 100))
+			templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs("Fix: " + line(first.Title, 100))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 94, Col: 95}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 94, Col: 97}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 			if templ_7745c5c3_Err != nil {
@@ -575,9 +575,9 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var32 string
-			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(deadletter.VisibleLines(one.Fix))
+			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(deadletter.VisibleLines(fix))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 94, Col: 132}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/topology.templ`, Line: 94, Col: 130}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 			if templ_7745c5c3_Err != nil {
@@ -588,7 +588,7 @@ func fault(p QueuesPage, one Fault) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if one.Plan != "" {
+		if one.Sum != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<details><summary class=\"btn btn-s\">Apply</summary>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
