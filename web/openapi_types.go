@@ -23,6 +23,7 @@ var ownSchemas = map[reflect.Type]*huma.Schema{
 	reflect.TypeFor[deadletter.State]():       oneOf(deadletter.States),
 	reflect.TypeFor[deadletter.Verb]():        oneOf(deadletter.Actions),
 	reflect.TypeFor[deadletter.RuleOutcome](): oneOf(deadletter.RuleOutcomes),
+	reflect.TypeFor[deadletter.Role]():        oneOf(deadletter.RoleNames()),
 	reflect.TypeFor[api.Text]():               {Type: huma.TypeString},
 	reflect.TypeFor[deadletter.Typed]():       {},
 }
@@ -63,6 +64,7 @@ func newSchemas() huma.Registry {
 	described[deadletter.State](r)
 	described[deadletter.Verb](r)
 	described[deadletter.RuleOutcome](r)
+	described[deadletter.Role](r)
 	described[api.Text](r)
 	described[deadletter.Typed](r)
 	return r
