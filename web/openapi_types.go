@@ -18,6 +18,7 @@ var ownSchemas = map[reflect.Type]*huma.Schema{
 	reflect.TypeFor[deadletter.ID]():          {Type: huma.TypeString, Pattern: "^([0-9a-f-]{36})?$"},
 	reflect.TypeFor[deadletter.GroupID]():     {Type: huma.TypeString, Pattern: "^(G-[0-9]+)?$"},
 	reflect.TypeFor[deadletter.OperationID](): {Type: huma.TypeString, Pattern: "^(O-[0-9]+)?$"},
+	reflect.TypeFor[deadletter.Amount]():      {Type: huma.TypeInteger, Format: "int64", Nullable: true},
 	reflect.TypeFor[deadletter.NewestFirst](): oneOf([]string{api.OldestFirst, api.NewestFirst}),
 	reflect.TypeFor[deadletter.Result]():      oneOf(each(deadletter.Results, api.ResultName)),
 	reflect.TypeFor[deadletter.State]():       oneOf(deadletter.States),
@@ -59,6 +60,7 @@ func newSchemas() huma.Registry {
 	described[deadletter.ID](r)
 	described[deadletter.GroupID](r)
 	described[deadletter.OperationID](r)
+	described[deadletter.Amount](r)
 	described[deadletter.NewestFirst](r)
 	described[deadletter.Result](r)
 	described[deadletter.State](r)

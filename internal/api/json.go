@@ -23,13 +23,13 @@ var options = json.JoinOptions(
 	json.WithMarshalers(json.JoinMarshalers(
 		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration),
 		json.MarshalToFunc(writeNamed[deadletter.GroupID]), json.MarshalToFunc(writeNamed[deadletter.OperationID]),
-		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder),
+		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder), json.MarshalToFunc(writeAmount),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readDuration),
 		json.UnmarshalFromFunc(readNamed(deadletter.ParseGroupID)),
 		json.UnmarshalFromFunc(readNamed(deadletter.ParseOperationID)),
-		json.UnmarshalFromFunc(readResult), json.UnmarshalFromFunc(readOrder),
+		json.UnmarshalFromFunc(readResult), json.UnmarshalFromFunc(readOrder), json.UnmarshalFromFunc(readAmount),
 	)),
 )
 
@@ -127,6 +127,21 @@ func readOrder(d *jsontext.Decoder, into *deadletter.NewestFirst) error {
 	text, err := readText(d)
 	*into = text == NewestFirst
 	return err
+}
+
+func writeAmount(e *jsontext.Encoder, a deadletter.Amount) error {
+	if a < 0 {
+		return e.WriteToken(jsontext.Null)
+	}
+	return e.WriteToken(jsontext.Int(int64(a)))
+}
+
+func readAmount(d *jsontext.Decoder, into *deadletter.Amount) error {
+	value, err := d.ReadValue()
+	if *into = deadletter.UnknownAmount; err != nil || bytes.Equal(value, []byte("null")) {
+		return err
+	}
+	return json.Unmarshal(value, (*int)(into))
 }
 
 func writeDuration(e *jsontext.Encoder, d time.Duration) error {

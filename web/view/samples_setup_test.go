@@ -111,14 +111,14 @@ func sampleAudit() AuditPage {
 				Operation: 75, Action: deadletter.VerbDiscard, Total: 30, Asked: 30, Done: 9,
 			}, sampleTarget("operation", "O-75", "")),
 			sampleAct(4, 50*time.Hour, "snoozed", "Lena Sato", "", "until 2026-11-20 08:30 UTC", deadletter.Act{
-				Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded,
+				Asked: deadletter.UnknownAmount, Done: deadletter.UnknownAmount,
 			}, sampleTarget("group", "G-402", "timeout")),
 			sampleAct(
 				3, 51*time.Hour, "revealed", "Lena Sato", "page", "field to.address", deadletter.Act{Asked: 1, Done: 1},
 				sampleTarget("letter", string(sampleID(2)), ""),
 			),
 			sampleAct(2, 52*time.Hour, "view removed", "local", "", "", deadletter.Act{
-				Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded,
+				Asked: deadletter.UnknownAmount, Done: deadletter.UnknownAmount,
 			}),
 		},
 	}
