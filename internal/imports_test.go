@@ -129,7 +129,7 @@ var rooms = []room{
 	},
 	{"internal/query", "the query language: parsed once, errors with position; store compiles it to SQL", ""},
 	{"internal/topology", "finds what will lose dead letters in a vhost: a snapshot goes in, findings come out", ""},
-	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", "internal/topology"},
+	{"internal/api", "the JSON of /api/v1: web writes it, the command line reads it", "internal/payload internal/topology"},
 	{"internal/deadletter", "the domain: letters, deaths, origins, states, the sanitiser, typed headers", "nothing"},
 	{"internal/system", "tests only: the whole program is killed, disconnected and measured", ""},
 	{

@@ -7,7 +7,6 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -66,7 +65,7 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	if p.Picks, err = w.Store.Picks(ctx); err != nil {
 		return p, err
 	}
-	p.Bindings = each(w.Bindings, func(b payload.Binding) view.TypeBinding { return view.TypeBinding(b) })
+	p.Bindings = w.Bindings
 	queues := w.typedQueues(readings, p.Picks, p.Bindings)
 	p.Coverage, p.Several, p.Total = coverageOf(readings), severalPlaces(readings), len(queues)
 	if p.Unmatched, err = w.unmatched(ctx, readings, p.Several); err != nil {

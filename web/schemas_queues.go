@@ -35,7 +35,7 @@ func coverageOf(readings []deadletter.ReadCount) view.Coverage {
 // letters, and how dlo chose each type. The queue with the most letters comes first. typedQueues
 // sets no links, so the caller has to add them.
 func (w *Web) typedQueues(
-	readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []view.TypeBinding,
+	readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []payload.Binding,
 ) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue
@@ -85,7 +85,7 @@ func (w *Web) typedQueues(
 
 // boundTo adds to a queue the first binding that applies to it. Bindings made by people take
 // precedence over configured bindings.
-func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []view.TypeBinding) {
+func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []payload.Binding) {
 	for i, p := range picks {
 		if p.Letter == "" && p.Group == 0 && (payload.Binding{Queue: p.Queue}).Fits(q.Queue, "") {
 			q.Bound, q.Exact = &picks[i], p.Queue == q.Queue

@@ -26,7 +26,7 @@ func viewsTable() command {
 			callCmd
 			Name  string `arg:"" help:"The name."`
 			Query string `arg:"" json:"query" help:"The query; relative times stay relative."`
-		}{}, "POST /views", api.View{}, "view {{.ID}}: {{.Name}}"),
+		}{}, "POST /views", deadletter.View{}, "view {{.ID}}: {{.Name}}"),
 		act("remove", "Remove a saved query.", numberedCmd{}, "DELETE /views/{id}", nil, "view {{.id}} is removed"),
 	)
 }

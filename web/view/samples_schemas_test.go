@@ -46,9 +46,9 @@ func sampleSchemas() SchemasPage {
 		Directory: "/etc/dlo/schemas",
 		Coverage:  Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
 		Names:     []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
-		Bindings: []TypeBinding{
-			{"billing-*", "", "acme.billing.v1.Invoice"},
-			{"old.*", "order.#", "acme.orders.v1.Order"},
+		Bindings: []payload.Binding{
+			{Queue: "billing-*", Type: "acme.billing.v1.Invoice"},
+			{Queue: "old.*", Key: "order.#", Type: "acme.orders.v1.Order"},
 		},
 	}
 	p.Schemaless = 1
@@ -308,7 +308,7 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 		}, 8),
 		Queues:   slicesRepeat(queue, 20),
 		Picks:    append(slicesRepeat(pick, 60), letter),
-		Bindings: slicesRepeat(TypeBinding{bad, bad, typ}, 60),
+		Bindings: slicesRepeat(payload.Binding{Queue: bad, Key: bad, Type: typ}, 60),
 		Bind:     BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad},
 		Sets:     slicesRepeat(SchemaSet{version, 3, slicesRepeat(bad, 9)}, 60),
 		Removed:  slicesRepeat(version, 60),

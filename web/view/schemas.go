@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // SchemasPage shows how many stored letters can be decoded, with which message types, and from
@@ -24,9 +25,9 @@ type SchemasPage struct {
 	PageSize  int
 	Several   bool // there are several brokers or vhosts, so the name of a queue alone is ambiguous
 	Picks     []deadletter.Pick
-	Bindings  []TypeBinding // the bindings from the configuration
-	Names     []string      // the registered types for the forms
-	Unnamed   int           // the number of registered types that are not in Names
+	Bindings  []payload.Binding // the bindings from the configuration
+	Names     []string          // the registered types for the forms
+	Unnamed   int               // the number of registered types that are not in Names
 	Bind      BindForm
 	Sets      []SchemaSet // the sets in use, sorted by name
 	Removed   []SchemaVersion
@@ -52,9 +53,6 @@ func BoundWords(p deadletter.Pick) string {
 func UsedWords(set string) string {
 	return "The uploaded file is now the set " + line(set, 100) + ". Letters that it concerns are read again."
 }
-
-// TypeBinding says which message type the letters of some queues have.
-type TypeBinding struct{ Queue, Key, Type string }
 
 // searched reports whether the reader searched for types or opened one type. In that case, the page
 // begins with the search or the type.

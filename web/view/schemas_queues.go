@@ -54,7 +54,7 @@ type TypedQueue struct {
 	// how the letters of the queue were decoded; the most frequent way comes first
 	By         []deadletter.ReadCount
 	Bound      *deadletter.Pick // the first matching binding made by a person
-	Configured *TypeBinding     // the first matching binding from the configuration
+	Configured *payload.Binding // the first matching binding from the configuration
 	Exact      bool             // Bound applies to this queue alone, with any routing key
 }
 
