@@ -86,7 +86,7 @@ func TestTypesArePicked(t *testing.T) {
 	h.postJSON("/api/v1/bindings", `{"queue":"sms","type":"acme.notify.v1.EmailRequested"}`).want(t, 201, `"id":4`)
 	h.get("/api/v1/bindings").want(
 		t, 200, `{"bindings":[{"for":"binding","id":4,"queue":"sms","type":"acme.notify.v1.EmailRequested"`,
-		`{"id":2,"for":"group"`, `{"id":1,"for":"letter"`,
+		`{"for":"group","id":2`, `{"for":"letter","id":1`,
 		`"configuration":[{"queue":"old-*","type":"acme.notify.v1.EmailRequested"}]`,
 	)
 	stale := request("DELETE", "/api/v1/bindings/1", "")

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,6 +25,7 @@ var options = json.JoinOptions(
 		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration),
 		json.MarshalToFunc(writeNamed[deadletter.GroupID]), json.MarshalToFunc(writeNamed[deadletter.OperationID]),
 		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder), json.MarshalToFunc(writeAmount),
+		json.MarshalToFunc(writeGuardState),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readDuration),
@@ -127,6 +129,10 @@ func readOrder(d *jsontext.Decoder, into *deadletter.NewestFirst) error {
 	text, err := readText(d)
 	*into = text == NewestFirst
 	return err
+}
+
+func writeGuardState(e *jsontext.Encoder, s deadletter.GuardState) error {
+	return e.WriteToken(jsontext.String(cmp.Or(string(s), "running")))
 }
 
 func writeAmount(e *jsontext.Encoder, a deadletter.Amount) error {

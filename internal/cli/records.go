@@ -124,7 +124,7 @@ func digestTable() command {
 	return noun("digest", groupLetters, "The morning digest.",
 		command{
 			name: "preview", help: "Show the digest as it would be sent now.",
-			route: "GET /digest", answer: api.Digest{},
+			route: "GET /digest", answer: deadletter.Digest{},
 			columns: "since=from|time groups letters new came_back recovered_by_retries=recovered paged " +
 				"paused=pauses|pause left_out=more|left_out",
 			parts: []command{{
