@@ -455,7 +455,6 @@ func setupPages() map[string]templ.Component {
 	unasked.Mistakes = map[string]string{"try-q": `there is no field "queu"`}
 	none := sampleRules()
 	none.Overrides, none.Guards, none.Try = nil, nil, TryForm{Unshown: 70000}
-	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale),
 		"overview-broker-down": Overview(down), "overview-first-run": Overview(first),
@@ -483,7 +482,7 @@ func setupPages() map[string]templ.Component {
 		"overview-no-trial": tried("", func(f *FirstRun) {
 			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, and the test letter needs one"
 		}),
-		"rules-tested": Rules(tested), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
+		"rules-tested": Rules(tested), "rules-what-if": Rules(whatIf),
 		"rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
 	}
 }

@@ -164,9 +164,9 @@ func sampleDigest() TriagePage {
 // triagePages returns the tabs of Triage and the page of a group, in every state that looks
 // different.
 func triagePages() map[string]templ.Component {
-	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(
+	snoozed, resolved, zero, mistake, quiet := sampleTriage(TriageSnoozed), sampleTriage(
 		TriageResolved,
-	), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
+	), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest()
 	for i := range snoozed.Rows {
 		snoozed.Rows[i].Status, snoozed.Rows[i].Snooze = deadletter.GroupSnoozed, deadletter.Snooze{
 			Until: now.Add(time.Hour), After: 20, Queue: true, By: "ana",
@@ -195,7 +195,7 @@ func triagePages() map[string]templ.Component {
 		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)),
 		"triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
 		"triage-mistake": Triage(mistake),
-		"digest":         Triage(sampleDigest()), "digest-quiet": Triage(quiet), "digest-none": Triage(none),
+		"digest":         Triage(sampleDigest()), "digest-quiet": Triage(quiet),
 		"group": group(sampleGroup()), "group-snoozed": group(put), "group-merged": group(merged),
 	}
 }
