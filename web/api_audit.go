@@ -110,7 +110,7 @@ func auditCells(v deadletter.Act) []string {
 		letters = strconv.Itoa(v.Total)
 	}
 	return []string{
-		v.At.Format(time.RFC3339), v.Kind, v.Actor, string(v.Through), v.Address, v.Operation.String(), letters, v.Query, v.Detail,
-		strings.Join(each(v.Targets, deadletter.Target.String), ", "), v.Asked.String(), v.Done.String(),
+		v.At.Format(time.RFC3339), v.Kind, v.Actor, string(v.Through), v.Address, v.Operation.String(), letters,
+		v.Query, v.Detail, strings.Join(each(v.Targets, deadletter.Target.String), ", "), v.Asked.String(), v.Done.String(),
 	}
 }

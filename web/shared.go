@@ -132,7 +132,9 @@ func differences(here, quiet values) []deadletter.Different {
 		if aboutDeath(field) {
 			continue
 		}
-		best := deadletter.Different{Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field])}
+		best := deadletter.Different{
+			Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field]),
+		}
 		for value := range here.counts[field] {
 			d := deadletter.Different{
 				Field:     field,

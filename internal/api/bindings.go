@@ -14,7 +14,8 @@ type Pick struct {
 
 // Bindings is the response to GET /bindings.
 type Bindings struct {
-	Bindings      []Pick            `json:"bindings"` // types that people picked, including those for groups and letters
+	// types that people picked, including those for groups and letters
+	Bindings      []Pick            `json:"bindings"`
 	Configuration []payload.Binding `json:"configuration"`
 }
 

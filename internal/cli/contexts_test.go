@@ -29,7 +29,8 @@ func TestContexts(t *testing.T) {
 				json.NewEncoder(rw).Encode(api.Problem{Title: "Unauthorized", Detail: "the token is not valid"})
 				return
 			}
-			json.NewEncoder(rw).Encode(api.Me{Name: "token:" + name, Grants: []deadletter.Grant{{Role: deadletter.RoleReader}}})
+			grants := []deadletter.Grant{{Role: deadletter.RoleReader}}
+			json.NewEncoder(rw).Encode(api.Me{Name: "token:" + name, Grants: grants})
 		}))
 		t.Cleanup(s.Close)
 		return s

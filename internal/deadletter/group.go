@@ -85,7 +85,8 @@ type Group struct {
 	GroupRow
 	Head   GroupID    `json:"merged_into,omitzero"` // group into which this group is merged; absent = none
 	Merged []GroupRow `json:"merged"`               // groups merged into it
-	Alike  []GroupRow `json:"-"`                    // up to 10 groups with the same error and queue, but with another type or reason
+	// up to 10 groups with the same error and queue, but with another type or reason
+	Alike []GroupRow `json:"-"`
 	// number of letters of the group and of the groups merged into it, by state
 	Letters    map[State]int `json:"letters"`
 	Rules      []string      `json:"rules"`   // rules that decided about the newest letters of the group
