@@ -18,7 +18,7 @@ type Act struct {
 	Address   string      `json:"address"`   // address from which a person sent the request; "" = not recorded
 	Operation OperationID `json:"operation"` // "" = none
 	Detail    string      `json:"detail"`
-	Targets   []Target    `json:"targets"`   // empty = not recorded
+	Targets   []Target    `json:"targets"` // empty = not recorded
 	// number of letters, groups or other objects that were requested; null = not recorded
 	Asked Amount `json:"asked"`
 	// number that was completed; while an operation runs, the number so far; null = not recorded
