@@ -13,14 +13,14 @@ import (
 // is the one in the audit.
 func (w *Web) getMe(ctx context.Context, _ *struct{}) (*reply[api.Me], error) {
 	p := principal(ctx)
-	return &reply[api.Me]{api.Me{Name: p.Name, Grants: each(p.Grants, api.NewGrant)}}, nil
+	return &reply[api.Me]{api.Me{Name: p.Name, Grants: p.Grants}}, nil
 }
 
 // listTokens returns the tokens of the API, by name, without their secrets. It needs the role
 // admin.
 func (w *Web) listTokens(ctx context.Context, _ *struct{}) (*reply[api.Tokens], error) {
 	list, err := w.Store.Tokens(ctx)
-	return answer(api.Tokens{Tokens: each(list, api.NewToken)}, err)
+	return answer(api.Tokens{Tokens: list}, err)
 }
 
 // addToken adds a token. It needs the role admin, and reveal or purge to give them away. The
@@ -44,7 +44,7 @@ func (w *Web) addToken(ctx context.Context, r *struct{ Body api.TokenRequest }) 
 		return nil, err
 	}
 	return &created[api.NewSecret]{
-		"/api/v1/tokens/" + url.PathEscape(t.Name), api.NewSecret{Token: api.NewToken(t), Secret: secret},
+		"/api/v1/tokens/" + url.PathEscape(t.Name), api.NewSecret{APIToken: t, Secret: secret},
 	}, nil
 }
 
@@ -69,7 +69,7 @@ func (w *Web) listUsers(ctx context.Context, _ *struct{}) (*reply[api.Users], er
 		return nil, errNoUsers
 	}
 	list, err := w.Users.Users(ctx)
-	return answer(api.Users{Users: each(list, api.NewUser)}, err)
+	return answer(api.Users{Users: list}, err)
 }
 
 // addUser adds a user. It needs the role admin, and reveal or purge to give them away. The user

@@ -51,7 +51,7 @@ func (w *Web) listAudit(rw http.ResponseWriter, r *http.Request) {
 				return nil, err
 			}
 			list, next, err := w.Store.Audit(r.Context(), q, form.Get("after"), limit)
-			return api.Audit{Entries: each(w.hideActs(list), api.NewAuditEntry), Next: next}, err
+			return api.Audit{Entries: w.hideActs(list), Next: next}, err
 		})(rw, r)
 	case "csv":
 		w.auditCSV(rw, r, q)
@@ -90,7 +90,7 @@ func (w *Web) auditCSV(rw http.ResponseWriter, r *http.Request, q query.Query) {
 	)
 	for {
 		for _, a := range list {
-			table.row(auditCells(api.NewAuditEntry(a))...)
+			table.row(auditCells(a)...)
 		}
 		if err := table.flush(); err != nil || !out.flush() {
 			return
@@ -104,19 +104,13 @@ func (w *Web) auditCSV(rw http.ResponseWriter, r *http.Request, q query.Query) {
 	}
 }
 
-func auditCells(v api.AuditEntry) []string {
-	number := func(n *int) string {
-		if n == nil {
-			return ""
-		}
-		return strconv.Itoa(*n)
-	}
+func auditCells(v deadletter.Act) []string {
 	letters := ""
 	if v.Operation != 0 {
 		letters = strconv.Itoa(v.Total)
 	}
 	return []string{
-		v.At.Format(time.RFC3339), v.Kind, v.Actor, v.Through, v.Address, v.Operation.String(), letters, v.Query, v.Detail,
-		strings.Join(each(v.Targets, api.Target.String), ", "), number(v.Asked), number(v.Done),
+		v.At.Format(time.RFC3339), v.Kind, v.Actor, string(v.Through), v.Address, v.Operation.String(), letters,
+		v.Query, v.Detail, strings.Join(each(v.Targets, deadletter.Target.String), ", "), v.Asked.String(), v.Done.String(),
 	}
 }

@@ -6,49 +6,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
-	"github.com/deadletteroffice/dlo/web/view"
 )
-
-func apiGroupOf(g deadletter.GroupRow) api.Group {
-	out := api.Group{
-		ID:        g.ID,
-		Title:     g.Title,
-		Broker:    g.Broker,
-		VHost:     g.VHost,
-		Queue:     g.Queue,
-		Type:      g.Type,
-		Reason:    g.Reason,
-		Error:     g.Error,
-		Severity:  string(g.Severity),
-		Chosen:    g.Chosen,
-		Status:    string(g.Status),
-		Owner:     g.Owner,
-		Ticket:    g.Ticket,
-		Note:      g.Note,
-		Count:     g.Count,
-		Waiting:   g.Waiting,
-		Overdue:   g.Overdue,
-		Failing:   g.Failing,
-		FirstSeen: g.FirstAt,
-		LastSeen:  g.LastAt,
-		Hours:     g.Spark,
-	}
-	if g.Note == "" || g.NoteBy != "" {
-		out.NoteBy = &g.NoteBy
-	}
-	if g.Status == deadletter.GroupSnoozed {
-		out.Snooze = &api.Snooze{
-			Until: g.Snooze.Until,
-			After: g.Snooze.After,
-			Queue: g.Snooze.Queue,
-			By:    g.Snooze.By,
-		}
-	}
-	if !g.Resolved.At.IsZero() {
-		out.Resolved = &api.Resolution{At: g.Resolved.At, By: g.Resolved.By, Version: g.Resolved.Version}
-	}
-	return out
-}
 
 // listGroups returns failure groups, the most urgent first. Those whose letters need people, unless
 // tab says otherwise. A query asks for what groups have (queue, type, reason, error, severity,
@@ -71,7 +29,7 @@ func (w *Web) listGroups(ctx context.Context, in *struct {
 		After: in.After,
 		Limit: in.Limit,
 	})
-	return answer(api.Groups{Groups: each(list, apiGroupOf), Next: next}, err)
+	return answer(api.Groups{Groups: list, Next: next}, err)
 }
 
 // getGroup returns a group, with all that is known of it. It has the counts by state, the queues,
@@ -81,22 +39,8 @@ func (w *Web) getGroup(ctx context.Context, in *GroupPath) (*tagged[api.GroupDet
 	if err != nil {
 		return nil, err
 	}
-	out := api.GroupDetail{
-		Group:      apiGroupOf(g.GroupRow),
-		MergedInto: g.Head,
-		Merged:     each(g.Merged, apiGroupOf),
-		Letters:    g.Letters,
-		Rules:      g.Rules,
-		Paused:     g.Paused,
-		Operations: each(g.Operations, api.NewOperation),
-		Deploys:    g.Deploys,
-		History:    g.History,
-		Suspect:    g.Suspect,
-	}
-	v, err := w.shared(ctx, &g.GroupRow, true)
-	out.Shared, out.Sampled = each(v.Shared, func(s view.Shared) api.Shared { return api.Shared(s) }), v.Sampled
-	out.Different, out.Quiet = each(
-		v.Different, func(d view.Different) api.Different { return api.Different(d) },
-	), v.Quiet
-	return &tagged[api.GroupDetail]{groupTag(g.ChangedAt), out}, err
+	values, err := w.shared(ctx, &g.GroupRow, true)
+	return &tagged[api.GroupDetail]{groupTag(g.ChangedAt), api.GroupDetail{
+		Group: g, Operations: each(g.Operations, api.NewOperation), GroupValues: values,
+	}}, err
 }

@@ -8,16 +8,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// retriesRunning is the state of a queue or a group if nothing holds its retries back.
-const retriesRunning = "running"
-
-func apiRetriesOf(g deadletter.Guard) api.Retries {
-	if g.State == "" {
-		return api.Retries{State: retriesRunning}
-	}
-	return api.Retries{State: string(g.State), Why: g.Why, By: g.By, Since: g.Since, Until: g.Until}
-}
-
 // knownNumber returns a number that a broker has reported. If the broker has not reported it, it
 // returns nil.
 func knownNumber(n int) *int {
@@ -41,27 +31,17 @@ func (w *Web) listQueues(ctx context.Context, _ *struct{}) (*reply[api.Queues], 
 	inboxes, _ := w.askFacts(ctx, all)
 	for _, q := range all {
 		v := api.Queue{
-			Broker:    q.origin.Broker,
-			VHost:     q.origin.VHost,
-			Queue:     q.origin.Queue,
-			Scheduled: q.counts[deadletter.StateScheduled],
-			Dead:      q.counts[deadletter.StateDead],
-			Held:      q.counts[deadletter.StateHeld],
-			Depth:     knownNumber(q.facts.Ready),
-			Consumers: knownNumber(q.facts.Consumers),
-			Retries:   apiRetriesOf(q.guard),
-			Away:      q.away,
-			GroupsPaused: each(q.groups, func(g deadletter.Guard) api.GroupPaused {
-				return api.GroupPaused{
-					Group: g.Group,
-					Title: g.Title,
-					State: string(g.State),
-					Why:   g.Why,
-					By:    g.By,
-					Since: g.Since,
-					Until: g.Until,
-				}
-			}),
+			Broker:       q.origin.Broker,
+			VHost:        q.origin.VHost,
+			Queue:        q.origin.Queue,
+			Scheduled:    q.counts[deadletter.StateScheduled],
+			Dead:         q.counts[deadletter.StateDead],
+			Held:         q.counts[deadletter.StateHeld],
+			Depth:        knownNumber(q.facts.Ready),
+			Consumers:    knownNumber(q.facts.Consumers),
+			Retries:      q.guard,
+			Away:         q.away,
+			GroupsPaused: q.groups,
 		}
 		out.Queues = append(out.Queues, v)
 	}
@@ -92,17 +72,17 @@ type queueIn struct{ Body api.QueueRequest }
 // pauseQueue keeps the automatic retries of a queue back. Letters that are due wait until somebody
 // resumes them; what people requeue still goes. 404 for a queue that no letter died in; 409 when
 // its retries are paused already: to pause them for another reason, resume them first.
-func (w *Web) pauseQueue(ctx context.Context, in *queueIn) (*reply[api.QueueRetries], error) {
+func (w *Web) pauseQueue(ctx context.Context, in *queueIn) (*reply[deadletter.Guard], error) {
 	return w.guardQueue(ctx, in.Body, w.pause)
 }
 
 // resumeQueue lets the automatic retries of a queue go on. Where the breaker had tripped, they
 // begin slowly. 409 when nothing keeps them back. A paused group of the queue stays paused.
-func (w *Web) resumeQueue(ctx context.Context, in *queueIn) (*reply[api.QueueRetries], error) {
+func (w *Web) resumeQueue(ctx context.Context, in *queueIn) (*reply[deadletter.Guard], error) {
 	return w.guardQueue(ctx, in.Body, w.resume)
 }
 
-func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) (*reply[api.QueueRetries], error) {
+func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) (*reply[deadletter.Guard], error) {
 	if err := w.fillPlace(ctx, &in.Broker, &in.VHost); err != nil {
 		return nil, err
 	}
@@ -113,10 +93,7 @@ func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) 
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}
-	now, err := w.guardOf(ctx, g)
-	return answer(
-		api.QueueRetries{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue, Retries: apiRetriesOf(now)}, err,
-	)
+	return answer(w.guardOf(ctx, g))
 }
 
 // reasonIn is a group and a reason.
@@ -127,17 +104,17 @@ type reasonIn struct {
 
 // pauseGroup keeps the automatic retries of a group back. Those of other groups of its queue go on.
 // 409 when they are paused already.
-func (w *Web) pauseGroup(ctx context.Context, in *reasonIn) (*reply[api.GroupRetries], error) {
+func (w *Web) pauseGroup(ctx context.Context, in *reasonIn) (*reply[deadletter.Guard], error) {
 	return w.guardGroup(ctx, in, w.pause)
 }
 
 // resumeGroup lets the automatic retries of a group go on. 409 when they are not paused. They still
 // wait while their queue is.
-func (w *Web) resumeGroup(ctx context.Context, in *reasonIn) (*reply[api.GroupRetries], error) {
+func (w *Web) resumeGroup(ctx context.Context, in *reasonIn) (*reply[deadletter.Guard], error) {
 	return w.guardGroup(ctx, in, w.resume)
 }
 
-func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply[api.GroupRetries], error) {
+func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply[deadletter.Guard], error) {
 	id, err := in.group()
 	if err != nil {
 		return nil, err
@@ -146,15 +123,14 @@ func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}
-	now, err := w.guardOf(ctx, g)
-	return answer(api.GroupRetries{Group: id, Retries: apiRetriesOf(now)}, err)
+	return answer(w.guardOf(ctx, g))
 }
 
 // guardOf returns what holds back the retries of a queue or a group now. This is a pause by a
 // person, or a breaker. If nothing holds them back, the state of the returned guard is empty.
 func (w *Web) guardOf(ctx context.Context, wanted deadletter.Guard) (deadletter.Guard, error) {
 	guards, err := w.guards(ctx)
-	var now deadletter.Guard
+	now := deadletter.Guard{Origin: wanted.Origin, Group: wanted.Group}
 	for _, g := range guards {
 		if g.Group == wanted.Group && (wanted.Group != 0 || g.Origin == wanted.Origin) &&
 			now.State != deadletter.GuardPaused {

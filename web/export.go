@@ -198,8 +198,8 @@ func (w *Web) recordExport(r *http.Request, q query.Query) error {
 		Actor:   principal(r.Context()).Name,
 		Detail:  "export of " + view.LetterCount(n) + ", query " + strconv.Quote(text),
 		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: text}},
-		Asked:   n,
-		Done:    n,
+		Asked:   deadletter.Amount(n),
+		Done:    deadletter.Amount(n),
 	})
 }
 

@@ -80,7 +80,7 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (
 			}
 		}
 	}
-	v.Values, err = w.shared(r.Context(), &g.GroupRow, withDetails)
+	v.GroupValues, err = w.shared(r.Context(), &g.GroupRow, withDetails)
 	return v, err
 }
 

@@ -86,7 +86,7 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 	var g api.GroupDetail
 	h.get("/api/v1/groups/G-2").want(t, 200).json(t, &g)
-	if want := (api.Different{
+	if want := (deadletter.Different{
 		Field: "tenant", Value: "acme", Here: 10,
 	}); g.Sampled != 10 || g.Quiet != 20 || len(g.Different) != 1 || g.Different[0] != want {
 		t.Errorf("%d and %d letters: %+v", g.Sampled, g.Quiet, g.Different)

@@ -89,8 +89,8 @@ func (m *importer) act() deadletter.Act {
 		Kind:    deadletter.ActImport,
 		Actor:   m.by.Name,
 		Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: "imported"}},
-		Asked:   a.Imported + a.AlreadyThere + a.SkippedCount,
-		Done:    a.Imported,
+		Asked:   deadletter.Amount(a.Imported + a.AlreadyThere + a.SkippedCount),
+		Done:    deadletter.Amount(a.Imported),
 		Detail: fmt.Sprintf(
 			"%d letters, %d were already there, %d lines were left out", a.Imported, a.AlreadyThere, a.SkippedCount,
 		),

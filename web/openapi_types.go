@@ -22,11 +22,13 @@ var ownSchemas = map[reflect.Type]*huma.Schema{
 	reflect.TypeFor[deadletter.ID]():          {Type: huma.TypeString, Pattern: "^([0-9a-f-]{36})?$"},
 	reflect.TypeFor[deadletter.GroupID]():     {Type: huma.TypeString, Pattern: "^(G-[0-9]+)?$"},
 	reflect.TypeFor[deadletter.OperationID](): {Type: huma.TypeString, Pattern: "^(O-[0-9]+)?$"},
+	reflect.TypeFor[deadletter.Amount]():      {Type: huma.TypeInteger, Format: "int64", Nullable: true},
 	reflect.TypeFor[deadletter.NewestFirst](): oneOf([]string{api.OldestFirst, api.NewestFirst}),
 	reflect.TypeFor[deadletter.Result]():      oneOf(each(deadletter.Results, api.ResultName)),
 	reflect.TypeFor[deadletter.State]():       oneOf(deadletter.States),
 	reflect.TypeFor[deadletter.Verb]():        oneOf(deadletter.Actions),
 	reflect.TypeFor[deadletter.RuleOutcome](): oneOf(deadletter.RuleOutcomes),
+	reflect.TypeFor[deadletter.Role]():        oneOf(deadletter.RoleNames()),
 	reflect.TypeFor[api.Text]():               {Type: huma.TypeString},
 	reflect.TypeFor[deadletter.Typed]():       {},
 }
@@ -70,11 +72,13 @@ func newSchemas() huma.Registry {
 	described[deadletter.ID](r)
 	described[deadletter.GroupID](r)
 	described[deadletter.OperationID](r)
+	described[deadletter.Amount](r)
 	described[deadletter.NewestFirst](r)
 	described[deadletter.Result](r)
 	described[deadletter.State](r)
 	described[deadletter.Verb](r)
 	described[deadletter.RuleOutcome](r)
+	described[deadletter.Role](r)
 	described[api.Text](r)
 	described[deadletter.Typed](r)
 	return r

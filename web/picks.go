@@ -8,7 +8,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // Picker saves the types that people pick, and applies them. To apply a pick, it finds the letters
@@ -19,21 +18,12 @@ type Picker interface {
 }
 
 func pickOf(p deadletter.Pick) api.Pick {
-	out := api.Pick{
-		ID:     p.ID,
-		For:    "binding",
-		Queue:  p.Queue,
-		Key:    p.Key,
-		Type:   p.Type,
-		By:     p.By,
-		Reason: p.Reason,
-		At:     p.At,
-	}
+	out := api.Pick{Pick: p, For: "binding"}
 	switch {
 	case p.Letter != "":
-		out.For, out.Letter = "letter", p.Letter
+		out.For = "letter"
 	case p.Group != 0:
-		out.For, out.Group = "group", p.Group
+		out.For = "group"
 	}
 	return out
 }
@@ -47,10 +37,7 @@ func (w *Web) listBindings(ctx context.Context, _ *struct{}) (*tagged[api.Bindin
 
 func (w *Web) bindings(ctx context.Context) (api.Bindings, error) {
 	list, err := w.Store.Picks(ctx)
-	return api.Bindings{
-		Bindings:      each(list, pickOf),
-		Configuration: each(w.Bindings, func(b payload.Binding) api.Binding { return api.Binding(b) }),
-	}, err
+	return api.Bindings{Bindings: each(list, pickOf), Configuration: w.Bindings}, err
 }
 
 // bindingsUnchanged returns an error if the bindings have changed since the client read them.

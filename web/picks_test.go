@@ -74,19 +74,19 @@ func TestTypesArePicked(t *testing.T) {
 	h.postJSON("/api/v1/bindings", `{"queue":"","type":"acme.notify.v1.SmsRequested"}`).want(t, 400, "name a queue")
 	h.postJSON(
 		"/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.EmailRequested","reason":"I know"}`,
-	).want(t, 201, `"id":1,"for":"letter","letter":"`+id+`"`, `"by":"local"`)
+	).want(t, 201, `"for":"letter","id":1,"letter":"`+id+`"`, `"by":"local"`)
 	h.get("/api/v1/letters/"+id).want(t, 200, `"type":"acme.notify.v1.EmailRequested"`)
 	h.get("/letters/"+id).want(t, 200, "a person&#39;s pick")
 	h.postJSON(
 		"/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"group"}`,
-	).want(t, 201, `"for":"group","group":"G-1"`)
+	).want(t, 201, `"for":"group","id":2,"group":"G-1"`)
 	h.postJSON(
 		"/api/v1/letters/"+id+"/type", `{"type":"acme.notify.v1.SmsRequested","for":"binding"}`,
-	).want(t, 201, `"for":"binding","queue":"sms"`)
+	).want(t, 201, `"for":"binding","id":3,"queue":"sms"`)
 	h.postJSON("/api/v1/bindings", `{"queue":"sms","type":"acme.notify.v1.EmailRequested"}`).want(t, 201, `"id":4`)
 	h.get("/api/v1/bindings").want(
-		t, 200, `{"bindings":[{"id":4,"for":"binding","queue":"sms","type":"acme.notify.v1.EmailRequested"`,
-		`{"id":2,"for":"group"`, `{"id":1,"for":"letter"`,
+		t, 200, `{"bindings":[{"for":"binding","id":4,"queue":"sms","type":"acme.notify.v1.EmailRequested"`,
+		`{"for":"group","id":2`, `{"for":"letter","id":1`,
 		`"configuration":[{"queue":"old-*","type":"acme.notify.v1.EmailRequested"}]`,
 	)
 	stale := request("DELETE", "/api/v1/bindings/1", "")

@@ -248,23 +248,23 @@ func TestAPIQueues(t *testing.T) {
 	)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(
 		t, 200,
-		`{"broker":"main","vhost":"/","queue":"sms","retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}}`,
+		`{"broker":"main","vhost":"/","queue":"sms","state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`,
 	)
 	h.postJSON(
 		"/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`, "Idempotency-Key", "k",
 	).want(t, 409, "already paused; to pause them for another reason, resume them first")
 	h.postJSON("/api/v1/groups/G-1/pause", `{"reason":"why"}`).want(
-		t, 200, `{"group":"G-1","retries":{"state":"paused","why":"why"`,
+		t, 200, `"group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why"`,
 	)
 	h.get("/api/v1/queues").want(
-		t, 200, `"retries":{"state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`,
-		`"groups_paused":[{"group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`,
+		t, 200, `"retries":{"broker":"main","vhost":"/","queue":"sms","state":"paused","why":"down","by":"local","since":"2026-11-20T09:00:00Z"}`,
+		`"groups_paused":[{"broker":"main","vhost":"/","queue":"sms","group":"G-1","title":"endpoint answered 410 Gone","state":"paused","why":"why","by":"local","since":"2026-11-20T09:00:00Z"}]`,
 	)
 	h.postJSON(
 		"/api/v1/queues/resume", `{"queue":"sms","broker":"main","vhost":"/"}`,
-	).want(t, 200, `"retries":{"state":"running","why":"","by":""}`)
+	).want(t, 200, `{"broker":"main","vhost":"/","queue":"sms","state":"running","why":"","by":""}`)
 	h.postJSON("/api/v1/queues/resume", `{"queue":"sms"}`).want(t, 409, "there is nothing to resume")
-	h.postJSON("/api/v1/groups/g-1/resume", `{}`).want(t, 200, `{"group":"G-1","retries":{"state":"running"`)
+	h.postJSON("/api/v1/groups/g-1/resume", `{}`).want(t, 200, `{"group":"G-1","state":"running"`)
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -335,7 +335,7 @@ func TestABreakerOnTheQueuesPage(t *testing.T) {
 	)
 	h.get("/api/v1/queues").want(
 		t, 200,
-		`"retries":{"state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`,
+		`"retries":{"broker":"main","vhost":"/","queue":"sms","state":"tripped","why":"49 of 50 came back","by":"dlo","since":"2026-11-20T09:00:00Z","until":"2026-11-20T09:05:00Z"}`,
 	)
 	set(deadletter.GuardProbing)
 	h.get("/queues").want(t, 200, "Probing", "are being watched")

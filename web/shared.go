@@ -78,9 +78,9 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 // shared returns the values that at least half of the newest letters of a group have in common. It
 // compares body fields, headers and properties. If the parameter "different" is true, it also
 // returns how these letters differ from letters of the same queue that did not die again.
-func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool) (view.Values, error) {
+func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool) (deadletter.GroupValues, error) {
 	here, err := w.valuesIn(ctx, inGroup(g.ID))
-	v := view.Values{Shared: commonest(here), Sampled: here.of}
+	v := deadletter.GroupValues{Shared: commonest(here), Sampled: here.of}
 	if err != nil || !different || here.of == 0 || g.Queue == "" {
 		return v, err
 	}
@@ -91,10 +91,10 @@ func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool
 
 // commonest returns the fields in which at least half of the letters have the same value. The most
 // common value comes first.
-func commonest(in values) []view.Shared {
-	var list []view.Shared
+func commonest(in values) []deadletter.Shared {
+	var list []deadletter.Shared
 	for field, counts := range in.counts {
-		best := view.Shared{Field: field, Values: len(counts)}
+		best := deadletter.Shared{Field: field, Values: len(counts)}
 		for value, n := range counts {
 			if n > best.Letters || n == best.Letters && value < best.Value {
 				best.Value, best.Letters = value, n
@@ -104,7 +104,7 @@ func commonest(in values) []view.Shared {
 			list = append(list, best)
 		}
 	}
-	slices.SortFunc(list, func(a, b view.Shared) int {
+	slices.SortFunc(list, func(a, b deadletter.Shared) int {
 		return cmp.Or(b.Letters-a.Letters, cmp.Compare(a.Field, b.Field))
 	})
 	return list[:min(len(list), sharedShown)]
@@ -117,8 +117,8 @@ func commonest(in values) []view.Shared {
 // If the presence of a field differs more than any of its values, the returned value is "". Such a
 // field is either missing in the group, or it has many values there and is rare among quiet
 // letters.
-func differences(here, quiet values) []view.Different {
-	var list []view.Different
+func differences(here, quiet values) []deadletter.Different {
+	var list []deadletter.Different
 	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
 		return nil
 	}
@@ -132,9 +132,11 @@ func differences(here, quiet values) []view.Different {
 		if aboutDeath(field) {
 			continue
 		}
-		best := view.Different{Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field])}
+		best := deadletter.Different{
+			Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field]),
+		}
 		for value := range here.counts[field] {
-			d := view.Different{
+			d := deadletter.Different{
 				Field:     field,
 				Value:     value,
 				Here:      here.counts[field][value],
@@ -149,7 +151,7 @@ func differences(here, quiet values) []view.Different {
 			list = append(list, best)
 		}
 	}
-	slices.SortFunc(list, func(a, b view.Different) int {
+	slices.SortFunc(list, func(a, b deadletter.Different) int {
 		return cmp.Or(cmp.Compare(gap(b, here.of, quiet.of), gap(a, here.of, quiet.of)), cmp.Compare(a.Field, b.Field))
 	})
 	return list[:min(len(list), sharedShown)]
@@ -180,14 +182,14 @@ func total(counts map[string]int) (n int) {
 // gap compares how frequent a value is in two sets of letters: in the letters of a group, and in
 // quiet letters, which did not die again. The result is the difference between the two shares, from
 // 0 to 1.
-func gap(d view.Different, here, quiet int) float64 {
+func gap(d deadletter.Different, here, quiet int) float64 {
 	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
 }
 
 // significant reports whether a difference is more than an accident of sampling. The difference
 // must be at least minGap. It must also be at least two and a half times the standard error of the
 // difference between the two shares.
-func significant(d view.Different, here, quiet int) bool {
+func significant(d deadletter.Different, here, quiet int) bool {
 	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
 	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
 	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)

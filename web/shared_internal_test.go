@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/web/view"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 func TestDifferencesAreNoAccidents(t *testing.T) {
@@ -13,31 +13,31 @@ func TestDifferencesAreNoAccidents(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		here, quiet values
-		want        []view.Different
+		want        []deadletter.Different
 	}{
 		{
 			"a value that is here alone",
 			in(60, map[string]map[string]int{"tenant": {"acme": 58, "b": 2}}),
 			in(40, map[string]map[string]int{"tenant": {"acme": 1, "b": 20, "c": 19}}),
-			[]view.Different{{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1}},
+			[]deadletter.Different{{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1}},
 		},
 		{
 			"a field that is missing here",
 			in(60, map[string]map[string]int{}),
 			in(40, map[string]map[string]int{"coupon": {"x": 20, "y": 18}}),
-			[]view.Different{{Field: "coupon", Value: "", Here: 0, Otherwise: 38}},
+			[]deadletter.Different{{Field: "coupon", Value: "", Here: 0, Otherwise: 38}},
 		},
 		{
 			"a field that is set here, with many values",
 			in(20, map[string]map[string]int{"note": {"a": 7, "b": 7, "c": 6}}),
 			in(20, map[string]map[string]int{}),
-			[]view.Different{{Field: "note", Value: "", Here: 20, Otherwise: 0}},
+			[]deadletter.Different{{Field: "note", Value: "", Here: 20, Otherwise: 0}},
 		},
 		{
 			"the greatest first",
 			in(20, map[string]map[string]int{"a": {"x": 12}, "b": {"x": 20}}),
 			in(20, map[string]map[string]int{}),
-			[]view.Different{
+			[]deadletter.Different{
 				{Field: "b", Value: "x", Here: 20, Otherwise: 0},
 				{Field: "a", Value: "x", Here: 12, Otherwise: 0},
 			},

@@ -36,12 +36,12 @@ func (p NumberPath) number(kind string) (int64, error) {
 // saved it. Relative times in its query stay relative.
 func (w *Web) listViews(ctx context.Context, _ *struct{}) (*reply[api.Views], error) {
 	list, err := w.Store.Views(ctx, principal(ctx).Name)
-	return answer(api.Views{Views: each(list, api.NewView)}, err)
+	return answer(api.Views{Views: list}, err)
 }
 
 // addView saves a query under a name. It is kept as it is written, so relative times stay relative.
 // The same view again is the same view; 409 when the name has another query.
-func (w *Web) addView(ctx context.Context, r *struct{ Body api.ViewRequest }) (*created[api.View], error) {
+func (w *Web) addView(ctx context.Context, r *struct{ Body api.ViewRequest }) (*created[deadletter.View], error) {
 	in := &r.Body
 	in.Name, in.Query = strings.TrimSpace(in.Name), strings.TrimSpace(in.Query)
 	if in.Name == "" || len(in.Name) > maxViewName {
@@ -50,23 +50,20 @@ func (w *Web) addView(ctx context.Context, r *struct{ Body api.ViewRequest }) (*
 	if _, err := query.Parse(in.Query, w.lookOptions()); err != nil {
 		return nil, err
 	}
-	owner, err := viewOwner(ctx, in.Mine)
-	if err != nil {
+	// people who may see only some queues have only views of their own
+	in.Mine = in.Mine || !deadletter.ScopeOf(ctx).Everywhere()
+	by := principal(ctx)
+	if err := deadletter.Allow(by, deadletter.VerbViews, deadletter.Origin{}); err != nil && !in.Mine {
 		return nil, err
 	}
-	v, err := w.Store.AddView(ctx, deadletter.View{
-		Name:  in.Name,
-		Query: in.Query,
-		Owner: owner,
-		By:    principal(ctx).Name,
-	})
+	v, err := w.Store.AddView(ctx, deadletter.View{Name: in.Name, Query: in.Query, Mine: in.Mine, By: by.Name})
 	if errors.Is(err, deadletter.ErrConflict) {
-		list, readErr := w.Store.Views(ctx, principal(ctx).Name)
+		list, readErr := w.Store.Views(ctx, by.Name)
 		if readErr != nil {
 			return nil, readErr
 		}
 		for _, known := range list {
-			if known.Name == in.Name && known.Query == in.Query && known.Owner == owner {
+			if known.Name == in.Name && known.Query == in.Query && known.Mine == in.Mine {
 				v, err = known, nil
 			}
 		}
@@ -74,7 +71,7 @@ func (w *Web) addView(ctx context.Context, r *struct{ Body api.ViewRequest }) (*
 	if err != nil {
 		return nil, err
 	}
-	return &created[api.View]{fmt.Sprint("/api/v1/views/", v.ID), api.NewView(v)}, nil
+	return &created[deadletter.View]{fmt.Sprint("/api/v1/views/", v.ID), v}, nil
 }
 
 // readView reads what the names of the fields of a form do not say. The query is that of the list,
@@ -86,17 +83,8 @@ func readView(r *http.Request, in *struct{ Body api.ViewRequest }) error {
 }
 
 // afterView returns the list of the letters of a new view.
-func afterView(r *http.Request, _ *created[api.View]) string {
+func afterView(r *http.Request, _ *created[deadletter.View]) string {
 	return view.LettersURL(r.PostForm.Get("q"), "", "")
-}
-
-// viewOwner returns the owner of a new view. This is the person who saves the view, or "" for
-// everybody. If the person may see only some queues, the person is always the owner.
-func viewOwner(ctx context.Context, mine bool) (string, error) {
-	if mine || !deadletter.ScopeOf(ctx).Everywhere() {
-		return principal(ctx).Name, nil
-	}
-	return "", deadletter.Allow(principal(ctx), deadletter.VerbViews, deadletter.Origin{})
 }
 
 // removeView removes a saved query. No letter is changed. People may always remove views of their
@@ -110,7 +98,7 @@ func (w *Web) removeView(ctx context.Context, in *NumberPath) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(list, func(v deadletter.View) bool { return v.ID == id }); i >= 0 && list[i].Owner == "" {
+	if i := slices.IndexFunc(list, func(v deadletter.View) bool { return v.ID == id }); i >= 0 && !list[i].Mine {
 		if err := deadletter.Allow(principal(ctx), deadletter.VerbViews, deadletter.Origin{}); err != nil {
 			return nil, err
 		}

@@ -268,7 +268,7 @@ func (a *Adoption) newAct(kind string, by deadletter.Principal, rows []deadlette
 		Kind: deadletter.TargetBroker,
 		Name: rows[0].Broker,
 	})
-	act.Asked, act.Done = len(rows), len(rows)
+	act.Asked, act.Done = deadletter.Amount(len(rows)), deadletter.Amount(len(rows))
 	return act
 }
 

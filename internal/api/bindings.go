@@ -1,37 +1,22 @@
 package api
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // Pick is a type that a person picked for a letter, a group or a queue. The responses to GET
 // /bindings, POST /bindings and POST /letters/{id}/type contain it.
 type Pick struct {
-	ID     int64              `json:"id"`
-	For    string             `json:"for"` // "letter", "group" or "binding"
-	Letter deadletter.ID      `json:"letter,omitzero"`
-	Group  deadletter.GroupID `json:"group,omitzero"`
-	Queue  string             `json:"queue,omitzero"`
-	Key    string             `json:"key,omitzero"`
-	Type   string             `json:"type"`
-	By     string             `json:"by"`
-	Reason string             `json:"reason"`
-	At     time.Time          `json:"at"`
-}
-
-// Binding is a binding from the configuration. The response to GET /bindings contains it.
-type Binding struct {
-	Queue string `json:"queue"`
-	Key   string `json:"key,omitzero"`
-	Type  string `json:"type"`
+	For string `json:"for"` // "letter", "group" or "binding"
+	deadletter.Pick
 }
 
 // Bindings is the response to GET /bindings.
 type Bindings struct {
-	Bindings      []Pick    `json:"bindings"` // types that people picked, including those for groups and letters
-	Configuration []Binding `json:"configuration"`
+	// types that people picked, including those for groups and letters
+	Bindings      []Pick            `json:"bindings"`
+	Configuration []payload.Binding `json:"configuration"`
 }
 
 // BindingRequest is the body of POST /bindings.

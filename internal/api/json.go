@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,13 +25,14 @@ var options = json.JoinOptions(
 	json.WithMarshalers(json.JoinMarshalers(
 		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration),
 		json.MarshalToFunc(writeNamed[deadletter.GroupID]), json.MarshalToFunc(writeNamed[deadletter.OperationID]),
-		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder), json.MarshalToFunc(writeRetry),
+		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder), json.MarshalToFunc(writeAmount),
+		json.MarshalToFunc(writeGuardState), json.MarshalToFunc(writeRetry),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readDuration),
 		json.UnmarshalFromFunc(readNamed(deadletter.ParseGroupID)),
 		json.UnmarshalFromFunc(readNamed(deadletter.ParseOperationID)),
-		json.UnmarshalFromFunc(readResult), json.UnmarshalFromFunc(readOrder),
+		json.UnmarshalFromFunc(readResult), json.UnmarshalFromFunc(readOrder), json.UnmarshalFromFunc(readAmount),
 	)),
 )
 
@@ -139,6 +141,25 @@ func writeRetry(e *jsontext.Encoder, r rules.Retry) error {
 	}
 	r.Delays = delays
 	return json.MarshalEncode(e, plain(r))
+}
+
+func writeGuardState(e *jsontext.Encoder, s deadletter.GuardState) error {
+	return e.WriteToken(jsontext.String(cmp.Or(string(s), "running")))
+}
+
+func writeAmount(e *jsontext.Encoder, a deadletter.Amount) error {
+	if a < 0 {
+		return e.WriteToken(jsontext.Null)
+	}
+	return e.WriteToken(jsontext.Int(int64(a)))
+}
+
+func readAmount(d *jsontext.Decoder, into *deadletter.Amount) error {
+	value, err := d.ReadValue()
+	if *into = deadletter.UnknownAmount; err != nil || bytes.Equal(value, []byte("null")) {
+		return err
+	}
+	return json.Unmarshal(value, (*int)(into))
 }
 
 func writeDuration(e *jsontext.Encoder, d time.Duration) error {

@@ -63,11 +63,12 @@ func (c tokenAddCmd) Run(p *Program, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	secret, err := file.Add(c.Name, g, c.Expires.Time)
+	t := deadletter.APIToken{Name: c.Name, Grant: g, ExpiresAt: c.Expires.Time}
+	secret, err := file.Add(t.Name, t.Grant, t.ExpiresAt)
 	if err != nil {
 		return err
 	}
-	raw, err := api.Marshal(api.NewSecret{Token: api.Token{Name: c.Name}, Secret: secret})
+	raw, err := api.Marshal(api.NewSecret{APIToken: t, Secret: secret})
 	return cmp.Or(err, c.printSaying(p, commandOf(k.Selected()), raw))
 }
 

@@ -50,7 +50,7 @@ func (c brokersRenameCmd) Run(p *Program) error {
 }
 
 func queuesTable() command {
-	const retries, drain = `retries of queue {{.Queue}}: {{template "retries" .Retries}}`, `{{template "drain" .}}`
+	const retries, drain = `retries of queue {{.Queue}}: {{template "retries" .}}`, `{{template "drain" .}}`
 	queues := list(
 		"List the queues that letters died in, and whether their retries are held back. With --inboxes, list "+
 			"the inboxes.",
@@ -75,9 +75,9 @@ func queuesTable() command {
 		"Look at queues, pause and resume their retries, and take letters out of queues that are not inboxes.",
 		queues,
 		act("pause", "Pause the automatic retries of a queue; what people requeue is still sent.", queueCmd{},
-			"POST /queues/pause", api.QueueRetries{}, retries),
+			"POST /queues/pause", deadletter.Guard{}, retries),
 		act("resume", "Resume the automatic retries of a queue; slowly at first if the breaker had tripped.",
-			queueCmd{}, "POST /queues/resume", api.QueueRetries{}, retries),
+			queueCmd{}, "POST /queues/resume", deadletter.Guard{}, retries),
 		take,
 		drains,
 		act("stop", "Stop a drain; the rest stays in its queue.", struct {

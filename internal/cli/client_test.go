@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // sure maps each command that has --yes to arguments with which it does not ask.
@@ -50,7 +51,8 @@ func TestTheServerOfACommand(t *testing.T) {
 				labels := []api.Broker{{Label: "pro\x1bduction"}, {Label: "pro\x1bduction"}, {}, {Label: "spare"}}
 				json.NewEncoder(rw).Encode(api.Brokers{Brokers: labels})
 			case "POST /api/v1/tokens":
-				json.NewEncoder(rw).Encode(api.NewSecret{Secret: "dlo_1"})
+				grant := deadletter.Grant{Role: deadletter.RoleReader}
+				json.NewEncoder(rw).Encode(api.NewSecret{APIToken: deadletter.APIToken{Grant: grant}, Secret: "dlo_1"})
 			default:
 				fmt.Fprint(rw, `{"letters": []}`)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // TestContexts checks how servers and their tokens are saved and chosen. A token must be sent only
@@ -28,7 +29,8 @@ func TestContexts(t *testing.T) {
 				json.NewEncoder(rw).Encode(api.Problem{Title: "Unauthorized", Detail: "the token is not valid"})
 				return
 			}
-			json.NewEncoder(rw).Encode(api.Me{Name: "token:" + name, Grants: []api.Grant{{Role: "reader"}}})
+			grants := []deadletter.Grant{{Role: deadletter.RoleReader}}
+			json.NewEncoder(rw).Encode(api.Me{Name: "token:" + name, Grants: grants})
 		}))
 		t.Cleanup(s.Close)
 		return s

@@ -12,7 +12,7 @@ import (
 
 func groupsTable() command {
 	const decision = `{{template "decision" .}}`
-	const retries = `retries of group {{.Group}}: {{template "retries" .Retries}}`
+	const retries = `retries of group {{.Group}}: {{template "retries" .}}`
 	decide := func(name, help string, args any) command {
 		return act(name, help, args, "POST /groups/decisions", deadletter.Decided{}, decision)
 	}
@@ -91,9 +91,9 @@ func groupsTable() command {
 			"POST /groups/{group}/split", deadletter.Decided{}, decision),
 		undo,
 		act("pause", "Pause the automatic retries of a group; what people requeue is still sent.", groupsPauseCmd{},
-			"POST /groups/{group}/pause", api.GroupRetries{}, retries),
+			"POST /groups/{group}/pause", deadletter.Guard{}, retries),
 		act("resume", "Resume the automatic retries of a group.", groupsPauseCmd{},
-			"POST /groups/{group}/resume", api.GroupRetries{}, retries),
+			"POST /groups/{group}/resume", deadletter.Guard{}, retries),
 	)
 }
 

@@ -26,7 +26,7 @@ func viewsTable() command {
 			callCmd
 			Name  string `arg:"" help:"The name."`
 			Query string `arg:"" json:"query" help:"The query; relative times stay relative."`
-		}{}, "POST /views", api.View{}, "view {{.ID}}: {{.Name}}"),
+		}{}, "POST /views", deadletter.View{}, "view {{.ID}}: {{.Name}}"),
 		act("remove", "Remove a saved query.", numberedCmd{}, "DELETE /views/{id}", nil, "view {{.id}} is removed"),
 	)
 }
@@ -124,7 +124,7 @@ func digestTable() command {
 	return noun("digest", groupLetters, "The morning digest.",
 		command{
 			name: "preview", help: "Show the digest as it would be sent now.",
-			route: "GET /digest", answer: api.Digest{},
+			route: "GET /digest", answer: deadletter.Digest{},
 			columns: "since=from|time groups letters new came_back recovered_by_retries=recovered paged " +
 				"paused=pauses|pause left_out=more|left_out",
 			parts: []command{{

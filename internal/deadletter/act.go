@@ -10,26 +10,26 @@ import (
 // Act is one row of the audit. It records something that a person did, or that dlo did
 // automatically. Events of single letters are recorded in the histories of the letters.
 type Act struct {
-	ID        int64
-	At        time.Time
-	Kind      string // one of the values in Acts
-	Actor     string
-	Through   Way         // "" = not recorded
-	Address   string      // address from which a person sent the request; "" = not recorded
-	Operation OperationID // 0 = none
-	Targets   []Target    // empty = not recorded
-	Detail    string
-	Asked     int // number of letters, groups or other objects that were requested, or Unrecorded
-	Done      int // number that was completed, or Unrecorded; while an operation runs, the number so far
+	ID        int64       `json:"id"`
+	At        time.Time   `json:"at"`
+	Kind      string      `json:"kind"` // one of Acts, such as requeue or resolved
+	Actor     string      `json:"actor"`
+	Through   Way         `json:"through"`   // page, api, cli or dlo; "" = not recorded
+	Address   string      `json:"address"`   // address from which a person sent the request; "" = not recorded
+	Operation OperationID `json:"operation"` // "" = none
+	Detail    string      `json:"detail"`
+	Targets   []Target    `json:"targets"` // empty = not recorded
+	// number of letters, groups or other objects that were requested; null = not recorded
+	Asked Amount `json:"asked"`
+	// number that was completed; while an operation runs, the number so far; null = not recorded
+	Done Amount `json:"done"`
 
 	// The following fields describe the operation to which the act belongs.
-	Action Verb
-	Query  string // query that selected the letters of the operation; "" = the letters were chosen by id
-	Total  int    // number of letters of the operation
+	Action Verb `json:"-"`
+	// query that selected the letters of the operation; "" = the letters were chosen by id
+	Query string `json:"query"`
+	Total int    `json:"total"` // number of letters of the operation
 }
-
-// Unrecorded stands for a number that an act does not record.
-const Unrecorded = -1
 
 // Once returns the act for a request that concerned a single object and was carried out.
 func Once(kind, actor, detail string, targets ...Target) Act {
@@ -135,9 +135,18 @@ func texts[T ~string](names []T) []string {
 
 // Target is an object to which an act applies.
 type Target struct {
-	Kind  TargetKind
-	Name  string // G-418, O-77, the id of a letter, the name of a queue; "" if there is only one such object
-	Title string // present title of a group
+	Kind TargetKind `json:"kind"`
+	// G-418, O-77, the id of a letter, the name of a queue; "" if there is only one such object
+	Name  string `json:"name"`
+	Title string `json:"title,omitzero"` // present title of a group
+}
+
+// String returns the target as text for tables, such as "group G-418".
+func (t Target) String() string {
+	if t.Name == "" {
+		return string(t.Kind)
+	}
+	return string(t.Kind) + " " + t.Name
 }
 
 // TargetKind is the kind of object that an act applies to.

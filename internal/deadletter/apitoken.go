@@ -11,14 +11,15 @@ import (
 
 // APIToken is an API token, without its secret.
 type APIToken struct {
-	ID        int64
-	Name      string // unique name; the audit shows it as token:NAME
-	Grant     Grant
-	CreatedAt time.Time
-	CreatedBy string
-	ExpiresAt time.Time // zero = never
-	UsedAt    time.Time // time of the last use, which may be up to a minute too early; zero = never used
-	UsedFrom  string    // address from which the token was last used; "" = unknown
+	ID        int64     `json:"-"`
+	Name      string    `json:"name"` // unique name; the audit shows it as token:NAME
+	Grant     Grant     `json:"grant"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // absent = never
+	// time of the last use, which may be up to a minute too early; absent = never used
+	UsedAt   time.Time `json:"used_at,omitzero"`
+	UsedFrom string    `json:"used_from,omitzero"` // address from which the token was last used; absent = unknown
 }
 
 // TokenPrefix is the beginning of every API token. Programs that search source code for secrets

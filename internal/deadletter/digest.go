@@ -7,25 +7,26 @@ import (
 
 // Digest is the summary for the morning. It contains the groups in which letters died in a period.
 type Digest struct {
-	From, To  time.Time    // start and end of the period, in the time zone of the digest
-	Groups    int          // number of groups in which letters died in the period and need people
-	Letters   int          // number of letters that died in the period and need people
-	New       int          // number of groups that were first seen in the period
-	CameBack  int          // number of resolved groups that came back
-	Recovered int          // number of letters that retries delivered
-	Paged     int          // number of notices with severity page
-	Before    DigestCounts // numbers of the period before, which is equally long
+	From      time.Time    `json:"from"`      // start of the period, in the time zone of the digest
+	To        time.Time    `json:"to"`        // end of the period
+	Groups    int          `json:"groups"`    // number of groups in which letters died in the period and need people
+	Letters   int          `json:"letters"`   // number of letters that died in the period and need people
+	New       int          `json:"new"`       // number of groups that were first seen in the period
+	CameBack  int          `json:"came_back"` // number of resolved groups that came back
+	Recovered int          `json:"recovered"` // number of letters that retries delivered
+	Paged     int          `json:"paged"`     // number of notices with severity page
+	Before    DigestCounts `json:"before"`    // numbers of the period before, which is equally long
 	// lines about groups: first those that came back or grow, then new groups; among these, most
 	// letters first
-	Lines  []DigestLine
-	More   int         // number of groups that are not in Lines
-	Pauses []Forgotten // pauses of retries that have lasted long, longest first
+	Lines  []DigestLine `json:"lines"`
+	More   int          `json:"more"`   // number of groups that are not in Lines
+	Pauses []Forgotten  `json:"pauses"` // pauses of retries that have lasted long, longest first
 }
 
 // Forgotten is a pause of retries that has lasted long and still holds letters back.
 type Forgotten struct {
 	Guard
-	Letters int // number of letters that the pause holds back
+	Letters int `json:"letters"` // number of letters that the pause holds back
 }
 
 // Said describes the pause in one line: which retries are paused, since when, by whom, and how many
@@ -43,11 +44,16 @@ func (f *Forgotten) Said() string {
 
 // DigestCounts contains the numbers of one period for a digest. The digest compares them with the
 // numbers of the period before.
-type DigestCounts struct{ Groups, Letters, Recovered int }
+type DigestCounts struct {
+	Groups    int `json:"groups"`
+	Letters   int `json:"letters"`
+	Recovered int `json:"recovered"`
+}
 
 // DigestLine is the line of a digest about one group.
 type DigestLine struct {
-	Group      GroupRow
-	Letters    int    // number of letters of the group that died in the period
-	Suggestion string // what people last did with letters of the group, and with what result; "" = nothing
+	Group   GroupRow `json:"group"`
+	Letters int      `json:"letters"` // number of letters of the group that died in the period
+	// what people last did with letters of the group, and with what result; absent = nothing
+	Suggestion string `json:"suggestion,omitzero"`
 }

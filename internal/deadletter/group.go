@@ -19,28 +19,33 @@ var GroupStatuses = []GroupStatus{GroupNew, GroupOpen, GroupEscalating, GroupReg
 
 // GroupRow is a group with the values that lists show.
 type GroupRow struct {
-	ID                   GroupID
-	Title                string
-	Broker, VHost, Queue string
-	Type, Reason, Error  string
-	Status               GroupStatus
+	ID     GroupID     `json:"id"`
+	Title  string      `json:"title"`
+	Broker string      `json:"broker"`
+	VHost  string      `json:"vhost"`
+	Queue  string      `json:"queue"`
+	Type   string      `json:"type"`
+	Reason string      `json:"reason"`
+	Error  string      `json:"error"`
+	Status GroupStatus `json:"status"`
 	// severity that a person chose; otherwise the highest one since the group began to need people
-	Severity        Severity
-	Chosen          bool   // whether a person chose the severity
-	Owner           string // "" = nobody
-	Ticket          string // link or number of a ticket; "" = none
-	Note            string // newest note; "" = none
-	NoteBy          string // author of Note; "" = unknown
-	ChangedAt       time.Time
-	Snooze          Snooze // snooze of the group, if it is snoozed
-	Resolved        Resolution
-	Count           int       // number of letters that are dead or held now
-	Waiting         int       // number of letters that wait for a retry
-	Overdue         int       // number of waiting letters whose retries should have ended by now
-	FirstAt, LastAt time.Time // times at which the first letter was received and the last letter died
-	// letters of the group are dying now; otherwise the group has been quiet since LastAt
-	Failing bool
-	Spark   []int // number of letters received in each of the last 24 hours, oldest first
+	Severity  Severity   `json:"severity"`
+	Chosen    bool       `json:"severity_chosen"`  // whether a person chose the severity
+	Owner     string     `json:"owner"`            // "" = nobody
+	Ticket    string     `json:"ticket"`           // link or number of a ticket; "" = none
+	Note      string     `json:"note"`             // newest note; "" = none
+	NoteBy    string     `json:"note_by,omitzero"` // author of the note; absent = unknown, or there is no note
+	ChangedAt time.Time  `json:"-"`
+	Snooze    Snooze     `json:"snooze,omitzero"` // absent = not snoozed
+	Resolved  Resolution `json:"resolved,omitzero"`
+	Count     int        `json:"count"`      // number of letters that are dead or held now
+	Waiting   int        `json:"waiting"`    // number of letters that wait for a retry
+	Overdue   int        `json:"overdue"`    // number of waiting letters whose retries should have ended by now
+	FirstAt   time.Time  `json:"first_seen"` // time at which the first letter was received
+	LastAt    time.Time  `json:"last_seen"`  // time at which the last letter died
+	// letters of the group are dying now; otherwise the group has been quiet since the last one died
+	Failing bool  `json:"failing"`
+	Spark   []int `json:"hours"` // number of letters received in each of the last 24 hours, oldest first
 }
 
 // StatusFailing and StatusQuiet are two more values that a query accepts as the status of a group.
@@ -58,10 +63,10 @@ func (g *GroupRow) Needs() int { return g.Count + g.Overdue }
 // Snooze says when a snooze ends. It ends when the first of its conditions is met. The field Until
 // is always set, by default to the latest permitted time.
 type Snooze struct {
-	Until time.Time
-	After int    // number of further deaths after which the snooze ends; 0 = no limit
-	Queue bool   // the snooze ends when the same error is seen in another queue
-	By    string // name of the person who snoozed the group
+	Until time.Time `json:"until"`
+	After int       `json:"after,omitzero"` // number of further deaths after which the snooze ends; absent = no limit
+	Queue bool      `json:"queue,omitzero"` // the snooze ends when the same error is seen in another queue
+	By    string    `json:"by"`             // name of the person who snoozed the group
 }
 
 // MaxSnooze is the longest permitted snooze. It is limited so that people do not forget a group.
@@ -70,25 +75,55 @@ const MaxSnooze = 90 * 24 * time.Hour
 // Resolution says when and by whom a group was resolved. It may also name the version of the
 // consumer in which the failure is fixed.
 type Resolution struct {
-	At      time.Time // zero = not resolved
-	By      string
-	Version string
+	At      time.Time `json:"at"` // zero = not resolved
+	By      string    `json:"by"`
+	Version string    `json:"version,omitzero"`
 }
 
 // Group is a failure group with all its details.
 type Group struct {
 	GroupRow
-	Head       GroupID       // group into which this group is merged; 0 = none
-	Merged     []GroupRow    // groups merged into it
-	Alike      []GroupRow    // up to 10 groups with the same error and queue, but with another type or reason
-	Letters    map[State]int // number of letters of the group and of the groups merged into it, by state
-	Rules      []string      // rules that decided about the newest letters of the group
-	Paused     bool          // the retries of the group are paused
-	History    []Event       // up to 100 events, newest first
-	Operations []Operation   // up to 10 operations on letters of the group, newest first
-	Deploys    []Deploy      // deploys from one day before the group was first seen, newest first
-	Suspect    *Deploy       // last deploy within ten minutes before the group was first seen or came back; nil = none
-	Fix        *Deploy       // first deploy after the last death of a group that is now quiet; nil = none
+	Head   GroupID    `json:"merged_into,omitzero"` // group into which this group is merged; absent = none
+	Merged []GroupRow `json:"merged"`               // groups merged into it
+	// up to 10 groups with the same error and queue, but with another type or reason
+	Alike []GroupRow `json:"-"`
+	// number of letters of the group and of the groups merged into it, by state
+	Letters    map[State]int `json:"letters"`
+	Rules      []string      `json:"rules"`   // rules that decided about the newest letters of the group
+	Paused     bool          `json:"paused"`  // the retries of the group are paused
+	History    []Event       `json:"history"` // up to 100 events, newest first
+	Operations []Operation   `json:"-"`       // up to 10 operations on letters of the group, newest first
+	Deploys    []Deploy      `json:"deploys"` // deploys from one day before the group was first seen, newest first
+	// last deploy within ten minutes before the group was first seen or came back; absent = none
+	Suspect *Deploy `json:"suspect,omitzero"`
+	Fix     *Deploy `json:"-"` // first deploy after the last death of a group that is now quiet; nil = none
+}
+
+// GroupValues contains the values that the letters of a group have in common. It also contains how
+// these letters differ from letters of the same queue that did not come back after a retry or a
+// requeue. Those are the quiet letters.
+type GroupValues struct {
+	Shared    []Shared    `json:"shared"`
+	Sampled   int         `json:"sampled"`       // number of letters of the group that were read
+	Different []Different `json:"different"`     // the greatest difference first
+	Quiet     int         `json:"quiet_sampled"` // number of quiet letters that were read
+}
+
+// Shared is a field or header that many letters of a group have, with its most frequent value.
+type Shared struct {
+	Field   string `json:"field"`
+	Value   string `json:"value"`
+	Letters int    `json:"letters"` // number of letters that have this value
+	Values  int    `json:"values"`  // number of different values
+}
+
+// Different is a value that is more frequent or less frequent in the letters of a group than in the
+// quiet letters.
+type Different struct {
+	Field     string `json:"field"`
+	Value     string `json:"value"`     // "" = the field itself, with any value
+	Here      int    `json:"here"`      // number of letters of the group with the value, out of those that were read
+	Otherwise int    `json:"otherwise"` // number of quiet letters with the value, out of those that were read
 }
 
 // SuspectWithin is the maximum time between a deploy and the first death of a failure. If a failure

@@ -5,17 +5,17 @@ import "time"
 // Guard holds back the automatic retries of a queue or of one group. It does not hold back letters
 // that people requeue.
 type Guard struct {
-	Origin Origin  // broker, vhost and queue; for a group, those in which its letters died
-	Group  GroupID // 0 = the whole queue
-	Title  string  // title of the group
-	State  GuardState
-	Why    string // reason of the person, or what the breaker has observed
-	By     string
-	Since  time.Time
-	Until  time.Time // time of the next probe, if the breaker has tripped; otherwise zero
+	Origin            // broker, vhost and queue; for a group, those in which its letters died
+	Group  GroupID    `json:"group,omitzero"` // absent = the whole queue
+	Title  string     `json:"title,omitzero"` // title of the group
+	State  GuardState `json:"state"`          // running, or why the retries are held back
+	Why    string     `json:"why"`            // reason of the person, or what the breaker has observed
+	By     string     `json:"by"`
+	Since  time.Time  `json:"since,omitzero"`
+	Until  time.Time  `json:"until,omitzero"` // time of the next probe, if the breaker has tripped
 }
 
-// GuardState says why retries are held back.
+// GuardState says why retries are held back. If they are not, it is "", which is running in JSON.
 type GuardState string
 
 const (

@@ -5,7 +5,13 @@ import "time"
 // Origin is the place where a letter last died: broker, vhost and queue. It also contains the
 // exchange and routing key with which the letter was last published. A requeue sends the letter to
 // Queue.
-type Origin struct{ Broker, VHost, Queue, Exchange, RoutingKey string }
+type Origin struct {
+	Broker     string `json:"broker,omitzero"`
+	VHost      string `json:"vhost,omitzero"`
+	Queue      string `json:"queue,omitzero"`
+	Exchange   string `json:"-"`
+	RoutingKey string `json:"-"`
+}
 
 // Severity is how urgently a dead letter needs people: page, notify or digest.
 type Severity string

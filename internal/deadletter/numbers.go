@@ -6,8 +6,22 @@ import (
 	"strings"
 )
 
+// Amount is a number, or UnknownAmount. In JSON, an unknown number is null.
+type Amount int
+
+// UnknownAmount stands for a number that nobody has reported or recorded.
+const UnknownAmount Amount = -1
+
+// String returns the number, or "" if it is unknown.
+func (a Amount) String() string {
+	if a < 0 {
+		return ""
+	}
+	return strconv.Itoa(int(a))
+}
+
 // Count formats a number with commas, such as 12,480.
-func Count[T int | int64](v T) string {
+func Count[T ~int | int64](v T) string {
 	s := strconv.FormatInt(int64(v), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

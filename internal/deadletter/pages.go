@@ -4,12 +4,12 @@ import "time"
 
 // View is a saved query.
 type View struct {
-	ID    int64
-	Owner string // person to whom the query belongs; "" = everybody
-	Name  string
-	Query string // text of the query; relative times stay relative
-	By    string
-	At    time.Time
+	ID    int64     `json:"id"`
+	Name  string    `json:"name"`
+	Query string    `json:"query"` // text of the query; relative times stay relative
+	Mine  bool      `json:"mine"`  // only the person who saved the view can see it
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
 }
 
 // Override is a redirect that a person saved. Letters of one queue are sent to another queue.

@@ -18,8 +18,8 @@ type Principal struct {
 // Grant gives a principal the rights of a role.
 type Grant struct {
 	Role   Role `json:"role"`
-	Reveal bool `json:"reveal,omitempty"` // right to see masked values; no role includes it
-	Purge  bool `json:"purge,omitempty"`  // right to purge letters; no role includes it
+	Reveal bool `json:"reveal"` // right to see masked values; no role includes it
+	Purge  bool `json:"purge"`  // right to purge letters; no role includes it
 
 	// Again is the reason why the grant does not permit its owner three things at present: to see
 	// masked values, to purge, and to change who may do what. For example, the owner entered the
@@ -33,14 +33,14 @@ type Grant struct {
 // Places says where a grant is valid, with globs for the names of queues, vhosts and brokers. An
 // empty list means everywhere.
 type Places struct {
-	Queues  []string `json:"queues,omitempty"`
-	VHosts  []string `json:"vhosts,omitempty"`
-	Brokers []string `json:"brokers,omitempty"`
+	Queues  []string `json:"queues"` // globs; empty = all queues
+	VHosts  []string `json:"vhosts"`
+	Brokers []string `json:"brokers"`
 
 	// If FromRabbitMQ is true, the grant is valid only for queues to which the person may write in
 	// RabbitMQ. The field Written lists these permissions.
-	FromRabbitMQ bool      `json:"from_rabbitmq,omitempty"`
-	Written      []Written `json:"written,omitempty"`
+	FromRabbitMQ bool      `json:"from_rabbitmq"`
+	Written      []Written `json:"-"`
 }
 
 // everywhere reports whether the places have no limits.

@@ -16,12 +16,12 @@ const InvitationLasts = 72 * time.Hour
 
 // User is a local user.
 type User struct {
-	Name       string
-	Grant      Grant
-	CreatedAt  time.Time
-	CreatedBy  string
-	SignedInAt time.Time // zero = never
-	Invited    bool      // the user has not chosen a password yet
+	Name       string    `json:"name"`
+	Grant      Grant     `json:"grant"`
+	CreatedAt  time.Time `json:"created_at"`
+	CreatedBy  string    `json:"created_by"`
+	SignedInAt time.Time `json:"signed_in_at,omitzero"` // absent = never
+	Invited    bool      `json:"invited"`               // the user has not chosen a password yet
 }
 
 // Session is the session of a local user in one browser.

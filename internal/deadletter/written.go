@@ -11,9 +11,8 @@ import (
 // RabbitMQ, it is a regular expression that must match a part of the queue's name. An empty
 // expression matches no name (RabbitMQ 3.10 to 4.3: rabbit_auth_backend_internal).
 type Written struct {
-	Broker string `json:"broker"`
-	VHost  string `json:"vhost"`
-	Name   string `json:"name"`
+	Broker, VHost string
+	Name          string
 }
 
 // expressions caches compiled regular expressions. If Go cannot compile an expression, its value is

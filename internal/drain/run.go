@@ -88,8 +88,8 @@ func (d *Drains) run(ctx context.Context, key [2]string, one *drain) {
 		Actor:   deadletter.Service.Name,
 		Detail:  ended.words(fmt.Sprintf("%s, %d letters taken: %s", ended.State, ended.Taken, ended.Why)),
 		Targets: ended.targets(),
-		Asked:   cmp.Or(ended.Asked, ended.Taken),
-		Done:    ended.Taken,
+		Asked:   deadletter.Amount(cmp.Or(ended.Asked, ended.Taken)),
+		Done:    deadletter.Amount(ended.Taken),
 	}
 	if err := d.store.Record(context.Background(), end); err != nil {
 		d.log.Error("audit", "err", err)

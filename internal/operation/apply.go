@@ -196,10 +196,10 @@ func (a *applying) auditAct(r *ApplyRequest, failed error) deadletter.Act {
 		Actor:   a.by.Name,
 		Detail:  a.auditText(r, failed),
 		Targets: []deadletter.Target{{Kind: deadletter.TargetRules}},
-		Asked:   a.Looked,
+		Asked:   deadletter.Amount(a.Looked),
 	}
 	for _, c := range a.Changes {
-		act.Done += c.Letters
+		act.Done += deadletter.Amount(c.Letters)
 	}
 	return act
 }

@@ -10,9 +10,9 @@ import (
 // Binding assigns a message type to the letters of queues. It comes from the configuration or from
 // a person.
 type Binding struct {
-	Queue string // glob for the origin queue
-	Key   string // glob for the routing key; "" = any key
-	Type  string // full name of a message type
+	Queue string `json:"queue"`        // glob for the origin queue
+	Key   string `json:"key,omitzero"` // glob for the routing key; "" = any key
+	Type  string `json:"type"`         // full name of a message type
 }
 
 // Fits reports whether the binding applies to letters with the given origin queue and routing key.

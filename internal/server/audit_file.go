@@ -93,7 +93,7 @@ func (a *auditFile) copy(ctx context.Context) (more bool, err error) {
 		for i := range act.Targets {
 			act.Targets[i].Title, _ = a.mask("", act.Targets[i].Title)
 		}
-		line, err := api.Marshal(api.NewAuditEntry(act))
+		line, err := api.Marshal(act)
 		if err != nil {
 			return false, err
 		}

@@ -28,7 +28,7 @@ func copied(t *testing.T, n *int64) *auditFile {
 					Kind:    "discard",
 					Actor:   "ana\n{",
 					Address: "192.0.2.1",
-					Done:    deadletter.Unrecorded,
+					Done:    deadletter.UnknownAmount,
 					Targets: []deadletter.Target{{Kind: deadletter.TargetGroup, Name: "G-1", Title: "a secret"}},
 				})
 			}
@@ -46,10 +46,10 @@ func lines(t *testing.T, path string) (ids []int64) {
 	}
 	defer file.Close()
 	for s := bufio.NewScanner(file); s.Scan(); {
-		var e api.AuditEntry
+		var e deadletter.Act
 		if err := api.Unmarshal(
 			s.Bytes(), &e,
-		); err != nil || e.Actor != "ana\n{" || e.Address != "192.0.2.1" || e.Done != nil ||
+		); err != nil || e.Actor != "ana\n{" || e.Address != "192.0.2.1" || e.Done != deadletter.UnknownAmount ||
 			e.Targets[0].Title != "a ***" {
 			t.Fatalf("%v %s", err, s.Text())
 		}

@@ -53,13 +53,13 @@ func (t *tx) audit(a deadletter.Act) error {
 	return nil
 }
 
-// countOrNull converts the number in an act to a database value. The number Unrecorded becomes
-// NULL.
-func countOrNull(n int) any {
-	if n == deadletter.Unrecorded {
+// countOrNull converts the number in an act to a database value. The number UnknownAmount
+// becomes NULL.
+func countOrNull(n deadletter.Amount) any {
+	if n == deadletter.UnknownAmount {
 		return nil
 	}
-	return n
+	return int(n)
 }
 
 // recordSteering records an act on an operation. The act contains the number of letters that the
@@ -71,9 +71,9 @@ func (t *tx) recordSteering(op deadletter.OperationID, kind, by, detail string) 
 		return err
 	}
 	for result, n := range counts {
-		a.Asked += n
+		a.Asked += deadletter.Amount(n)
 		if result.Acted() {
-			a.Done += n
+			a.Done += deadletter.Amount(n)
 		}
 	}
 	return t.audit(a)

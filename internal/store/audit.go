@@ -104,11 +104,11 @@ func (s *Store) actList(ctx context.Context, where clause, order string, limit i
 	return list, nil
 }
 
-func countFrom(n sql.NullInt64) int {
+func countFrom(n sql.NullInt64) deadletter.Amount {
 	if !n.Valid {
-		return deadletter.Unrecorded
+		return deadletter.UnknownAmount
 	}
-	return int(n.Int64)
+	return deadletter.Amount(n.Int64)
 }
 
 // addTargets adds the targets to the acts in a list. The target of an act on a group includes the

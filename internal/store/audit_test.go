@@ -254,7 +254,7 @@ func TestTheAuditOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	const unknown = deadletter.Unrecorded
+	const unknown = deadletter.UnknownAmount
 	operation := []deadletter.Target{{Kind: deadletter.TargetOperation, Name: "O-1"}}
 	of := deadletter.Act{
 		Operation: 1, Targets: operation, Action: deadletter.VerbDiscard, Total: 30, Asked: unknown, Done: unknown,

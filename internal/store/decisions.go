@@ -147,8 +147,8 @@ func (t *tx) auditDecision(kind, by, detail string, out deadletter.Decided) erro
 		Kind:   kind,
 		Actor:  by,
 		Detail: detail,
-		Asked:  len(out.Groups) + len(out.Skipped),
-		Done:   len(out.Groups),
+		Asked:  deadletter.Amount(len(out.Groups) + len(out.Skipped)),
+		Done:   deadletter.Amount(len(out.Groups)),
 	}
 	for _, id := range out.Groups {
 		a.Targets = append(a.Targets, deadletter.GroupTarget(id))

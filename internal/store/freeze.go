@@ -132,8 +132,8 @@ func (s *Store) freeze(
 			Actor:     op.By,
 			Operation: op.ID,
 			Detail:    op.Reason,
-			Asked:     op.Total,
-			Done:      deadletter.Unrecorded,
+			Asked:     deadletter.Amount(op.Total),
+			Done:      deadletter.UnknownAmount,
 		}); err != nil {
 			return err
 		}

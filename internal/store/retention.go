@@ -63,8 +63,8 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 			Kind:    deadletter.ActRetention,
 			Actor:   deadletter.Service.Name,
 			Targets: []deadletter.Target{{Kind: deadletter.TargetLetters, Name: string(state)}},
-			Asked:   done,
-			Done:    done,
+			Asked:   deadletter.Amount(done),
+			Done:    deadletter.Amount(done),
 			Detail: fmt.Sprintf(
 				"%d letters purged that were %s since before %s", done, state, before.UTC().Format(time.RFC3339),
 			),

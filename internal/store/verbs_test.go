@@ -247,7 +247,7 @@ func TestViewsOfARemovedUser(t *testing.T) {
 		}
 		for _, owner := range []string{"Lena", "ana"} {
 			if _, err := s.AddView(t.Context(), deadletter.View{
-				Name: fmt.Sprint("of ", owner, n), Query: "state:dead", By: owner, Owner: owner,
+				Name: fmt.Sprint("of ", owner, n), Query: "state:dead", By: owner, Mine: true,
 			}); err != nil {
 				t.Fatal(err)
 			}

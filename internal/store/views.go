@@ -14,7 +14,7 @@ import (
 // If the scope of the request has limits, it leaves out the queries for everybody, because these
 // can name any queue.
 func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner FROM views WHERE owner = $1
+	rows, err := s.read.QueryContext(ctx, `SELECT id, name, query, by, at, owner <> '' FROM views WHERE owner = $1
 		OR owner = '' AND $2 ORDER BY name, owner`, person, deadletter.ScopeOf(ctx).Everywhere())
 	if err != nil {
 		return nil, fmt.Errorf("views: %w", err)
@@ -23,7 +23,7 @@ func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, er
 	err = scan(rows, func() error {
 		var v deadletter.View
 		var at int64
-		err := rows.Scan(&v.ID, &v.Name, &v.Query, &v.By, &at, &v.Owner)
+		err := rows.Scan(&v.ID, &v.Name, &v.Query, &v.By, &at, &v.Mine)
 		v.At = time.UnixMilli(at).UTC()
 		list = append(list, v)
 		return err
@@ -35,8 +35,9 @@ func (s *Store) Views(ctx context.Context, person string) ([]deadletter.View, er
 // name is taken.
 func (s *Store) AddView(ctx context.Context, v deadletter.View) (deadletter.View, error) {
 	err := s.tx(ctx, bulk, func(t *tx) error {
-		err := t.row(`INSERT INTO views (name, query, by, at, owner) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
-			RETURNING id`, []any{v.Name, v.Query, v.By, t.now, v.Owner}, &v.ID)
+		err := t.row(`INSERT INTO views (name, query, by, at, owner) VALUES ($1, $2, $3, $4,
+			CASE WHEN $5 THEN $3 ELSE '' END) ON CONFLICT DO NOTHING RETURNING id`,
+			[]any{v.Name, v.Query, v.By, t.now, v.Mine}, &v.ID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: there is a view %q already", deadletter.ErrConflict, deadletter.Visible(v.Name))
 		}

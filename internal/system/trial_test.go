@@ -101,7 +101,7 @@ func (p *child) leavesNothing(node *testenv.Node, vhost string) {
 			p.t.Errorf("%d %s: %v", n, what, p.texts(`SELECT kind || ' ' || key || ': ' || text FROM notices`))
 		}
 	}
-	var digest api.Digest
+	var digest deadletter.Digest
 	p.json("/api/v1/digest", &digest)
 	if digest.Recovered != 0 || len(digest.Lines) != 0 {
 		p.t.Errorf("the digest has it: %+v", digest)

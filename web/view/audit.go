@@ -73,7 +73,7 @@ func throughWord(w deadletter.Way) string {
 // handled. It returns "" if it had to handle one item and handled it.
 func (e AuditRow) askedWords() string {
 	switch {
-	case e.Asked == deadletter.Unrecorded || e.Done == deadletter.Unrecorded:
+	case e.Asked == deadletter.UnknownAmount || e.Done == deadletter.UnknownAmount:
 		return "asked and done: " + notRecorded
 	case e.Action.Past() != "":
 		return "asked " + Count(e.Asked) + ", " + e.Action.Past() + " " + Count(e.Done)

@@ -10,7 +10,7 @@ import (
 )
 
 // Count formats n with commas between thousands, for example 1,341.
-func Count(n int) string { return deadletter.Count(n) }
+func Count[T ~int](n T) string { return deadletter.Count(n) }
 
 // AtLeast formats a count. If the count is not exact, it appends "+", for example "10,000+".
 func AtLeast(n int, exact bool) string {

@@ -25,37 +25,9 @@ type GroupView struct {
 	Now       time.Time
 	QueueLink string // the link to the letters of the same queue
 	Latest    []deadletter.Row
-	Values
+	deadletter.GroupValues
 	Newest *LetterPage // the decoded newest letter; nil if there is none or the page is not that of the group
 	Error  string      // the error of the newest letter
-}
-
-// Values contains the values that the letters of a group have in common. It also contains how these
-// letters differ from letters of the same queue that did not die again.
-type Values struct {
-	Shared    []Shared
-	Sampled   int // the number of letters of the group that were read
-	Different []Different
-	Quiet     int // the number of quiet letters that were read
-}
-
-// Different is a value that is more frequent or less frequent in the letters of a group than in the
-// quiet letters, which did not die again. If Value is "", the field itself is more or less
-// frequent, with any value.
-type Different struct {
-	Field     string
-	Value     string
-	Here      int // the number of letters of the group with the value, out of Sampled
-	Otherwise int // the number of quiet letters with the value, out of Quiet
-}
-
-// Shared is a field or header that many letters of a group have. It contains the most frequent
-// value, the number of letters with that value, and the number of distinct values.
-type Shared struct {
-	Field   string
-	Value   string
-	Letters int
-	Values  int
 }
 
 // query returns the query that selects the letters of the group. If "states" is not "", the query

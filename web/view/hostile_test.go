@@ -249,6 +249,7 @@ func hostilePages(n int) map[string]templ.Component {
 	overview.Halted = slicesRepeat(stopped, haltedShown+2)
 	rulesPage := RulesPage{
 		Shell:    shell,
+		Rules:    []Rule{{Rule: rules.Rule{Name: bad[:min(n, 100)]}, Default: true}},
 		Places:   []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}},
 		Form:     OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]},
 		Mistakes: map[string]string{"to": bad, "q": bad},

@@ -48,7 +48,7 @@ func sampleSchemas() SchemasPage {
 		Coverage:  Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
 		Names:     []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
 		Bindings: []payload.Binding{
-			{Queue: "billing-*", Key: "", Type: "acme.billing.v1.Invoice"},
+			{Queue: "billing-*", Type: "acme.billing.v1.Invoice"},
 			{Queue: "old.*", Key: "order.#", Type: "acme.orders.v1.Order"},
 		},
 	}

@@ -112,14 +112,14 @@ func sampleAudit() AuditPage {
 				Operation: 75, Action: deadletter.VerbDiscard, Total: 30, Asked: 30, Done: 9,
 			}, sampleTarget("operation", "O-75", "")),
 			sampleAct(4, 50*time.Hour, "snoozed", "Lena Sato", "", "until 2026-11-20 08:30 UTC", deadletter.Act{
-				Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded,
+				Asked: deadletter.UnknownAmount, Done: deadletter.UnknownAmount,
 			}, sampleTarget("group", "G-402", "timeout")),
 			sampleAct(
 				3, 51*time.Hour, "revealed", "Lena Sato", "page", "field to.address", deadletter.Act{Asked: 1, Done: 1},
 				sampleTarget("letter", string(sampleID(2)), ""),
 			),
 			sampleAct(2, 52*time.Hour, "view removed", "local", "", "", deadletter.Act{
-				Asked: deadletter.Unrecorded, Done: deadletter.Unrecorded,
+				Asked: deadletter.UnknownAmount, Done: deadletter.UnknownAmount,
 			}),
 		},
 	}
@@ -468,7 +468,6 @@ func setupPages() map[string]templ.Component {
 	unasked.Mistakes = map[string]string{"try-q": `there is no field "queu"`}
 	none := sampleRules()
 	none.Overrides, none.Guards, none.Try = nil, nil, TryForm{Unshown: 70000}
-	unknown := RulesPage{Shell: sampleShell("Rules", SectionRules, "/rules")}
 	return map[string]templ.Component{
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale),
 		"overview-broker-down": Overview(down), "overview-first-run": Overview(first),
@@ -496,7 +495,7 @@ func setupPages() map[string]templ.Component {
 		"overview-no-trial": tried("", func(f *FirstRun) {
 			f.Trial, f.Exchange, f.Unable = nil, "", "broker main has no dead-letter exchange in the configuration, and the test letter needs one"
 		}),
-		"rules-tested": Rules(tested), "rules-what-if": Rules(whatIf), "rules-unknown": Rules(unknown),
+		"rules-tested": Rules(tested), "rules-what-if": Rules(whatIf),
 		"rules-misread": Rules(misread), "rules-try-no-query": Rules(unasked), "rules-no-overrides": Rules(none),
 	}
 }

@@ -122,12 +122,12 @@ func sampleGroup() GroupView {
 	g.Failing = true
 	g.Chosen, g.Ticket, g.Note = true, "https://tickets.example.com/118", "the template was renamed\nby the campaign of November"
 	g.NoteBy = "ana"
-	g.Shared, g.Sampled, g.Whole, g.Quiet = []Shared{
-		{"template.name", "welcome_v3", 60, 1},
-		{"header.x-error-class", "TemplateMissing", 60, 1},
-		{"template.locale", "en-GB", 38, 4},
+	g.Shared, g.Sampled, g.Whole, g.Quiet = []deadletter.Shared{
+		{Field: "template.name", Value: "welcome_v3", Letters: 60, Values: 1},
+		{Field: "header.x-error-class", Value: "TemplateMissing", Letters: 60, Values: 1},
+		{Field: "template.locale", Value: "en-GB", Letters: 38, Values: 4},
 	}, 60, true, 42
-	g.Different = []Different{
+	g.Different = []deadletter.Different{
 		{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1},
 		{Field: "coupon_code", Here: 57, Otherwise: 1},
 	}
@@ -164,9 +164,9 @@ func sampleDigest() TriagePage {
 // triagePages returns the tabs of Triage and the page of a group, in every state that looks
 // different.
 func triagePages() map[string]templ.Component {
-	snoozed, resolved, zero, mistake, quiet, none := sampleTriage(TriageSnoozed), sampleTriage(
+	snoozed, resolved, zero, mistake, quiet := sampleTriage(TriageSnoozed), sampleTriage(
 		TriageResolved,
-	), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest(), sampleTriage(TriageDigest)
+	), sampleTriage(TriageInbox), sampleTriage(TriageInbox), sampleDigest()
 	for i := range snoozed.Rows {
 		snoozed.Rows[i].Status, snoozed.Rows[i].Snooze = deadletter.GroupSnoozed, deadletter.Snooze{
 			Until: now.Add(time.Hour), After: 20, Queue: true, By: "ana",
@@ -182,7 +182,7 @@ func triagePages() map[string]templ.Component {
 	quiet.Digest.Digest = deadletter.Digest{From: now.Add(-15 * time.Hour), To: now, Recovered: 31}
 	quiet.Digest.Channels, quiet.Digest.Operations, quiet.Digest.Decisions = nil, nil, nil
 	put, merged := sampleGroup(), sampleGroup()
-	put.Status, put.Snooze, put.History, put.Values, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, Values{}, nil, 0
+	put.Status, put.Snooze, put.History, put.GroupValues, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, deadletter.GroupValues{}, nil, 0
 	merged.Head, merged.Merged = 402, nil
 	group := func(g GroupView) templ.Component {
 		return Group(GroupPage{
@@ -195,7 +195,7 @@ func triagePages() map[string]templ.Component {
 		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)),
 		"triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
 		"triage-mistake": Triage(mistake),
-		"digest":         Triage(sampleDigest()), "digest-quiet": Triage(quiet), "digest-none": Triage(none),
+		"digest":         Triage(sampleDigest()), "digest-quiet": Triage(quiet),
 		"group": group(sampleGroup()), "group-snoozed": group(put), "group-merged": group(merged),
 	}
 }
@@ -239,8 +239,8 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 	deploy := deadletter.Deploy{At: now, Service: bad, Version: bad, Link: "javascript:alert(1)", By: bad}
 	g := GroupView{Page: true, Now: now, QueueLink: LettersURL("queue:"+hostileTerm(bad), "", ""), Error: bad}
 	g.Shared, g.Sampled, g.Whole, g.Quiet, g.Different = slicesRepeat(
-		Shared{bad, bad, 1 << 24, 1}, 8,
-	), 60, true, 60, slicesRepeat(Different{
+		deadletter.Shared{Field: bad, Value: bad, Letters: 1 << 24, Values: 1}, 8,
+	), 60, true, 60, slicesRepeat(deadletter.Different{
 		Field: bad, Value: bad, Here: 1 << 24,
 	}, 12)
 	g.Newest = &LetterPage{

@@ -82,7 +82,6 @@ var states = map[string][]string{
 	"confirm-one":     {"Requeue 1 letter to the tail", "79c3aeae", "about 1 s for 1 letter, plus the canary wait"},
 	"confirm-refused": {"Nothing was discarded.", "Type 133 to discard 133 letters."},
 	"confirm-restore": {"Restore 133 letters", "They go back to dead; nothing is sent."},
-	"digest-none":     {"No digest here", "This server does not produce one."},
 	"digest-quiet": {
 		"All quiet: nothing needs you.",
 		"Nothing died that needs a person. 31 letters recovered by retries.",
@@ -325,7 +324,6 @@ var states = map[string][]string{
 	},
 	"rules-several":      {"broker main, vhost /", "second, vhost shop"},
 	"rules-try-no-query": {`there is no field "queu"`, "Leave the field empty to test them, or paste others."},
-	"rules-unknown":      {"Their content is not known here: see the configuration."},
 	"rules-what-if": {
 		"Looked at 470 of 2,614 letters that are dead, held or scheduled, newest first, at most 500. 27 more",
 	},
