@@ -112,8 +112,6 @@ type SessionFacts struct {
 	// the longest time for which the broker holds back what this session does not acknowledge; 0 =
 	// it gives letters back at once
 	Delay time.Duration
-	// the broker does not say whether it holds letters back; Delay is then what it said last
-	DelayUnknown bool
 	// number of lost deliveries after which the next one deletes a letter; 0 = no limit
 	DeliveryLimit int
 }

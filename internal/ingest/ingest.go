@@ -258,17 +258,22 @@ func (i *Ingester) resume(ctx context.Context) error {
 			return i.store.RejoinWindow(ctx, *open, w)
 		})
 	}
-	settle := i.store.SettleWindow
-	if i.facts.DelayUnknown {
-		settle = i.store.SettleInDoubt
-	}
-	if err := settle(ctx, open.ID); err != nil {
+	if err := i.settle(ctx, open.ID); err != nil {
 		return err
 	}
 	if i.facts.Delay > 0 {
 		return errors.New("the letters behind the open window go back to the queue, which holds them back for a time")
 	}
 	return i.finishWindow(ctx, w, i.receive)
+}
+
+// settle settles an open window that did not come back. From RabbitMQ 4.3 on, a quorum queue may
+// hold its letters back for a time, by a policy that dlo does not see or that is gone by now.
+func (i *Ingester) settle(ctx context.Context, window int64) error {
+	if i.facts.EveryReturnCounted {
+		return i.store.SettleInDoubt(ctx, window)
+	}
+	return i.store.SettleWindow(ctx, window)
 }
 
 // receive stores a window of new letters. Some of the letters may have reached their delivery

@@ -122,7 +122,7 @@ func (o *Once) decide(ctx context.Context) error {
 			},
 		)
 	}
-	if err := o.store.SettleWindow(ctx, open.ID); err != nil || len(arrivals) == 0 {
+	if err := o.settle(ctx, open.ID); err != nil || len(arrivals) == 0 {
 		return err
 	}
 	o.inbox.Close()

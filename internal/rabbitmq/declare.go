@@ -24,8 +24,7 @@ type inboxFacts struct {
 	note    string // a risk that does not prevent draining; "" = none
 	// the longest time for which the queue holds back what a lost connection gives back; 0 = it
 	// gives letters back at once
-	delay   time.Duration
-	unknown bool // the broker does not say whether the queue does so; delay is then the last known one
+	delay time.Duration
 }
 
 // errNotDrained means that dlo deliberately does not drain an inbox. The inbox is checked again
@@ -113,7 +112,6 @@ func (l *Link) prepare(
 	case !own && facts.kind != "classic":
 		facts.limited, facts.limit = true, defaultLimit
 	}
-	facts.unknown = e == nil && facts.kind != "classic" && atLeast(version, 4, 3)
 	switch {
 	case facts.kind == "stream" && drainedOnce:
 		return facts, newRefusal(

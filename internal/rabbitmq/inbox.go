@@ -177,9 +177,6 @@ func (i *Inbox) open(ctx context.Context, session deadletter.InboxSession) (dead
 	if s.Late, err = i.mayComeLate(ctx); err != nil {
 		return s, err
 	}
-	if s.DelayUnknown = i.facts.unknown; s.DelayUnknown {
-		i.facts.delay = session.Delay
-	}
 	s.Delay = i.facts.delay
 	if err := i.awaitHeldBack(ctx, max(session.Delay, s.Delay)); err != nil {
 		return s, err

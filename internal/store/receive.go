@@ -153,7 +153,7 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 	e.letter, e.verdict = letter, verdictMerged
 	return t.addEvent(
 		letter, 0, "merged", deadletter.Service.Name,
-		"the broker delivered it again: same bytes, same message id",
+		"the broker delivered it again: same bytes, and the same message id if it has one",
 	)
 }
 

@@ -89,6 +89,10 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 			return err
 		}
 		session.Delay = time.Duration(delay) * time.Millisecond
+		if _, err := t.exec(`UPDATE windows SET late = $2 WHERE inbox = $1 AND late > 0`,
+			id, t.now+lateness.Milliseconds()); err != nil {
+			return err
+		}
 		var settled int64
 		err = t.row(`SELECT coalesce(max(session), 0) FROM windows WHERE inbox = $1
 			AND settled_at IS NOT NULL`, []any{id}, &settled)
@@ -230,12 +234,14 @@ func (s *Store) SettleWindow(ctx context.Context, window int64) error {
 // back for a time. If they are delivered within lateness, they are compared with the stored ones.
 func (s *Store) SettleInDoubt(ctx context.Context, window int64) error {
 	return s.tx(ctx, urgent, func(t *tx) error {
-		_, err := t.exec(`UPDATE windows SET settled_at = $2, late = 1 WHERE id = $1`, window, t.now)
+		_, err := t.exec(`UPDATE windows SET settled_at = $2, late = $3 WHERE id = $1`,
+			window, t.now, t.now+lateness.Milliseconds())
 		return err
 	})
 }
 
-// lateness is how long dlo expects letters that a queue may hold back.
+// lateness is how long dlo expects letters that a queue may hold back. The time counts from the
+// beginning of the last session, because nothing is delivered while dlo does not run.
 const lateness = 24 * time.Hour
 
 func (t *tx) settle(window int64) error {
@@ -387,7 +393,7 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 		since = min(since, restarted.Int64-w.Horizon.Milliseconds())
 	}
 	rows, err := t.query(`SELECT session, committed_at, entries FROM windows WHERE inbox = $1 AND (committed_at >= $2
-		OR late = 1) ORDER BY id DESC`, inbox, since)
+		OR late > $3) ORDER BY id DESC`, inbox, since, t.now)
 	if err != nil {
 		return err
 	}
@@ -471,8 +477,8 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 
 // late returns, by fingerprint, the letters of windows that were settled in doubt.
 func (t *tx) late(inbox int64) (map[deadletter.Fingerprint][]delivered, error) {
-	rows, err := t.query(`SELECT id, entries FROM windows WHERE inbox = $1 AND late = 1 AND settled_at > $2
-		ORDER BY id`, inbox, t.now-lateness.Milliseconds())
+	rows, err := t.query(`SELECT id, entries FROM windows WHERE inbox = $1 AND late > 0 AND late > $2
+		ORDER BY id`, inbox, t.now)
 	if err != nil {
 		return nil, err
 	}
@@ -511,8 +517,8 @@ const keepJournal = time.Hour
 
 func (t *tx) pruneJournal(inbox int64, horizon time.Duration) error {
 	_, err := t.exec(
-		`DELETE FROM windows WHERE inbox = $1 AND (settled_at < $2 AND late = 0 OR settled_at < $3)`, inbox,
-		t.now-(horizon+keepJournal).Milliseconds(), t.now-max(horizon+keepJournal, lateness).Milliseconds(),
+		`DELETE FROM windows WHERE inbox = $1 AND settled_at < $2 AND late < $3`, inbox,
+		t.now-(horizon+keepJournal).Milliseconds(), t.now,
 	)
 	return err
 }

@@ -131,8 +131,9 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 }
 
 // TestDelayedRetryThatTheBrokerDoesNotTell kills dlo on an inbox whose policy holds back what a
-// lost connection gives back. No management API says so. A letter with a message id must have one
-// row and one token. Other letters may be stored twice, but then the second row is held.
+// lost connection gives back. No management API says so, or the policy is gone when dlo starts
+// again. A letter with a message id must have one row and one token. Other letters may be stored
+// twice, but then the second row is held.
 func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
@@ -142,18 +143,24 @@ func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
+		gone bool
 		of   func(n int) (body, messageID string)
 	}{
-		{"message ids", func(n int) (string, string) { return fmt.Sprintf("letter %d", n), fmt.Sprint(n) }},
-		{"unique bodies", func(n int) (string, string) { return fmt.Sprintf("letter %d", n), "" }},
-		{"three bodies", func(n int) (string, string) { return fmt.Sprintf("one of three bodies: %d", n%3), "" }},
+		{"message ids", false, func(n int) (string, string) { return fmt.Sprintf("letter %d", n), fmt.Sprint(n) }},
+		{"a policy that is gone", true, func(n int) (string, string) { return fmt.Sprintf("letter %d", n), fmt.Sprint(n) }},
+		{"unique bodies", false, func(n int) (string, string) { return fmt.Sprintf("letter %d", n), "" }},
+		{"three bodies", false, func(n int) (string, string) { return fmt.Sprintf("one of three bodies: %d", n%3), "" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			vhost, address := node.VHost(t)
 			a := newAudit(t, address, "work", nil)
-			delayRetries(t, node, vhost, "policies", `^dlo\.letters$`, "all", 1000)
+			delay := func() { delayRetries(t, node, vhost, "policies", `^dlo\.letters$`, "all", 1000) }
+			delay()
 			p := newChild(t, node.AMQPURL(vhost), fast)
+			if c.gone {
+				p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
+			}
 			p.Start("")
 			p.Draining()
 			a.work()
@@ -161,20 +168,35 @@ func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 			published := 0
 			for n := range 10 {
 				p.Kill9()
-				a.publish(each, func(int) (string, string) {
-					published++
-					return c.of(published)
-				})
+				publish := func(letters int) {
+					a.publish(letters, func(int) (string, string) {
+						published++
+						return c.of(published)
+					})
+				}
+				publish(each - 20)
 				p.Start(points[n%5] + "=1")
 				p.Crashed("the crash")
+				if c.gone {
+					policy := "/api/policies/" + url.PathEscape(vhost) + "/retries"
+					if err := node.API(http.MethodDelete, policy, nil, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				publish(20)
 				p.Start("")
+				if c.gone {
+					eventually(t, "the letters", func() bool { return p.letters() >= published })
+					delay()
+				}
 			}
 			eventually(t, "all letters at their end", func() bool {
 				return p.letters() >= published && p.letters("settled")+p.letters("held") == p.letters()
 			})
 			surplus, _ := a.checkStore(p)
 			held := p.letters("held")
-			named := c.name == "message ids"
+			_, id := c.of(1)
+			named := id != ""
 			if surplus > held || named && held+surplus > 0 {
 				t.Errorf("%d letters, %d rows more, %d held", published, surplus, held)
 			}

@@ -1,3 +1,3 @@
 -- +goose Up
-ALTER TABLE windows ADD COLUMN late INTEGER NOT NULL DEFAULT 0; -- 1 = the queue may hold its letters back
-CREATE INDEX windows_late ON windows (inbox) WHERE late = 1;
+ALTER TABLE windows ADD COLUMN late INTEGER NOT NULL DEFAULT 0; -- until when the queue may deliver its letters again; 0 = not
+CREATE INDEX windows_late ON windows (inbox) WHERE late > 0;
