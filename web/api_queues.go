@@ -8,15 +8,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// knownNumber returns a number that a broker has reported. If the broker has not reported it, it
-// returns nil.
-func knownNumber(n int) *int {
-	if n < 0 {
-		return nil
-	}
-	return &n
-}
-
 // listQueues returns the queues that letters died in, with what keeps their retries back, and the
 // inboxes. They are sorted by broker, vhost and name. Depth and consumers are what the management
 // API of the broker says, a few seconds old, and null where they are unknown: it does not answer
@@ -27,40 +18,8 @@ func (w *Web) listQueues(ctx context.Context, _ *struct{}) (*reply[api.Queues], 
 	if err != nil {
 		return nil, err
 	}
-	out := api.Queues{Queues: []api.Queue{}, Inboxes: []api.Inbox{}}
 	inboxes, _ := w.askFacts(ctx, all)
-	for _, q := range all {
-		v := api.Queue{
-			Broker:       q.origin.Broker,
-			VHost:        q.origin.VHost,
-			Queue:        q.origin.Queue,
-			Scheduled:    q.counts[deadletter.StateScheduled],
-			Dead:         q.counts[deadletter.StateDead],
-			Held:         q.counts[deadletter.StateHeld],
-			Depth:        knownNumber(q.facts.Ready),
-			Consumers:    knownNumber(q.facts.Consumers),
-			Retries:      q.guard,
-			Away:         q.away,
-			GroupsPaused: q.groups,
-		}
-		out.Queues = append(out.Queues, v)
-	}
-	for _, i := range inboxes {
-		note := i.inbox.Reason
-		if note == "" && !i.broker.Connected {
-			note = i.broker.Reason
-		}
-		out.Inboxes = append(out.Inboxes, api.Inbox{
-			Broker:    i.broker.Name,
-			VHost:     i.broker.VHost,
-			Queue:     i.inbox.Queue,
-			Connected: i.broker.Connected,
-			Draining:  i.inbox.Draining,
-			Depth:     knownNumber(i.facts.Ready),
-			Note:      note,
-		})
-	}
-	return &reply[api.Queues]{out}, nil
+	return &reply[api.Queues]{api.Queues{Queues: all, Inboxes: inboxes}}, nil
 }
 
 type guarding = func(context.Context, deadletter.Principal, deadletter.Guard) error

@@ -62,7 +62,7 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	if err != nil {
 		return err
 	}
-	all, err := w.watchedQueues(r.Context(), states, true)
+	all, err := w.watchedQueues(r.Context(), states)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,10 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	}
 	w.addRules(all[i : i+1])
 	p.Queue = all[i]
-	state := queueState{origin: o, away: deadletter.Away(w.brokers(r.Context()), o)}
-	if i := slices.IndexFunc(states, func(s queueState) bool { return s.origin == o }); i >= 0 {
-		state = states[i]
+	p.Retries.Away = deadletter.Away(w.brokers(r.Context()), o)
+	if i := slices.IndexFunc(states, func(s deadletter.Queue) bool { return s.Origin == o }); i >= 0 {
+		p.Retries = states[i]
 	}
-	p.Retries = w.queueRow(state, true)
 	return nil
 }
 

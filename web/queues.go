@@ -109,20 +109,10 @@ func (d *depths) factsOf(
 	return known, max(left, 0)
 }
 
-// queueState is the state of a queue in which letters died, or whose retries are held back.
-type queueState struct {
-	origin deadletter.Origin
-	counts map[deadletter.State]int
-	guard  deadletter.Guard // the pause or circuit breaker of the queue itself; if it has no state, retries are running
-	away   string           // why no letter can be sent to the broker of the queue now, or ""
-	groups []deadletter.Guard
-	facts  deadletter.QueueFacts
-}
-
 // queueStates returns the queues in which letters died, and the queues with retries that are held
 // back. The list is sorted by broker, vhost and name. It does not yet contain the facts that
 // brokers report.
-func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
+func (w *Web) queueStates(ctx context.Context) ([]deadletter.Queue, error) {
 	counted, err := w.Store.Queues(ctx)
 	if err != nil {
 		return nil, err
@@ -132,38 +122,45 @@ func (w *Web) queueStates(ctx context.Context) ([]queueState, error) {
 		return nil, err
 	}
 	counted = slices.DeleteFunc(counted, isEmptyTrial)
-	all := make([]queueState, len(counted))
+	all := make([]deadletter.Queue, len(counted))
 	at := map[deadletter.Origin]int{}
 	for i, q := range counted {
-		all[i], at[q.Origin] = queueState{origin: q.Origin, counts: q.Counts, facts: deadletter.UnknownQueue}, i
+		all[i], at[q.Origin] = unasked(q.Origin), i
+		all[i].Scheduled = q.Counts[deadletter.StateScheduled]
+		all[i].Dead = q.Counts[deadletter.StateDead]
+		all[i].Held = q.Counts[deadletter.StateHeld]
 	}
 	for _, g := range guards {
 		i, ok := at[g.Origin]
 		if !ok { // the queue has no letters left, but its retries are still held back
 			i = len(all)
-			all, at[g.Origin] = append(all, queueState{origin: g.Origin, facts: deadletter.UnknownQueue}), i
+			all, at[g.Origin] = append(all, unasked(g.Origin)), i
 		}
 		switch {
 		case g.Group != 0: // the guard of a group; the guards set by people come first and are kept
-			if last := len(all[i].groups) - 1; last < 0 || all[i].groups[last].Group != g.Group {
-				all[i].groups = append(all[i].groups, g)
+			if last := len(all[i].Groups) - 1; last < 0 || all[i].Groups[last].Group != g.Group {
+				all[i].Groups = append(all[i].Groups, g)
 			}
-		case all[i].guard.State != deadletter.GuardPaused:
+		case all[i].Retries.State != deadletter.GuardPaused:
 			// the pause by a person takes precedence over the circuit breaker
-			all[i].guard = g
+			all[i].Retries = g
 		}
 	}
 	brokers := w.brokers(ctx)
 	for i := range all {
-		all[i].away = deadletter.Away(brokers, all[i].origin)
+		all[i].Away = deadletter.Away(brokers, all[i].Origin)
 	}
-	slices.SortStableFunc(all, func(a, b queueState) int {
+	slices.SortStableFunc(all, func(a, b deadletter.Queue) int {
 		return cmp.Or(
-			cmp.Compare(a.origin.Broker, b.origin.Broker), cmp.Compare(a.origin.VHost, b.origin.VHost),
-			cmp.Compare(a.origin.Queue, b.origin.Queue),
+			cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost), cmp.Compare(a.Queue, b.Queue),
 		)
 	})
 	return all, nil
+}
+
+// unasked returns a queue without letters, about which no broker was asked.
+func unasked(o deadletter.Origin) deadletter.Queue {
+	return deadletter.Queue{Origin: o, Depth: deadletter.UnknownAmount, Consumers: deadletter.UnknownAmount}
 }
 
 // isEmptyTrial reports whether lists should omit the queue q, because only dlo uses it for tests.
@@ -185,40 +182,40 @@ func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
 	return guards, err
 }
 
-// inboxState is an inbox with the facts that its broker reports about it.
-type inboxState struct {
-	broker deadletter.BrokerStatus
-	inbox  deadletter.InboxStatus
-	facts  deadletter.QueueFacts
-}
-
 // askFacts asks the brokers for facts about all inboxes and the given queues. It returns the
 // inboxes, and the number of queues about which no broker was asked.
-func (w *Web) askFacts(ctx context.Context, queues []queueState) ([]inboxState, int) {
-	var inboxes []inboxState
+func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) ([]deadletter.Inbox, int) {
+	var inboxes []deadletter.Inbox
 	var ask []deadletter.Origin
 	configured := map[deadletter.Origin]bool{}
 	for _, b := range w.brokers(ctx) {
 		configured[deadletter.Origin{Broker: b.Name, VHost: b.VHost}] = true
 		for _, i := range b.Inboxes {
-			inboxes = append(inboxes, inboxState{b, i, deadletter.UnknownQueue})
-			ask = append(ask, deadletter.Origin{Broker: b.Name, VHost: b.VHost, Queue: i.Queue})
+			o := deadletter.Origin{Broker: b.Name, VHost: b.VHost, Queue: i.Queue}
+			inbox := deadletter.Inbox{Origin: o, Connected: b.Connected, Draining: i.Draining, Note: i.Reason}
+			if !b.Connected {
+				inbox.Why, inbox.Note = b.Reason, cmp.Or(i.Reason, b.Reason)
+			}
+			inboxes, ask = append(inboxes, inbox), append(ask, o)
 		}
 	}
-	into := make([]*deadletter.QueueFacts, 0, len(ask)+len(queues))
-	for i := range inboxes {
-		into = append(into, &inboxes[i].facts)
-	}
+	var asked []*deadletter.Queue
 	for i, q := range queues {
 		// A broker that is no longer configured, or that now has another vhost, must not be asked
 		// about the queue. It would answer for a different queue.
-		if configured[deadletter.Origin{Broker: q.origin.Broker, VHost: q.origin.VHost}] {
-			ask, into = append(ask, q.origin), append(into, &queues[i].facts)
+		if configured[deadletter.Origin{Broker: q.Broker, VHost: q.VHost}] {
+			ask, asked = append(ask, q.Origin), append(asked, &queues[i])
 		}
 	}
 	known, left := w.depths.factsOf(ctx, w.Facts, ask)
 	for i, f := range known {
-		*into[i] = f
+		depth, gone := deadletter.Amount(f.Ready), f.Known && !f.Exists
+		if i < len(inboxes) {
+			inboxes[i].Depth, inboxes[i].Gone = depth, gone
+			continue
+		}
+		q := asked[i-len(inboxes)]
+		q.Depth, q.Consumers, q.Gone = depth, deadletter.Amount(f.Consumers), gone
 	}
 	return inboxes, left
 }
@@ -239,10 +236,10 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 		return p, err
 	}
 	// Queues whose retries are held back come first, because people look for these queues.
-	slices.SortStableFunc(all, func(a, b queueState) int { return cmp.Compare(keptBack(b), keptBack(a)) })
+	slices.SortStableFunc(all, func(a, b deadletter.Queue) int { return cmp.Compare(keptBack(b), keptBack(a)) })
 	places := map[[2]string]bool{}
 	for _, q := range all {
-		places[[2]string{q.origin.Broker, q.origin.VHost}] = true
+		places[[2]string{q.Broker, q.VHost}] = true
 	}
 	for _, b := range w.brokers(r.Context()) {
 		places[[2]string{b.Name, b.VHost}] = true
@@ -251,7 +248,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(all) {
 		p.From = n
 	}
-	watched, err := w.watchedQueues(r.Context(), all, p.Several)
+	watched, err := w.watchedQueues(r.Context(), all)
 	if err != nil {
 		return p, err
 	}
@@ -263,23 +260,8 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	w.addRules(p.Watched.Queues)
 	shown := all[p.From:min(p.From+queuesShown, len(all))]
 	p.PageSize = queuesShown
-	inboxes, left := w.askFacts(r.Context(), shown)
-	p.NotAsked = left
-	for _, q := range shown {
-		p.Queues = append(p.Queues, w.queueRow(q, p.Several))
-	}
-	for _, i := range inboxes {
-		p.Inboxes = append(p.Inboxes, view.InboxRow{
-			Broker:   i.broker.Name,
-			VHost:    i.broker.VHost,
-			Queue:    i.inbox.Queue,
-			Up:       i.broker.Connected,
-			Why:      i.broker.Reason,
-			Draining: i.inbox.Draining,
-			Note:     i.inbox.Reason,
-			Facts:    i.facts,
-		})
-	}
+	p.Queues = shown
+	p.Inboxes, p.NotAsked = w.askFacts(r.Context(), shown)
 	w.addFaults(r.Context(), &p)
 	if err := w.adoptedPolicies(r.Context(), &p); err != nil {
 		return p, err
@@ -298,39 +280,14 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 // keptBack returns a rank by which queues are sorted. The rank is highest if the retries of the
 // queue itself are held back, and lower if only the retries of some of its groups are. Otherwise it
 // is 0.
-func keptBack(q queueState) int {
+func keptBack(q deadletter.Queue) int {
 	switch {
-	case q.guard.State != "":
+	case q.Retries.State != "":
 		return 2
-	case len(q.groups) > 0:
+	case len(q.Groups) > 0:
 		return 1
 	}
 	return 0
-}
-
-func (w *Web) queueRow(q queueState, several bool) view.QueueRow {
-	v := view.QueueRow{
-		Broker: q.origin.Broker,
-		VHost:  q.origin.VHost,
-		Queue:  q.origin.Queue,
-		Guard:  q.guard,
-		Away:   q.away,
-		Groups: q.groups,
-		Facts:  q.facts,
-	}
-	for _, c := range []struct {
-		into  *view.QueueCount
-		state deadletter.State
-	}{{&v.Scheduled, deadletter.StateScheduled}, {&v.Dead, deadletter.StateDead}, {&v.Held, deadletter.StateHeld}} {
-		narrow := (query.Query{}).With(query.State, string(c.state))
-		if several {
-			narrow = narrow.With(query.Broker, v.Broker).With(query.VHost, v.VHost)
-		}
-		c.into.Letters, c.into.Link = q.counts[c.state], view.LettersURL(
-			narrow.With(query.Queue, v.Queue).String(), "", "",
-		)
-	}
-	return v
 }
 
 // queuesAgain shows the page of queues with the reason why a form of it was refused.

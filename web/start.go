@@ -149,10 +149,10 @@ func apiPlanOf(p deadletter.Plan, q *query.Query, label func(broker string) stri
 		queue := api.PlanQueue{
 			PlanQueue: q,
 			Label:     label(q.Broker),
-			Consumers: knownNumber(q.Facts.Consumers),
-			Ready:     knownNumber(q.Facts.Ready),
-			MaxLength: knownNumber(q.Facts.MaxLength),
-			MaxBytes:  knownNumber(q.Facts.MaxBytes),
+			Consumers: deadletter.Amount(q.Facts.Consumers),
+			Ready:     deadletter.Amount(q.Facts.Ready),
+			MaxLength: deadletter.Amount(q.Facts.MaxLength),
+			MaxBytes:  deadletter.Amount(q.Facts.MaxBytes),
 		}
 		if q.Facts.DeadLetters != "" {
 			queue.DeadLetters = &q.Facts.DeadLetters

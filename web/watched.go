@@ -20,7 +20,7 @@ const week = 7 * 24 * time.Hour
 // watchedQueues returns all queues that dlo found when it last read the vhosts. It also returns the
 // queues in which letters died, which are in "states". The result is sorted by broker, vhost and
 // name, and the queues of dlo itself come last.
-func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bool) ([]view.WatchedQueue, error) {
+func (w *Web) watchedQueues(ctx context.Context, states []deadletter.Queue) ([]view.WatchedQueue, error) {
 	received, err := w.Store.ReceivedSince(ctx, w.Now().Add(-week))
 	if err != nil {
 		return nil, err
@@ -35,20 +35,19 @@ func (w *Web) watchedQueues(ctx context.Context, states []queueState, several bo
 		}
 	}
 	for _, s := range states {
-		i, ok := at[s.origin]
+		i, ok := at[s.Origin]
 		if !ok {
 			i = len(all)
 			all = append(all, view.WatchedQueue{
-				Origin:    s.origin,
-				Gone:      w.lookSucceeded(ctx, s.origin),
+				Origin:    s.Origin,
+				Gone:      w.lookSucceeded(ctx, s.Origin),
 				Ready:     -1,
 				Unacked:   -1,
 				Consumers: -1,
 				Published: -1,
 			})
 		}
-		row := w.queueRow(s, several)
-		all[i].Dead, all[i].Scheduled = row.Dead, row.Scheduled
+		all[i].Dead, all[i].Scheduled = s.Dead, s.Scheduled
 	}
 	for i := range all {
 		all[i].Week = received[all[i].Origin]
@@ -139,7 +138,7 @@ func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQu
 	kept := slices.DeleteFunc(all, func(q view.WatchedQueue) bool {
 		switch {
 		case p.Only == view.OnlyLosing && q.Chain.Lost == "", p.Only == view.OnlyLetters &&
-			q.Week+q.Dead.Letters+q.Scheduled.Letters == 0:
+			q.Week+q.Dead+q.Scheduled == 0:
 			return true
 		case strings.ContainsRune(name, '*'):
 			return !deadletter.Glob(name, q.Origin.Queue, false)

@@ -48,13 +48,13 @@ type Plan struct {
 // PlanQueue is one queue of a plan, with what the broker reports about it.
 type PlanQueue struct {
 	deadletter.PlanQueue
-	Label     string `json:"label"`     // the broker's display name, such as production
-	Exists    *bool  `json:"exists"`    // null = unknown
-	Consumers *int   `json:"consumers"` // null = unknown
-	Ready     *int   `json:"ready"`     // number of ready messages; null = unknown
+	Label     string            `json:"label"`     // the broker's display name, such as production
+	Exists    *bool             `json:"exists"`    // null = unknown
+	Consumers deadletter.Amount `json:"consumers"` // null = unknown
+	Ready     deadletter.Amount `json:"ready"`     // number of ready messages; null = unknown
 
-	SingleActive *bool   `json:"single_active"` // null = unknown
-	MaxLength    *int    `json:"max_length"`    // maximum number of messages; 0 = no limit; null = unknown
-	MaxBytes     *int    `json:"max_bytes"`     // maximum number of bytes; 0 = no limit; null = unknown
-	DeadLetters  *string `json:"dead_letters"`  // null = unknown
+	SingleActive *bool             `json:"single_active"` // null = unknown
+	MaxLength    deadletter.Amount `json:"max_length"`    // maximum number of messages; 0 = no limit; null = unknown
+	MaxBytes     deadletter.Amount `json:"max_bytes"`     // maximum number of bytes; 0 = no limit; null = unknown
+	DeadLetters  *string           `json:"dead_letters"`  // null = unknown
 }

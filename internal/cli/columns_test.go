@@ -282,3 +282,12 @@ func TestANounAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestZeroIsKnown(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[deadletter.Amount]string{deadletter.UnknownAmount: "unknown", 0: "0", 12: "12"} {
+		if got, err := textOf("count", n); got != want || err != nil {
+			t.Errorf("%d is %q: %v", n, got, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
@@ -85,11 +86,11 @@ func askBrokers(p *Program, cfg config.Config) error {
 // unknownQueues checks the queue patterns of the rules against the queues that the server knows. It
 // returns a warning for each pattern that no queue matches, in the order of the rules. If a rule
 // names a broker or a vhost, only queues of that broker or vhost count.
-func unknownQueues(list []rules.Rule, known []api.Queue) []string {
+func unknownQueues(list []rules.Rule, known []deadletter.Queue) []string {
 	var warnings []string
 	for _, r := range list {
 		for _, glob := range r.Match.Queue {
-			if !slices.ContainsFunc(known, func(q api.Queue) bool {
+			if !slices.ContainsFunc(known, func(q deadletter.Queue) bool {
 				return rules.Patterns{glob}.Fit(q.Queue) && r.Match.Broker.Fit(q.Broker) && r.Match.VHost.Fit(q.VHost)
 			}) {
 				const text = "rule %s: no queue that the server knows fits %s"
@@ -103,7 +104,7 @@ func unknownQueues(list []rules.Rule, known []api.Queue) []string {
 // leftBehind returns a warning for each broker that is missing from the configuration, if the
 // server has letters of this broker that are scheduled, dead or held. dlo would never send these
 // letters.
-func leftBehind(brokers []config.Broker, known []api.Queue) []string {
+func leftBehind(brokers []config.Broker, known []deadletter.Queue) []string {
 	letters := map[string]int{}
 	for _, q := range known {
 		has := slices.ContainsFunc(brokers, func(b config.Broker) bool { return b.Name == q.Broker })

@@ -266,22 +266,21 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	group := held
 	group.Group, group.Title = 1, bad
-	counted := QueueCount{1, LettersURL("state:dead queue:"+hostileTerm(bad), "", "")}
 	queues := QueuesPage{
 		Shell: shell, Total: 60, PageSize: 30, Several: true, Problem: bad,
-		Inboxes: slicesRepeat(InboxRow{Broker: bad, VHost: bad, Queue: bad, Why: bad, Note: bad}, 5),
+		Inboxes: slicesRepeat(deadletter.Inbox{
+			Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Why: bad, Note: bad,
+		}, 5),
 	}
-	queues.Queues = slicesRepeat(QueueRow{
-		Broker:    "main",
-		VHost:     "/",
-		Queue:     name,
-		Scheduled: counted,
-		Dead:      counted,
-		Held:      counted,
-		Guard:     held,
+	queues.Queues = slicesRepeat(deadletter.Queue{
+		Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: name},
+		Scheduled: 1,
+		Dead:      1,
+		Held:      1,
+		Retries:   held,
 		Groups:    []deadletter.Guard{group},
 	}, 30)
-	queues.Queues[0].Guard.State = deadletter.GuardTripped
+	queues.Queues[0].Retries.State = deadletter.GuardTripped
 	queues.Looks = slicesRepeat(topology.Report{Broker: bad, Failed: bad, Gaps: []topology.Gap{{What: bad}}}, 3)
 	planned := topology.Planned{
 		Policy:  topology.Policy{Name: bad[:min(n, 100)], Pattern: bad[:min(n, 100)]},
@@ -298,7 +297,7 @@ func hostilePages(n int) map[string]templ.Component {
 		},
 		Sum: "1a2b3c4d5e6f7a8b",
 	}, MaxFaults)
-	queues.Queues[1].Guard.State = deadletter.GuardState(bad)
+	queues.Queues[1].Retries.State = deadletter.GuardState(bad)
 	queues.Adopted = slicesRepeat(topology.Adopted{
 		ID: 1, Broker: name, VHost: name, Policy: topology.Policy{Name: bad}, Queues: slicesRepeat(name, 20), By: bad,
 	}, 3)
@@ -310,8 +309,8 @@ func hostilePages(n int) map[string]templ.Component {
 		Consumers: 3,
 		Published: 1e9,
 		Rule:      bad,
-		Dead:      counted,
-		Scheduled: counted,
+		Dead:      1,
+		Scheduled: 1,
 		Chain: Chain{
 			Known: true, Judged: true, Set: true, Exchange: name, Key: name, From: bad, Queues: slicesRepeat(name, 5),
 			More: 9, Lost: bad, Guarantee: bad,

@@ -238,7 +238,7 @@ func rendered(n *html.Node) string {
 // for the letter, edit and schema pages, and 360 KB for 100 groups. A byte of a hostile letter
 // takes five bytes in HTML, and tooltips repeat the text. If a page has a limit of 150 KB or 360 KB
 // and its letters are hostile, the page may therefore exceed the limit by half. The page of queues
-// with hostile names may have 436 KB.
+// with hostile names may have 535 KB, because the links to letters repeat the names.
 func TestPagesStaySmall(t *testing.T) {
 	t.Parallel()
 	check := func(kind string, all map[string]templ.Component) {
@@ -253,7 +253,7 @@ func TestPagesStaySmall(t *testing.T) {
 				budget = 360_000
 			}
 			if name == "queues" && kind != "sample" { // two tables of 30 queues, ten problems with plans, policies
-				budget = 291_000
+				budget = 357_000
 			}
 			if kind != "sample" && budget != 300_000 {
 				budget += budget / 2

@@ -13,7 +13,7 @@ type QueuePage struct {
 	Policy  string    // the policy that applies to the queue; "" if there is none or it is unknown
 	ReadAt  time.Time // when dlo last read the broker; zero if never
 	Passive bool      // dlo reads the broker over AMQP, because there is no management API
-	Retries QueueRow
+	Retries deadletter.Queue
 	Faults  []Fault
 	Groups  []deadletter.GroupRow // the newest group comes first
 	More    bool                  // there are more groups than are shown

@@ -334,9 +334,9 @@ func queueFacts(p QueuePage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var14 string
-		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(Count(q.Week) + " in 7 days, " + Count(q.Dead.Letters) + " dead, " + Count(q.Scheduled.Letters) + " scheduled")
+		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(Count(q.Week) + " in 7 days, " + Count(q.Dead) + " dead, " + Count(q.Scheduled) + " scheduled")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queue.templ`, Line: 92, Col: 116}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queue.templ`, Line: 92, Col: 100}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 		if templ_7745c5c3_Err != nil {
@@ -384,11 +384,11 @@ func queueFacts(p QueuePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = retries(p.Shell, p.Retries.Guard, p.Retries.Away).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = retries(p.Shell, p.Retries.Retries, p.Retries.Away).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if mayUse(ctx, deadletter.VerbGuard) && mayResume(p.Retries.Guard) {
+			if mayUse(ctx, deadletter.VerbGuard) && mayResume(p.Retries.Retries) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<form method=\"post\" action=\"/queues/resume\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -406,7 +406,7 @@ func queueFacts(p QueuePage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if mayUse(ctx, deadletter.VerbGuard) && mayPause(p.Retries.Guard) {
+			if mayUse(ctx, deadletter.VerbGuard) && mayPause(p.Retries.Retries) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<form method=\"post\" action=\"/queues/pause\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -463,9 +463,9 @@ func thisQueue(p QueuePage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var17 string
-		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(p.Retries.formValue())
+		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(PlaceOf(p.Queue.Origin))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queue.templ`, Line: 127, Col: 64}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queue.templ`, Line: 127, Col: 66}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {

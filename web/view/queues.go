@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
@@ -13,11 +14,11 @@ import (
 // stopped.
 type QueuesPage struct {
 	Shell
-	Queues   []QueueRow // the queues of this page; those with stopped retries come first
+	Queues   []deadletter.Queue // the queues of this page; those with stopped retries come first
 	Total    int
 	From     int // the number of queues on earlier pages
 	PageSize int
-	Inboxes  []InboxRow
+	Inboxes  []deadletter.Inbox
 	Rights   []RightRow
 	Unasked  []string // the brokers without a configured management API
 	Several  bool     // there are several brokers or vhosts, so the name of a queue alone is ambiguous
@@ -29,32 +30,6 @@ type QueuesPage struct {
 	Looks      []topology.Report
 	Adopted    []topology.Adopted // the policies that dlo has set
 	Watched    WatchedQueues
-}
-
-// QueueRow is a queue in which letters died.
-type QueueRow struct {
-	Broker, VHost, Queue  string
-	Scheduled, Dead, Held QueueCount
-	Guard                 deadletter.Guard   // if it has no state, retries are running
-	Away                  string             // why nothing can be sent to the broker of the queue now, or ""
-	Groups                []deadletter.Guard // the groups of the queue whose retries are stopped
-	Facts                 deadletter.QueueFacts
-}
-
-// QueueCount is the number of letters of a queue in one state, with a link to these letters.
-type QueueCount struct {
-	Letters int
-	Link    string
-}
-
-// InboxRow is a dead-letter queue that dlo drains.
-type InboxRow struct {
-	Broker, VHost, Queue string
-	Up                   bool   // dlo is connected to the broker of the inbox
-	Why                  string // why dlo is not connected to the broker
-	Draining             bool
-	Note                 string // why dlo does not drain the inbox, or a warning about a drained inbox
-	Facts                deadletter.QueueFacts
 }
 
 // RightRow is a permission that the RabbitMQ user of dlo needs.
@@ -86,36 +61,35 @@ func QueuesURL(offset int) string {
 	return "/queues?from=" + strconv.Itoa(offset)
 }
 
-// formValue returns the name of the queue, encoded for a form byte by byte. Without that, a browser
-// would change line ends and text that is not UTF-8.
-func (q QueueRow) formValue() string {
-	return PlaceOf(deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue})
-}
-
-// PlaceOf returns the broker, the vhost and the name of a queue, encoded for a form.
+// PlaceOf returns the broker, the vhost and the name of a queue, encoded for a form byte by byte.
+// Without that, a browser would change line ends and text that is not UTF-8.
 func PlaceOf(o deadletter.Origin) string {
 	return url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// depth returns words for the number of messages that are ready in a queue.
-func depth(f deadletter.QueueFacts) string {
-	switch {
-	case f.Known && !f.Exists:
-		return "no such queue"
-	case f.Ready < 0:
-		return "unknown"
+// lettersOf returns the URL of the letters of a queue in one state. If there are several brokers or
+// vhosts, the URL names those of the queue.
+func lettersOf(o deadletter.Origin, state string, several bool) string {
+	q := (query.Query{}).With(query.State, state)
+	if several {
+		q = q.With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 	}
-	return Count(f.Ready)
+	return LettersURL(q.With(query.Queue, o.Queue).String(), "", "")
 }
 
-func consumers(f deadletter.QueueFacts) string {
-	switch {
-	case f.Known && !f.Exists:
-		return ""
-	case f.Consumers < 0:
-		return "unknown"
+// depth returns words for the number of messages that are ready in a queue.
+func depth(n deadletter.Amount, gone bool) string {
+	if gone {
+		return "no such queue"
 	}
-	return Count(f.Consumers)
+	return figure(int(n))
+}
+
+func consumers(q deadletter.Queue) string {
+	if q.Gone {
+		return ""
+	}
+	return figure(int(q.Consumers))
 }
 
 var guardMarks = map[deadletter.GuardState]mark{
@@ -191,9 +165,9 @@ func groupAction(g deadletter.GroupID, what string) string {
 }
 
 // inboxMark returns a mark that says whether an inbox is connected and drained.
-func inboxMark(i InboxRow) mark {
+func inboxMark(i deadletter.Inbox) mark {
 	switch {
-	case !i.Up:
+	case !i.Connected:
 		return mark{"Not connected", "stop", "bad"}
 	case !i.Draining:
 		return mark{"Not drained", "warn", "warn"}
@@ -201,8 +175,8 @@ func inboxMark(i InboxRow) mark {
 	return mark{"Connected", "check", "good"}
 }
 
-func inboxNote(i InboxRow) string {
-	if !i.Up && i.Why != "" {
+func inboxNote(i deadletter.Inbox) string {
+	if !i.Connected && i.Why != "" {
 		return line(i.Why, 300)
 	}
 	return line(i.Note, 300)

@@ -396,7 +396,7 @@ func queuePager(label string, from, shown, total, size int, url func(from int) s
 	})
 }
 
-func queueRow(p QueuesPage, q QueueRow) templ.Component {
+func queueRow(p QueuesPage, q deadletter.Queue) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -422,9 +422,9 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var16 templ.SafeURL
-		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(QueueURL(deadletter.Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue}))
+		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(QueueURL(q.Origin))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 102, Col: 124}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 102, Col: 65}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
@@ -437,7 +437,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 		var templ_7745c5c3_Var17 string
 		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(queueName(q.Queue))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 102, Col: 147}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 102, Col: 88}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -479,15 +479,15 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = queueCount(q.Scheduled, q, "Scheduled").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = queueCount(p, q.Origin, q.Scheduled, "Scheduled").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = queueCount(q.Dead, q, "Dead").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = queueCount(p, q.Origin, q.Dead, "Dead").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = queueCount(q.Held, q, "Held").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = queueCount(p, q.Origin, q.Held, "Held").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -495,7 +495,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = told(depth(q.Facts)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = told(depth(q.Depth, q.Gone)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -503,7 +503,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = told(consumers(q.Facts)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = told(consumers(q)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -511,7 +511,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = retries(p.Shell, q.Guard, q.Away).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = retries(p.Shell, q.Retries, q.Away).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -635,7 +635,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if mayUse(ctx, deadletter.VerbGuard) && mayResume(q.Guard) {
+		if mayUse(ctx, deadletter.VerbGuard) && mayResume(q.Retries) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<form method=\"post\" action=\"/queues/resume\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -653,7 +653,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if mayUse(ctx, deadletter.VerbGuard) && mayPause(q.Guard) {
+		if mayUse(ctx, deadletter.VerbGuard) && mayPause(q.Retries) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<form method=\"post\" action=\"/queues/pause\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -679,7 +679,7 @@ func queueRow(p QueuesPage, q QueueRow) templ.Component {
 	})
 }
 
-func queueNamed(p QueuesPage, q QueueRow) templ.Component {
+func queueNamed(p QueuesPage, q deadletter.Queue) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -705,9 +705,9 @@ func queueNamed(p QueuesPage, q QueueRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var27 string
-		templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(q.formValue())
+		templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(PlaceOf(q.Origin))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 158, Col: 56}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 158, Col: 60}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 		if templ_7745c5c3_Err != nil {
@@ -776,7 +776,7 @@ func told(text string) templ.Component {
 	})
 }
 
-func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
+func queueCount(p QueuesPage, o deadletter.Origin, n int, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -815,7 +815,7 @@ func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if c.Letters == 0 {
+		if n == 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "<span class=\"faint\">0</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -826,9 +826,9 @@ func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var33 templ.SafeURL
-			templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinURLErrs(c.Link)
+			templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinURLErrs(lettersOf(o, state, p.Several))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 177, Col: 19}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 177, Col: 43}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 			if templ_7745c5c3_Err != nil {
@@ -839,9 +839,9 @@ func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var34 string
-			templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(Number(c.Letters, state+" letter of ", state+" letters of ") + queueName(q.Queue))
+			templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(Number(n, state+" letter of ", state+" letters of ") + queueName(o.Queue))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 177, Col: 116}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 177, Col: 132}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 			if templ_7745c5c3_Err != nil {
@@ -852,9 +852,9 @@ func queueCount(c QueueCount, q QueueRow, label string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var35 string
-			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(Count(c.Letters))
+			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(Count(n))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 177, Col: 137}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/queues.templ`, Line: 177, Col: 145}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 			if templ_7745c5c3_Err != nil {
@@ -1208,7 +1208,7 @@ func inboxes(p QueuesPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = told(depth(i.Facts)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = told(depth(i.Depth, i.Gone)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

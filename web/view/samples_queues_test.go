@@ -11,18 +11,14 @@ import (
 )
 
 func sampleQueues() QueuesPage {
-	count := func(q, state string, n int) QueueCount {
-		return QueueCount{n, LettersURL("state:"+state+" queue:"+q, "", "")}
-	}
-	row := func(q string, scheduled, dead, held, depth, consumers int) QueueRow {
-		return QueueRow{
-			Broker:    "main",
-			VHost:     "/",
-			Queue:     q,
-			Scheduled: count(q, "scheduled", scheduled),
-			Dead:      count(q, "dead", dead),
-			Held:      count(q, "held", held),
-			Facts:     deadletter.QueueFacts{Known: true, Exists: true, Ready: depth, Consumers: consumers},
+	row := func(q string, scheduled, dead, held int, depth, consumers deadletter.Amount) deadletter.Queue {
+		return deadletter.Queue{
+			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: q},
+			Scheduled: scheduled,
+			Dead:      dead,
+			Held:      held,
+			Depth:     depth,
+			Consumers: consumers,
 		}
 	}
 	guard := func(s deadletter.GuardState, by, why string, since time.Duration) deadletter.Guard {
@@ -32,37 +28,35 @@ func sampleQueues() QueuesPage {
 		Shell:    sampleShell("Queues", SectionQueues, "/queues"),
 		Total:    7,
 		PageSize: 30,
-		Queues: []QueueRow{
+		Queues: []deadletter.Queue{
 			row("billing-invoices", 46, 9, 2, 0, 4), row("webhook-queue", 1341, 1284, 0, 6, 8),
 			row("sms-queue", 57, 0, 0, 0, 3), row("timeline", 31, 88, 0, 112, 25),
 			row("cdn-purge", 0, 640, 0, -1, -1), row("email-queue", 46, 312, 12, 18, 12),
 			row("media-transcode", 0, 203, 0, 0, 0),
 		},
 	}
-	p.Queues[0].Guard = guard(deadletter.GuardPaused, "Lena Sato", "the bank is down until noon", 22*time.Minute)
-	p.Queues[1].Guard = guard(deadletter.GuardTripped, "dlo", "49 of 50 letters came back within 10 min", 6*time.Minute)
-	p.Queues[1].Guard.Until = now.Add(4 * time.Minute)
-	p.Queues[2].Guard = guard(deadletter.GuardProbing, "dlo", "48 of 50 letters came back", time.Minute)
-	p.Queues[3].Guard = guard(deadletter.GuardRamping, "dlo", "48 of 50 letters came back", time.Minute)
+	p.Queues[0].Retries = guard(deadletter.GuardPaused, "Lena Sato", "the bank is down until noon", 22*time.Minute)
+	p.Queues[1].Retries = guard(deadletter.GuardTripped, "dlo", "49 of 50 letters came back within 10 min", 6*time.Minute)
+	p.Queues[1].Retries.Until = now.Add(4 * time.Minute)
+	p.Queues[2].Retries = guard(deadletter.GuardProbing, "dlo", "48 of 50 letters came back", time.Minute)
+	p.Queues[3].Retries = guard(deadletter.GuardRamping, "dlo", "48 of 50 letters came back", time.Minute)
 	p.Queues[5].Groups = []deadletter.Guard{
 		guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour),
 	}
 	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
-	p.Queues[6].Facts = deadletter.UnknownQueue
-	p.Queues[6].Facts.Known = true // this queue no longer exists
-	p.Inboxes = []InboxRow{
+	p.Queues[6].Gone = true
+	p.Inboxes = []deadletter.Inbox{
 		{
-			Broker:   "main",
-			VHost:    "/",
-			Queue:    "dlo.letters",
-			Up:       true,
-			Draining: true,
-			Facts:    deadletter.QueueFacts{Known: true, Exists: true, Ready: 3, Consumers: 1},
+			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "dlo.letters"},
+			Connected: true,
+			Draining:  true,
+			Depth:     3,
 		},
 		{
-			Broker: "main", VHost: "/", Queue: "orders_error", Up: true,
-			Note:  "it has a delivery limit that can delete letters; accept_limited allows that",
-			Facts: deadletter.UnknownQueue,
+			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "orders_error"},
+			Connected: true,
+			Note:      "it has a delivery limit that can delete letters; accept_limited allows that",
+			Depth:     deadletter.UnknownAmount,
 		},
 	}
 	right := func(operation, resource, use string, state deadletter.RightState) RightRow {
@@ -167,12 +161,14 @@ func queuePages() map[string]templ.Component {
 			Gaps: []topology.Gap{{What: "bindings", Why: "the API answered 500"}},
 		},
 	}
-	refused.Inboxes = append(refused.Inboxes, InboxRow{
-		Broker: "second", VHost: "shop", Queue: "dlo.letters", Why: "connection refused",
-		Facts: deadletter.UnknownQueue,
+	refused.Inboxes = append(refused.Inboxes, deadletter.Inbox{
+		Origin: deadletter.Origin{Broker: "second", VHost: "shop", Queue: "dlo.letters"},
+		Why:    "connection refused",
+		Depth:  deadletter.UnknownAmount,
 	})
 	for i := range refused.Queues {
-		refused.Queues[i].Facts, refused.Queues[i].Away = deadletter.UnknownQueue, sampleAway
+		q := &refused.Queues[i]
+		q.Depth, q.Consumers, q.Gone, q.Away = deadletter.UnknownAmount, deadletter.UnknownAmount, false, sampleAway
 	}
 	group := func(own, queue deadletter.Guard) templ.Component {
 		p := sampleLetters()
@@ -181,8 +177,8 @@ func queuePages() map[string]templ.Component {
 		p.Retries = &GroupGuard{Group: 402, Guard: own, Queue: queue}
 		return Letters(p)
 	}
-	paused := sampleQueues().Queues[0].Guard
-	tripped := sampleQueues().Queues[1].Guard
+	paused := sampleQueues().Queues[0].Retries
+	tripped := sampleQueues().Queues[1].Retries
 	tripped.Origin.Queue = "webhook-queue"
 	return map[string]templ.Component{
 		"queue": Queue(sampleQueue()),
@@ -234,8 +230,8 @@ func sampleWatched() WatchedQueues {
 				Queues:    []string{"dlo.letters"},
 				Guarantee: "at-least-once",
 			},
-			Dead:      QueueCount{9, "/letters?q=state%3Adead"},
-			Scheduled: QueueCount{2, "/letters?q=state%3Ascheduled"},
+			Dead:      9,
+			Scheduled: 2,
 		},
 		{
 			Origin:    origin("sms"),

@@ -39,8 +39,8 @@ type WatchedQueue struct {
 	Observed  bool   // letters of the queue are only observed, so nothing is sent
 	Rule      string // the rule for a letter that a consumer rejects; "" if unknown
 	Week      int    // the number of letters received in the last 7 days
-	Dead      QueueCount
-	Scheduled QueueCount
+	Dead      int
+	Scheduled int
 }
 
 // Chain is the path that the dead letters of a queue take.
