@@ -469,6 +469,8 @@ const tryMenus = `(() => {
 		const where = ', list ' + at(list) + ', button ' + at(button) + ', window ' + innerWidth;
 		if (moved.length) faults.push(name + ' moves ' + moved.length + ', first ' + moved[0].cloneNode().outerHTML);
 		if (!list.checkVisibility() || l.left < 0 || l.top < 0 || l.right > innerWidth) faults.push(name + ' is cut' + where);
+		const seen = x => l.top + 6 > innerHeight || list.contains(document.elementFromPoint(x, l.top + 6));
+		if (!seen(l.left + 6) || !seen(l.right - 6)) faults.push(name + ' is under something' + where);
 		const gap = Math.min(Math.abs(b.top - l.bottom), Math.abs(l.top - b.bottom));
 		const away = gap > 8 || l.right < b.left || l.left > b.right;
 		if (away && getComputedStyle(list).position != 'fixed') faults.push(name + ' opens away from its button' + where);

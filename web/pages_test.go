@@ -154,7 +154,7 @@ func TestEveryPlaceHasItsPage(t *testing.T) {
 		}
 		a := h.get(path)
 		if a.StatusCode != 200 {
-			t.Errorf("%s: no page; see placePages in routes.go", p.Name)
+			t.Errorf("%s: no page; see placePages in pages.go", p.Name)
 			continue
 		}
 		a.want(t, 200, `href="`+p.Path+`" data-key="`+p.Key+`" aria-current="page"`)

@@ -43,7 +43,7 @@ func lettersTable() command {
 				ID letterArg `arg:"" name:"id" help:"The letter's id."`
 			}{},
 			route: "GET /letters/{id}", answer: api.Letter{},
-			columns: "letter=id state why error queue vhost reason exchange key=routing_key group type size " +
+			columns: "letter=id state why damaged error queue vhost reason exchange key=routing_key group type size " +
 				"received=received_at|time due=due_at|time",
 			parts: []command{
 				{rows: "history", columns: "time=at|time what=kind who=actor detail"}, {text: `{{template "body" .}}`},

@@ -403,8 +403,8 @@ func brokerReason(err error) string {
 }
 
 func joinReasons(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "; " + b
 }

@@ -72,7 +72,7 @@ func TestTheCommandLineMakesEveryCall(t *testing.T) {
 		_, after, _ = strings.Cut(after, "}")
 		call := fmt.Sprintf(`[" ]%s[^\n]*(%s|/" ?\+)`, before, after) // some names of acts are added to a path
 		if made := regexp.MustCompile(call).Match(code); made == (uncalled[method+" "+path] != "") {
-			t.Errorf("%s %s: a command calls it: %v", method, path, made)
+			t.Errorf("%s %s: a command calls it: %v; see uncalled", method, path, made)
 		}
 		return nil
 	}); err != nil {

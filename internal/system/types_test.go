@@ -135,7 +135,7 @@ func TestTypesOnTheCommandLine(t *testing.T) {
 	run(2, "", letter("shop.v1.OrderPlaced", "--for", "all"), "--for")
 	run(2, "", []string{"letters", "type", "nonsense", "shop.v1.OrderPlaced"}, "")
 	run(0, "", types("bindings"), "queue orders with key k", "they said so", "group G-", "letter "+listed[0].ID)
-	run(0, "", types("bindings", "-o", "jsonl"), `"for":"binding","queue":"orders","key":"k"`)
+	run(0, "", types("bindings", "-o", "jsonl"), `"for":"binding"`, `"queue":"orders","key":"k"`)
 	eventually(t, "the letter is read as it was picked", of("shop.v1.OrderPlaced"))
 	for _, id := range []string{"1", "2", "3"} {
 		run(0, "", types("unbind", id), "binding "+id+" is removed")
