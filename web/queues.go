@@ -3,8 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,8 +13,8 @@ import (
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -172,16 +170,6 @@ func isEmptyTrial(q deadletter.QueueCounts) bool {
 			q.Counts[deadletter.StateScheduled]+q.Counts[deadletter.StateDead]+q.Counts[deadletter.StateHeld] == 0
 }
 
-// guards returns the queues and groups whose retries a person or a breaker holds back. Masked
-// values in titles are replaced.
-func (w *Web) guards(ctx context.Context) ([]deadletter.Guard, error) {
-	guards, err := w.Store.Guards(ctx)
-	for i := range guards {
-		guards[i].Title, _ = w.Header("", guards[i].Title)
-	}
-	return guards, err
-}
-
 // askFacts asks the brokers for facts about all inboxes and the given queues. It returns the
 // inboxes, and the number of queues about which no broker was asked.
 func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) ([]deadletter.Inbox, int) {
@@ -309,50 +297,16 @@ func (p GroupPath) group() (deadletter.GroupID, error) {
 // groupIn returns the path of a page.
 func groupIn(r *http.Request) GroupPath { return GroupPath{chi.URLParam(r, "id")} }
 
-// pause pauses the automatic retries of a queue or a group. If they are already paused, it returns
-// an error that says how to proceed.
-func (w *Web) pause(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
-	_, err := w.Desk.PauseRetries(ctx, by, g)
-	if errors.Is(err, deadletter.ErrConflict) {
-		return fmt.Errorf("%w; to pause them for another reason, resume them first", err)
-	}
-	return err
-}
-
-// resume resumes the automatic retries of a queue or a group. If nothing has stopped them, it
-// returns an error that says so.
-func (w *Web) resume(ctx context.Context, by deadletter.Principal, g deadletter.Guard) error {
-	err := w.Desk.ResumeRetries(ctx, by, g)
-	if errors.Is(err, deadletter.ErrConflict) {
-		return fmt.Errorf("%w: there is nothing to resume", err)
-	}
-	return err
-}
-
-// groupGuard returns the state of a group's retries if the query selects the letters of a single
-// group. For all other lists, it returns nil.
-func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.Row) (*view.GroupGuard, error) {
-	groups := q.Values(query.Group)
-	if len(groups) != 1 || len(rows) == 0 {
-		return nil, nil
-	}
-	id, err := deadletter.ParseGroupID(groups[0])
-	if err != nil {
-		return nil, nil
-	}
-	guards, err := w.guards(ctx)
+// listQueues returns the queues that letters died in, with what keeps their retries back, and the
+// inboxes. They are sorted by broker, vhost and name. Depth and consumers are what the management
+// API of the broker says, a few seconds old, and null where they are unknown: it does not answer
+// within 2 s, there is none, or the queue is none of the first 100 inboxes and queues of the
+// answer.
+func (w *Web) listQueues(ctx context.Context, _ *struct{}) (*reply[api.Queues], error) {
+	all, err := w.queueStates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
-	v := &view.GroupGuard{Group: id, Away: deadletter.Away(w.brokers(ctx), queue)}
-	for _, g := range guards {
-		switch {
-		case g.Group == id && v.Guard.State != deadletter.GuardPaused:
-			v.Guard = g
-		case g.Group == 0 && g.Origin == queue && v.Queue.State != deadletter.GuardPaused:
-			v.Queue = g
-		}
-	}
-	return v, nil
+	inboxes, _ := w.askFacts(ctx, all)
+	return &reply[api.Queues]{api.Queues{Queues: all, Inboxes: inboxes}}, nil
 }
