@@ -477,6 +477,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 
 // late returns, by fingerprint, the letters of windows that were settled in doubt.
 func (t *tx) late(inbox int64) (map[deadletter.Fingerprint][]delivered, error) {
+	// late > 0 is the condition of the index
 	rows, err := t.query(`SELECT id, entries FROM windows WHERE inbox = $1 AND late > 0 AND late > $2
 		ORDER BY id`, inbox, t.now)
 	if err != nil {

@@ -113,9 +113,6 @@ var severities = map[Kind]deadletter.Severity{
 // Kinds returns all kinds of findings, in alphabetical order.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }
 
-// SeverityOf returns the usual severity of a kind. It returns "" if there is no such kind.
-func SeverityOf(k Kind) deadletter.Severity { return severities[k] }
-
 // Alike reports whether two findings differ only in the queue. One explanation is then enough for
 // both.
 func (f Finding) Alike(other Finding) bool {
