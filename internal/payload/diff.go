@@ -1,11 +1,11 @@
 package payload
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	edits "znkr.io/diff"
 )
 
 // DiffOp says whether a line of a diff was kept, removed or added.
@@ -36,12 +36,8 @@ type Span struct {
 }
 
 const (
-	diffContext  = 3   // unchanged lines that are shown around a change
-	maxDiffLines = 400 // the maximum number of lines in one diff
-	// maximum number of differing lines; if there are more, everything between the first and the
-	// last difference counts as changed
-	maxDiffSteps = 600
-	maxDiffWords = 40_000   // maximum number of pairs of words that are compared in one line
+	maxDiffLines = 400      // the maximum number of lines in one diff
+	maxExact     = 10_000   // more lines or words are compared by a faster method that may find less in common
 	maxWordsOf   = 64 << 10 // a longer line, in bytes, is not split into words
 	maxSpan      = 2_000    // maximum number of bytes of a changed span; for an unchanged span, a fifth of it
 )
@@ -54,231 +50,133 @@ func diff(before, after string) []DiffLine {
 		return nil
 	}
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
-	w := &diffWriter{}
-	head, tail := commonEnds(a, b)
-	w.addSame(a[:head])
-	from, to := 0, 0
-	middle, other := a[head:len(a)-tail], b[head:len(b)-tail]
-	for _, m := range commonRuns(middle, other) {
-		w.addChanged(middle[from:m.a], other[to:m.b])
-		w.addSame(middle[m.a : m.a+m.n])
-		from, to = m.a+m.n, m.b+m.n
+	var lines []DiffLine
+	shown := 0 // lines of a
+	for _, h := range hunks(a, b) {
+		lines = appendOmitted(lines, a[shown:h.PosX])
+		lines = appendHunk(lines, h.Edits)
+		shown = h.EndX
 	}
-	w.addChanged(middle[from:], other[to:])
-	w.addSame(a[len(a)-tail:])
-	w.flush(true)
-	if left := len(w.lines) - maxDiffLines; left > 0 {
-		w.lines = append(w.lines[:maxDiffLines:maxDiffLines], DiffLine{Op: LeftOut, Left: left})
+	lines = appendOmitted(lines, a[shown:])
+	if left := len(lines) - maxDiffLines; left > 0 {
+		lines = append(lines[:maxDiffLines:maxDiffLines], DiffLine{Op: LeftOut, Left: left})
 	}
-	return w.lines
+	return lines
 }
 
-// run is a sequence of n elements that are equal in both lists. It begins at the index a in one
-// list, and at b in the other.
-type run struct{ a, b, n int }
+// hunks returns the differences of two lists, by default each with three elements around it. The
+// time that it takes is limited.
+func hunks(a, b []string, options ...edits.Option) []edits.Hunk[string] {
+	if len(a)+len(b) > maxExact {
+		options = append(options, edits.Fast())
+	}
+	return edits.Hunks(a, b, options...)
+}
 
-// commonRuns returns the longest common subsequence of two lists as runs. It uses Myers's greedy
-// algorithm ("An O(ND) Difference Algorithm", 1986). If more than maxDiffSteps steps are needed, it
-// returns no runs.
-func commonRuns(a, b []string) []run {
-	var trace [][]int
-	size := min(len(a)+len(b), maxDiffSteps)
-	at := map[int]int{1: 0} // for each diagonal, the furthest position in a
-	found := -1
-search:
-	for d := 0; d <= size; d++ {
-		row := make([]int, 2*d+1)
-		next := make(map[int]int, d+1)
-		for k := -d; k <= d; k += 2 {
-			x := at[k-1] + 1
-			if k == -d || k != d && at[k-1] < at[k+1] {
-				x = at[k+1]
-			}
-			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
-				x++
-			}
-			next[k], row[k+d] = x, x
-			if x >= len(a) && x-k >= len(b) {
-				trace = append(trace, row)
-				found = d
-				break search
-			}
+// appendOmitted appends unchanged lines that are far from a change. Several are left out.
+func appendOmitted(to []DiffLine, lines []string) []DiffLine {
+	switch len(lines) {
+	case 0:
+		return to
+	case 1:
+		return append(to, sameLine(lines[0]))
+	}
+	return append(to, DiffLine{Op: LeftOut, Left: len(lines)})
+}
+
+func sameLine(line string) DiffLine {
+	return DiffLine{Op: Same, Spans: []Span{{Text: shortSpan(line, maxSpan/5)}}}
+}
+
+func appendHunk(to []DiffLine, hunk []edits.Edit[string]) []DiffLine {
+	var removed, added []string
+	for i, e := range hunk {
+		switch e.Op {
+		case edits.Delete:
+			removed = append(removed, e.X)
+		case edits.Insert:
+			added = append(added, e.Y)
 		}
-		maps.Copy(at, next)
-		trace = append(trace, row)
-	}
-	if found < 0 {
-		return nil
-	}
-	var runs []run
-	x, y := len(a), len(b)
-	for d := found; d >= 0; d-- {
-		k := x - y
-		px, py := 0, 0
-		if d > 0 {
-			before := func(k int) int {
-				if k < -(d-1) || k > d-1 {
-					return -1
-				}
-				return trace[d-1][k+d-1]
-			}
-			if pk := k - 1; k != -d && (k == d || before(k-1) >= before(k+1)) {
-				px, py = before(pk), before(pk)-pk
-				runs = append(runs, run{px + 1, py, x - px - 1})
-			} else {
-				px, py = before(k+1), before(k+1)-k-1
-				runs = append(runs, run{px, py + 1, x - px})
-			}
-		} else {
-			runs = append(runs, run{0, 0, x})
+		if e.Op == edits.Match || i == len(hunk)-1 {
+			to = appendChanged(to, removed, added)
+			removed, added = nil, nil
 		}
-		x, y = px, py
-	}
-	slices.Reverse(runs)
-	return slices.DeleteFunc(runs, func(r run) bool { return r.n == 0 })
-}
-
-type diffWriter struct {
-	lines []DiffLine
-	kept  []string // unchanged lines that are not written yet
-}
-
-func (w *diffWriter) addSame(lines []string) { w.kept = append(w.kept, lines...) }
-
-// flush writes the unchanged lines that have been collected since the last change. It omits those
-// that are far from a change.
-func (w *diffWriter) flush(last bool) {
-	head, tail := diffContext, diffContext
-	if len(w.lines) == 0 {
-		head = 0
-	}
-	if last {
-		tail = 0
-	}
-	left := len(w.kept) - head - tail
-	for i, line := range w.kept {
-		switch {
-		case left < 2 || i < head || i >= head+left:
-			w.lines = append(w.lines, DiffLine{Op: Same, Spans: []Span{{Text: shortSpan(line, maxSpan/5)}}})
-		case i == head:
-			w.lines = append(w.lines, DiffLine{Op: LeftOut, Left: left})
+		if e.Op == edits.Match {
+			to = append(to, sameLine(e.X))
 		}
 	}
-	w.kept = nil
+	return to
 }
 
-func (w *diffWriter) addChanged(removed, added []string) {
-	if len(removed)+len(added) == 0 {
-		return
+// appendChanged appends lines that were replaced by others. The first of them are compared with the
+// first of the others, and so on.
+func appendChanged(to []DiffLine, removed, added []string) []DiffLine {
+	old, now := make([]DiffLine, len(removed)), make([]DiffLine, len(added))
+	for i, line := range removed {
+		old[i] = DiffLine{Op: Removed, Spans: []Span{{shortSpan(line, maxSpan), true}}}
 	}
-	w.flush(false)
-	pairs := min(len(removed), len(added), maxDiffLines) // further pairs would be omitted anyway
-	spans := make([][2][]Span, pairs)
-	for i := range spans {
-		spans[i][0], spans[i][1] = diffWords(removed[i], added[i])
+	for i, line := range added {
+		now[i] = DiffLine{Op: Added, Spans: []Span{{shortSpan(line, maxSpan), true}}}
 	}
-	write := func(op DiffOp, lines []string, side int) {
-		for i, line := range lines {
-			s := []Span{{shortSpan(line, maxSpan), true}}
-			if i < pairs {
-				s = spans[i][side]
-			}
-			w.lines = append(w.lines, DiffLine{Op: op, Spans: s})
-		}
+	for i := range min(len(old), len(now), maxDiffLines) { // further lines are omitted anyway
+		old[i].Spans, now[i].Spans = diffWords(removed[i], added[i])
 	}
-	write(Removed, removed, 0)
-	write(Added, added, 1)
-}
-
-// commonEnds returns how many elements a and b have in common at the beginning. It also returns how
-// many of the remaining elements they have in common at the end.
-func commonEnds(a, b []string) (head, tail int) {
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	return head, tail
+	return append(append(to, old...), now...)
 }
 
 // diffWords finds the parts of two lines that differ.
 func diffWords(before, after string) (removed, added []Span) {
-	before, after, left, right := trimCommonEnds(before, after)
 	a, b := wordsOf(before), wordsOf(after)
-	head, tail := commonEnds(a, b)
-	ma, mb := a[head:len(a)-tail], b[head:len(b)-tail]
-	var runs []run
-	if len(ma)*len(mb) <= maxDiffWords {
-		runs = commonRuns(ma, mb)
+	if a == nil || b == nil {
+		head, tail := commonEnds(before, after)
+		a = []string{before[:head], before[head : len(before)-tail], before[len(before)-tail:]}
+		b = []string{a[0], after[head : len(after)-tail], a[2]}
 	}
 	var x, y spans
-	x.add([]string{left}, false)
-	y.add([]string{left}, false)
-	x.add(a[:head], false)
-	y.add(b[:head], false)
-	i, j := 0, 0
-	for _, r := range append(runs, run{len(ma), len(mb), 0}) {
-		x.add(ma[i:r.a], true)
-		y.add(mb[j:r.b], true)
-		x.add(ma[r.a:r.a+r.n], false)
-		y.add(mb[r.b:r.b+r.n], false)
-		i, j = r.a+r.n, r.b+r.n
+	i := 0
+	for _, h := range hunks(a, b, edits.Context(0)) {
+		same := strings.Join(a[i:h.PosX], "")
+		x.add(same, false)
+		y.add(same, false)
+		x.add(strings.Join(a[h.PosX:h.EndX], ""), true)
+		y.add(strings.Join(b[h.PosY:h.EndY], ""), true)
+		i = h.EndX
 	}
-	x.add(a[len(a)-tail:], false)
-	y.add(b[len(b)-tail:], false)
-	x.add([]string{right}, false)
-	y.add([]string{right}, false)
-	return x.short(), y.short()
+	x.add(strings.Join(a[i:], ""), false)
+	y.add(strings.Join(a[i:], ""), false)
+	return x, y
 }
 
-// trimCommonEnds removes the common parts at both ends of two long lines. It removes only whole
-// words.
-func trimCommonEnds(before, after string) (a, b, left, right string) {
-	if len(before)+len(after) <= maxWordsOf {
-		return before, after, "", ""
-	}
-	head := 0
-	for head < min(len(before), len(after)) && before[head] == after[head] {
+// commonEnds returns how many bytes two lines have in common at the beginning, and how many of the
+// rest at the end. It does not cut within a rune.
+func commonEnds(a, b string) (head, tail int) {
+	shorter := min(len(a), len(b))
+	for head < shorter && a[head] == b[head] {
 		head++
 	}
-	head = strings.LastIndexByte(before[:head], ' ') + 1
-	tail := 0
-	for tail < min(len(before), len(after))-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
+	for head > 0 && head < shorter && !(utf8.RuneStart(a[head]) && utf8.RuneStart(b[head])) {
+		head--
+	}
+	for tail < shorter-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	if i := strings.IndexByte(before[len(before)-tail:], ' '); i >= 0 {
-		tail -= i
-	} else {
-		tail = 0
+	for tail > 0 && !utf8.RuneStart(a[len(a)-tail]) {
+		tail--
 	}
-	return before[head : len(before)-tail], after[head : len(after)-tail], before[:head], before[len(before)-tail:]
+	return head, tail
 }
 
-// spans collects words into spans.
+// spans collects the parts of a line.
 type spans []Span
 
-func (s *spans) add(words []string, changed bool) {
-	text := strings.Join(words, "")
-	if text == "" {
-		return
+func (s *spans) add(text string, changed bool) {
+	limit := maxSpan / 5
+	if changed {
+		limit = maxSpan
 	}
-	if n := len(*s); n > 0 && (*s)[n-1].Changed == changed {
-		(*s)[n-1].Text += text
-		return
+	if text != "" {
+		*s = append(*s, Span{shortSpan(text, limit), changed})
 	}
-	*s = append(*s, Span{text, changed})
-}
-
-func (s spans) short() []Span {
-	for i := range s {
-		limit := maxSpan / 5
-		if s[i].Changed {
-			limit = maxSpan
-		}
-		s[i].Text = shortSpan(s[i].Text, limit)
-	}
-	return s
 }
 
 // shortSpan omits the middle of a long text.
@@ -295,10 +193,10 @@ func shortSpan(s string, limit int) string {
 }
 
 // wordsOf splits a line into words, which consist of letters and digits, and into the single
-// characters between them.
+// characters between them. A line that is too long is not split: the result is nil.
 func wordsOf(line string) []string {
 	if len(line) > maxWordsOf {
-		return []string{line}
+		return nil
 	}
 	var list []string
 	from, inWord := 0, false
