@@ -411,7 +411,7 @@ func (s *editing) encode(text string, tree *jsonNode) (*Edited, error) {
 
 // asShown returns the tree of a body as people see it, or nil if they do not see it as JSON.
 func (s *editing) asShown(d *Document) *jsonNode {
-	n, err := (&jsonParser{src: d.JSON, budget: s.trees, allowDuplicates: true}).parse()
+	n, err := (&jsonParser{text: d.JSON, budget: s.trees, allowDuplicates: true}).parse()
 	if err != nil {
 		return nil
 	}

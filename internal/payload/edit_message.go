@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -393,21 +392,6 @@ func (e *messageEdit) unmarshal(m proto.Message, n *jsonNode, before, after stri
 	text := before + e.source[n.from:n.to] + after
 	if err := e.budget.TakeMemory(4*int64(len(text)) + n.cost()); err != nil {
 		return tooLargeTo("encode", err, "")
-	}
-	half := -1 // protobuf has no lone surrogates, which JSON allows
-	n.walk("", func(n *jsonNode, _ string) bool {
-		if !utf8.ValidString(n.text) {
-			half = n.from
-		}
-		for i := range n.names {
-			if !utf8.ValidString(n.names[i].text) {
-				half = n.names[i].from
-			}
-		}
-		return half < 0
-	})
-	if half >= 0 {
-		return e.fail(half, "half of a pair")
 	}
 	if err = (protojson.UnmarshalOptions{
 		Resolver:     e.types,

@@ -108,7 +108,7 @@ func (s site) instruction(mistake string) string {
 		return "there is no such field here: remove it"
 	case has("duplicate field"), has("duplicate map key"), has(`duplicate "`):
 		return "this is there twice, under two spellings of its name: remove one"
-	case has("half of a pair"):
+	case has("invalid escape"), has("unexpected EOF"): // protobuf refuses this, other JSON decoders do not
 		return "the text has half of a pair of escapes, which is not a character: write the character itself"
 	case has("oneof"):
 		return "another member of the same oneof is there already: keep one of them"

