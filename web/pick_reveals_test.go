@@ -7,17 +7,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestPickThatRevealsIsAReveal picks a type with which a masked value becomes visible. Such a pick
-// must count as a reveal: it needs the right to reveal, and the audit records the reveal with the
-// pick.
+// TestPickThatRevealsIsAReveal picks types of letters with something masked, which may become
+// visible. Such a pick must count as a reveal: it needs the right to reveal, and the audit records
+// the reveal with the pick.
 func TestPickThatRevealsIsAReveal(t *testing.T) {
 	t.Parallel()
 	h, letters, _ := maskedHouse(t)
 	field := "/api/v1/letters/" + letters["field"]
 	const none = `{"entries":[],"next":""}`
 
-	h.postJSON(field+"/type", `{"type":"shop.Order"}`).want(t, 201)
-	h.get("/api/v1/audit?kind=revealed").want(t, 200, none) // the new type hides the same values
+	h.postJSON("/api/v1/letters/"+letters["header"]+"/type", `{"type":"shop.Order"}`).want(t, 201)
+	h.get("/api/v1/audit?kind=revealed").want(t, 200, none) // nothing in the body is masked
 	h.postJSON(field+"/type", `{"type":"shop.Plain"}`).want(t, 201)
 	h.get(field).want(
 		t, 200,

@@ -175,9 +175,8 @@ func (w *Web) typeNameAdvice(name string) string {
 // values that are masked now. If so, and if the principal has no right to reveal, it returns an
 // error.
 //
-// For a pick for one letter, it decodes the letter with the picked type. For a pick for a group or
-// a queue, it decodes no letters. Such a pick counts as a reveal if any part of any body may be
-// masked.
+// A pick for one letter counts as a reveal if any part of that letter is masked now. A pick for a
+// group or a queue counts as one if any part of any body may be masked.
 func (w *Web) pickReveals(
 	ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick,
 ) (reveals bool, err error) {
@@ -195,7 +194,7 @@ func (w *Web) pickReveals(
 		if err != nil {
 			return false, err
 		}
-		reveals = d.PickReveals(l, p.Type)
+		reveals = d.Letter(l).Masked
 		done()
 	}
 	if !reveals {

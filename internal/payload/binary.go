@@ -12,7 +12,7 @@ func (r *reading) readBinary() {
 	doc.Kind = Binary
 	at := r.rootSpot()
 	if at.hidden = r.mayHideUnread(); at.hidden {
-		doc.Masked, doc.hideAll = true, true
+		doc.Masked = true
 	} else if r.maskBinary(); doc.TooLarge {
 		return
 	}
@@ -87,21 +87,16 @@ func (r *reading) maskBinary() {
 		return
 	}
 	body, mask := doc.Body, r.Mask
-	doc.hidden = func(limit int, hide func(from, to int)) {
-		for from := 0; from < min(limit, len(body)); {
-			to := from
-			for to < len(body) && body[to] >= ' ' && body[to] != 0x7f {
-				_, n := utf8.DecodeRune(body[to:])
-				to += n
-			}
-			if to-from >= minRun {
-				if _, masked := mask.Text(string(body[from:to])); masked {
-					hide(from, to)
-				}
-			}
-			from = max(to, from+1)
+	for from := 0; from < len(body); {
+		to := from
+		for to < len(body) && body[to] >= ' ' && body[to] != 0x7f {
+			_, n := utf8.DecodeRune(body[to:])
+			to += n
 		}
-		maskedRanges(doc.Fields, hide)
+		if to-from >= minRun {
+			_, masked := mask.Text(string(body[from:to]))
+			doc.Masked = doc.Masked || masked
+		}
+		from = max(to, from+1)
 	}
-	doc.hidden(len(body), func(int, int) { doc.Masked = true })
 }

@@ -87,9 +87,6 @@ type Document struct {
 	guarded     bool               // the body is hidden if it cannot be decoded
 	doubtful    bool               // hidden because its type is a guess
 	withoutJSON int                // number of values that have no JSON form, and of Anys whose content is not registered
-	hideAll     bool               // nothing of the body may be shown
-	// calls the function hide for each masked byte range of Body that begins below limit
-	hidden func(limit int, hide func(from, to int))
 }
 
 // Layer is an encoding or envelope that was removed from a body. It contains everything that is
@@ -180,7 +177,7 @@ func (d *Document) tooLarge(why string) {
 // hideUnread hides a body that was not decoded, if it may contain masked values.
 func (d *Document) hideUnread() {
 	if d.guarded && len(d.Body) > 0 {
-		d.Masked, d.hideAll = true, true
+		d.Masked = true
 	}
 }
 

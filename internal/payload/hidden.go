@@ -11,34 +11,23 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// hiddenFields returns a function that finds the bytes of masked values in a message, for the hex
-// view. It also reports whether there are any such bytes. It reads the wire format and not the
-// decoded message, because every occurrence of a field counts, even one that a later occurrence
-// overrides.
-func hiddenFields(
-	body []byte, def *descriptor.Type, at spot,
-) (hidden func(limit int, hide func(from, to int)), exist bool) {
+// hiddenFields calls the function "hide" with the range of each masked value in a message, for some
+// of them twice. It reads the wire format and not the decoded message, because every occurrence of
+// a field counts, even one that a later occurrence overrides.
+func hiddenFields(body []byte, def *descriptor.Type, at spot, hide func(from, to int)) {
 	if at.hidesNothing() {
-		return nil, false
+		return
 	}
-	walk := func(limit int, merged bool, hide func(from, to int)) bool {
-		at := at.withOwnCache()
-		w := &hiding{types: def.Types, whole: cap(body), limit: limit, hide: hide, merged: merged}
+	w := &hiding{types: def.Types, whole: cap(body), hide: hide}
+	w.message(body, def.Desc, at.inside(def.Desc), 0)
+	if w.merged { // what was read before this was known may hide more
 		w.message(body, def.Desc, at.inside(def.Desc), 0)
-		return w.merged
 	}
-	found := func(int, int) { exist = true }
-	merged := walk(len(body), false, found)
-	if merged {
-		walk(len(body), true, found)
-	}
-	return func(limit int, hide func(from, to int)) { walk(limit, merged, hide) }, exist
 }
 
 type hiding struct {
 	types *descriptor.Resolver
 	whole int // capacity of the slice of the whole body, as in Scan
-	limit int
 	hide  func(from, to int)
 	// a singular message field occurs more than once, and the decoder merges the occurrences; a
 	// type URL may then be separated from its content
@@ -76,7 +65,7 @@ func (w *hiding) message(b []byte, md protoreflect.MessageDescriptor, at spot, d
 	var urls, contents [][]byte
 	var seen []protowire.Number
 	isAny := md.FullName() == "google.protobuf.Any"
-	for len(b) > 0 && w.whole-cap(b) < w.limit && depth <= 2*budget.DefaultDepth {
+	for len(b) > 0 && depth <= 2*budget.DefaultDepth {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return nil

@@ -73,22 +73,6 @@ func (r *reading) readJSON() {
 	if doc.Failure.MessageType == "" {
 		doc.laravel()
 	}
-	if root.hidesNothing() {
-		return
-	}
-	doc.hidden = func(limit int, hide func(from, to int)) {
-		p := &jsonPrinter{
-			jsonReader: jsonReader{src: src},
-			root:       root.withOwnCache(),
-			discard:    true,
-			hide: func(from, to int) {
-				if from+base < limit {
-					hide(from+base, to+base)
-				}
-			},
-		}
-		p.print()
-	}
 }
 
 // jsonMemory estimates the memory in bytes for printing JSON. With a mask, it includes the memory

@@ -55,12 +55,6 @@ func (p place) text(text string) spot {
 	return s
 }
 
-// withOwnCache returns p with its own cache.
-func (p place) withOwnCache() place {
-	p.spot = p.spot.withOwnCache()
-	return p
-}
-
 // nameSpot returns the spot of the name of a member. Names that the schema has are not values.
 func (p *place) nameSpot(name string) spot {
 	if p.md != nil && p.types.FieldNamed(p.md, name) != nil {

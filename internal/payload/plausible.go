@@ -29,13 +29,11 @@ func (r *reading) othersHide(at spot, def *descriptor.Type) (hidden bool) {
 		return true
 	}
 	own := make([]bool, len(body))
-	if walk, any := hiddenFields(body, def, at); any {
-		walk(len(body), func(from, to int) {
-			for i := from; i < to; i++ {
-				own[i] = true
-			}
-		})
-	}
+	hiddenFields(body, def, at, func(from, to int) {
+		for i := from; i < to; i++ {
+			own[i] = true
+		}
+	})
 	asked := maxVisits / max(1, int(min(by.fields, maxVisits)))
 	for _, other := range by.plausible {
 		if other.Desc == def.Desc || !r.mayHide(other) {
@@ -48,9 +46,9 @@ func (r *reading) othersHide(at spot, def *descriptor.Type) (hidden bool) {
 		if r.Mask != nil && len(r.Mask.Fields) > 0 {
 			rules.Mask = &Mask{Fields: r.Mask.Fields}
 		}
-		if walk, any := hiddenFields(body, other, spot{m: rules, open: r.outer.open}); any {
-			walk(len(body), func(from, to int) { hidden = hidden || slices.Contains(own[from:to], false) })
-		}
+		hiddenFields(body, other, spot{m: rules, open: r.outer.open}, func(from, to int) {
+			hidden = hidden || slices.Contains(own[from:to], false)
+		})
 		if hidden {
 			return true
 		}

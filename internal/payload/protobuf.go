@@ -187,9 +187,7 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	doc.Masked = doc.Masked || t.masked
 	// parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a
 	// later field overrides them
-	var hidden bool
-	doc.hidden, hidden = hiddenFields(doc.Body, def, at)
-	doc.Masked = doc.Masked || hidden
+	hiddenFields(doc.Body, def, at, func(int, int) { doc.Masked = true })
 	if r.NoJSON {
 		return
 	}

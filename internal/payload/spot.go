@@ -53,13 +53,6 @@ func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 	return m
 }
 
-// withOwnCache returns s with a cache of its own, because several goroutines may show documents at
-// the same time.
-func (s spot) withOwnCache() spot {
-	s.m = &masking{Mask: s.m.Mask, redacts: s.m.redacts, others: s.m.others}
-	return s
-}
-
 // hidesNothing reports whether nothing can be hidden at this spot or below it.
 func (s spot) hidesNothing() bool {
 	return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts

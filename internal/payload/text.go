@@ -82,9 +82,7 @@ func (r *reading) readText() {
 			return
 		}
 		text = string(doc.Body)
-		if text, doc.Masked = at.apply(text); doc.Masked {
-			doc.hideAll = true
-		}
+		text, doc.Masked = at.apply(text)
 	} else {
 		text = string(doc.Body[:min(len(doc.Body), maxText+utf8.UTFMax)])
 	}

@@ -128,15 +128,3 @@ func plausibleText(f float64, bits int) string {
 	}
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
-
-// maskedRanges calls the function "hide" with the byte range of each masked node.
-func maskedRanges(nodes []Node, hide func(from, to int)) {
-	for i := range nodes {
-		if n := &nodes[i]; n.Masked {
-			for _, r := range n.Ranges {
-				hide(r.From, r.To)
-			}
-		}
-		maskedRanges(nodes[i].Children, hide)
-	}
-}
