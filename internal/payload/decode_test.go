@@ -306,6 +306,10 @@ func TestTextAndBytes(t *testing.T) {
 		h.Rows[0].Offset != "0000" {
 		t.Errorf("hex %+v", h)
 	}
+	masked := pathMask().Decode(bytes.Repeat([]byte{0}, 17), Hints{}, nil)
+	if masked.Kind != Binary || Summary(masked, "") != "binary, 17 B" {
+		t.Errorf("%s %q", masked.Kind, Summary(masked, ""))
+	}
 	if h := decode(
 		bytes.Repeat([]byte{0}, 5000), Hints{},
 	).Hexdump(4096); len(h.Rows) != 256 || h.Note != "the first 4 KiB of 4.9 KiB" ||

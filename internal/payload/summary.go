@@ -53,9 +53,9 @@ func Summary(d *Document, errorText string) string {
 	}
 	row := ""
 	if rows := d.Hexdump(16).Rows; len(rows) > 0 {
-		row = ": " + strings.ReplaceAll(rows[0].Hex, "  ", " ")
+		row = ": " + strings.ReplaceAll(rows[0].Hex, "  ", " ") + ellipsis(len(d.Body) > 16)
 	}
-	return size + row + ellipsis(len(d.Body) > 16)
+	return size + row
 }
 
 // wireTexts appends the first texts of a body of unknown type.
