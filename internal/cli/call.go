@@ -244,7 +244,7 @@ func (f answerFlags) print(p *Program, c command, raw json.RawMessage) error {
 	if err != nil {
 		return f.unreadable(err)
 	}
-	rows := facts.facts(v)
+	rows := f.facts(facts, v)
 	if len(rows) > 0 || f.Output == "csv" {
 		if err := f.printTable(p.Stdout, []string{"FIELD", "VALUE"}, rows); err != nil || f.Output == "csv" {
 			return err
@@ -294,7 +294,7 @@ func (f answerFlags) printColumns(p *Program, c command, list []json.RawMessage)
 	first, _, _ := strings.Cut(c.rows, " ")
 	of := memberOf(reflect.Zero(reflect.TypeOf(c.answer)), first).Type().Elem()
 	var head []string
-	for _, column := range c.columns.list() {
+	for _, column := range f.list(c.columns) {
 		head = append(head, strings.ToUpper(column.head))
 	}
 	rows := make([][]string, len(list))
@@ -303,7 +303,7 @@ func (f answerFlags) printColumns(p *Program, c command, list []json.RawMessage)
 		if err != nil {
 			return f.unreadable(err)
 		}
-		for _, column := range c.columns.list() {
+		for _, column := range f.list(c.columns) {
 			rows[i] = append(rows[i], column.shown(memberOf(v, column.member)))
 		}
 	}

@@ -200,22 +200,18 @@ func (f serverFlags) copyGiven(p *Program, k *kong.Context, name, path string, w
 		}
 		return lines.Err()
 	}
-	out := p.Stdout
-	if name != "" {
-		// only the user may read it, because it contains letters
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		out = file
+	if name == "" {
+		_, err = io.Copy(p.Stdout, answer)
+		return err
 	}
-	_, err = io.Copy(out, answer)
-	if file, is := out.(*os.File); is && name != "" {
-		if err = errors.Join(err, file.Close()); err != nil {
-			os.Remove(name)
-		}
-	}
+	// only the user may read it, because it contains letters
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, answer)
+	if err = errors.Join(err, file.Close()); err != nil {
+		os.Remove(name)
 		return fmt.Errorf("the answer was cut off: %w", err)
 	}
 	return nil

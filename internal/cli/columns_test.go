@@ -114,7 +114,7 @@ func holdTexts(t *testing.T, path string, c command, used map[string]bool) {
 		answer = reflect.TypeFor[map[string]any]()
 	}
 	hold := func(columns columns, of reflect.Type, slices bool) {
-		for _, one := range columns.list() {
+		for _, one := range (answerFlags{}).list(columns) {
 			used[one.text] = true
 			for _, v := range samples(of) {
 				member := memberOf(v, one.member)
@@ -288,6 +288,19 @@ func TestZeroIsKnown(t *testing.T) {
 	for n, want := range map[deadletter.Amount]string{deadletter.UnknownAmount: "unknown", 0: "0", 12: "12"} {
 		if got, err := textOf("count", n); got != want || err != nil {
 			t.Errorf("%d is %q: %v", n, got, err)
+		}
+	}
+}
+
+// TestCSVHasTimes checks that CSV has a time where a table has an age.
+func TestCSVHasTimes(t *testing.T) {
+	t.Parallel()
+	at := time.Now().Add(-2 * time.Hour).UTC().Truncate(time.Second)
+	for output, want := range map[string]string{"table": "2 h ago", "csv": at.Format(time.RFC3339)} {
+		f := answerFlags{Output: output}
+		rows := f.facts("saved=at|age", reflect.ValueOf(deadletter.View{At: at}))
+		if len(rows) != 1 || rows[0][1] != want {
+			t.Errorf("%s: %q, want %q", output, rows, want)
 		}
 	}
 }

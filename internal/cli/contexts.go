@@ -39,13 +39,14 @@ type savedContext struct {
 // XDG_CONFIG_HOME, or else below .config in the home directory. The path is "" if neither directory
 // is known.
 func contextsFile(getenv func(string) string) string {
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "dlo", "contexts.json")
+	dir, home := getenv("XDG_CONFIG_HOME"), getenv("HOME")
+	if !filepath.IsAbs(dir) {
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
 	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, ".config", "dlo", "contexts.json")
-	}
-	return ""
+	return filepath.Join(dir, "dlo", "contexts.json")
 }
 
 // readContexts reads the saved contexts from their file. If the file does not exist, there are no
@@ -173,9 +174,9 @@ func readToken(p *Program) (string, error) {
 	defer fmt.Fprintln(p.Stderr)
 	var text string
 	var err error
-	if f, ok := p.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if terminal(p.Stdin) {
 		var typed []byte
-		typed, err = term.ReadPassword(int(f.Fd()))
+		typed, err = term.ReadPassword(int(p.Stdin.(*os.File).Fd()))
 		text = string(typed)
 	} else {
 		text, err = bufio.NewReader(io.LimitReader(p.Stdin, 4096)).ReadString('\n')

@@ -22,12 +22,16 @@ type columns string
 // column is a column of a table, or a line of facts.
 type column struct{ head, member, text string }
 
-func (c columns) list() (list []column) {
+// list returns the columns. CSV has times in place of ages.
+func (f answerFlags) list(c columns) (list []column) {
 	for _, word := range strings.Fields(string(c)) {
 		head, rest, named := strings.Cut(word, "=")
 		member, text, _ := strings.Cut(cmp.Or(rest, word), "|")
 		if !named {
 			head = member
+		}
+		if text == "age" && f.Output == "csv" {
+			text = ""
 		}
 		list = append(list, column{strings.ReplaceAll(head, "_", " "), member, strings.ReplaceAll(text, "_", " ")})
 	}
@@ -105,8 +109,8 @@ func plainJSON(raw json.RawMessage) string {
 
 // facts returns a row for each fact: its name and its value. A list has a row for each of its
 // values. Facts without a value are left out.
-func (c columns) facts(v reflect.Value) (rows [][]string) {
-	for _, one := range c.list() {
+func (f answerFlags) facts(c columns, v reflect.Value) (rows [][]string) {
+	for _, one := range f.list(c) {
 		member := memberOf(v, one.member)
 		values := []reflect.Value{member}
 		if one.member != "" && member.Kind() == reflect.Slice && member.Type().Elem().Kind() != reflect.Uint8 {
