@@ -16,8 +16,7 @@ import (
 type operateFlags struct {
 	answerFlags
 	Reason string `help:"Why; kept in the history."`
-	DryRun bool   `name:"dry-run" help:"Show what would happen, and do nothing."`
-	Yes    bool   `json:"-" short:"y" help:"Do not ask."`
+	askFlags
 	Watch  bool   `json:"-" help:"Wait until the verdict on every letter is known, and print it."`
 }
 

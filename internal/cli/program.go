@@ -165,6 +165,4 @@ func ExitCode(err error, stderr io.Writer) int {
 
 type versionCmd struct{}
 
-func (versionCmd) Run(p *Program) error {
-	return p.say("dlo %s", p.Version)
-}
+func (versionCmd) Run(p *Program) error { return p.say("dlo %s", p.Version) }
