@@ -78,57 +78,46 @@ type recipe struct {
 // Their worker always rejects without requeue.
 var recipes = []recipe{
 	{
-		"back to the tail, ten times at most",
-		"{attempts: 10, first: 1ms, factor: 1}",
-		[]time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-		false,
-		nil,
+		name:   "back to the tail, ten times at most",
+		rule:   "{attempts: 10, first: 1ms, factor: 1}",
+		delays: []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 	},
 	{
-		"half a second, one, two, then dead",
-		"{delays: [500ms, 1s, 2s]}",
-		[]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
-		false,
-		nil,
+		name:   "half a second, one, two, then dead",
+		rule:   "{delays: [500ms, 1s, 2s]}",
+		delays: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
 	},
 	{
-		"growing threefold, with jitter",
-		"{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}",
-		[]time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond},
-		false,
-		nil,
+		name:   "growing threefold, with jitter",
+		rule:   "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}",
+		delays: []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond},
 	},
 	{
-		"a dead-letter service, restarted in the middle",
-		"{delays: [10ms, 100ms, 1000ms]}",
-		[]time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second},
-		true,
-		nil,
+		name:    "a dead-letter service, restarted in the middle",
+		rule:    "{delays: [10ms, 100ms, 1000ms]}",
+		delays:  []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second},
+		restart: true,
 	},
 	// On a busy machine, the dispatcher claims some letters too late, so that they wait in the
 	// store and not in the broker.
 	{
-		"wait queues",
-		"{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}",
-		[]time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond},
-		false,
-		[]string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"},
+		name:   "wait queues",
+		rule:   "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}",
+		delays: []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond},
+		waits:  []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"},
 	},
 	{
-		"an expiration for each letter, growing threefold, with jitter",
-		"{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}",
-		[]time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second},
-		false,
-		[]string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"},
+		name:   "an expiration for each letter, growing threefold, with jitter",
+		rule:   "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}",
+		delays: []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second},
+		waits:  []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"},
 	},
 	// The test brokers do not have the plugin for delayed exchanges, so the letters wait in the
 	// store.
 	{
-		"a delayed exchange",
-		"{delays: [200ms, 400ms], waiter: delayed-exchange}",
-		[]time.Duration{200 * time.Millisecond, 400 * time.Millisecond},
-		false,
-		nil,
+		name:   "a delayed exchange",
+		rule:   "{delays: [200ms, 400ms], waiter: delayed-exchange}",
+		delays: []time.Duration{200 * time.Millisecond, 400 * time.Millisecond},
 	},
 }
 
