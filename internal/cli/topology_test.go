@@ -360,3 +360,24 @@ func TestUndoOfAQueueWithTheNameOfAGlob(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestLeavingWarnsOfLettersOnTheWay takes queues out of dlo to which dlo has sent letters. Before
+// the command asks, it must say that these letters are lost if they fail again.
+func TestLeavingWarnsOfLettersOnTheWay(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := `{"policies":[{"broker":"main","vhost":"/","name":"dlo-1","queues":["mail"]}]}`
+		if q := r.URL.Query().Get("q"); strings.Contains(q, "queue:mail") && strings.Contains(q, "requeued") {
+			text = `{"count":1,"exact":true}`
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	defer server.Close()
+	for _, act := range []string{"leave", "undo"} {
+		if _, errs, code := runTopology(
+			t, Program{}, act, "mail", "--server", server.URL,
+		); code != 2 || !strings.Contains(errs, "sent 1 letter back to these queues") {
+			t.Errorf("%s: %d %s", act, code, errs)
+		}
+	}
+}

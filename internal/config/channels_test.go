@@ -129,104 +129,6 @@ func TestTheManualHasEveryKindOfChannel(t *testing.T) {
 	}
 }
 
-func TestMistakesInChannels(t *testing.T) {
-	t.Parallel()
-	empty, word := file(t, "\n"), file(t, "canary-of-a-secret")
-	for _, c := range []struct {
-		name, text string
-		want       []place
-	}{
-		{"a list", "channels: [a]", []place{{1, 11, "give keys with values"}}},
-		{"none of them", "channels: {a: {}}", []place{{1, 15, "a channel is one of"}}},
-		{
-			"two of them",
-			"channels: {a: {slack: {url_file: /none}, webhook: {url: https://h/}}}",
-			[]place{{1, 34, "file /none: no such file"}, {1, 51, "secret_file is missing"}},
-		},
-		{
-			"one that nobody knows",
-			"channels: {a: {pigeon: {}}}",
-			[]place{{1, 16, `there is no key "pigeon" in channels.a; the keys are alertmanager, allow_private, `}},
-		},
-		{
-			"a name",
-			"channels: {a b: {slack: {url_file: " + word + "}}}",
-			[]place{{1, 12, "not a channel name"}, {1, 36, "does not hold a URL"}},
-		},
-		{"an empty secret", "channels: {a: {pagerduty: {key_file: " + empty + "}}}", []place{{1, 38, "is empty"}}},
-		{
-			"a secret in the file",
-			"channels: {a: {pagerduty: {key: x}}}",
-			[]place{{1, 27, "key_file is missing"}, {1, 28, `there is no key "key"`}},
-		},
-		{
-			"plain http",
-			"channels: {a: {alertmanager: {url: 'http://10.0.0.1'}}}",
-			[]place{
-				{1, 36, "use https here; plain http is allowed to private addresses only, with allow_private: true"},
-			},
-		},
-		{
-			"a password in a URL",
-			"channels: {a: {alertmanager: {url: 'https://u:p@h'}}}",
-			[]place{{1, 36, "a user and a password do not belong in this file"}},
-		},
-		{
-			"no URL",
-			"channels: {a: {alertmanager: {url: h}}}",
-			[]place{{1, 36, "a URL such as https://example.com/dlo"}},
-		},
-		{
-			"half a sign-in",
-			"channels: {a: {smtp: {host: h, from: a@b, to: [a@b], user: u}}}",
-			[]place{{1, 22, "user and password_file go together"}},
-		},
-		{
-			"no addresses",
-			"channels: {a: {smtp: {host: 'h:25', from: nobody, to: []}}}",
-			[]place{
-				{1, 29, "not the name of a mail server"},
-				{1, 43, `"nobody" is not a mail address`},
-				{1, 55, "at least one address"},
-			},
-		},
-		{
-			"a channel that is not there",
-			"channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [b]}",
-			[]place{{1, 34, "no such file"}, {2, 19, `there is no channel "b"; there are a`}},
-		},
-		{
-			"a channel twice",
-			"channels: {a: {slack: {url_file: /none}}}\ndigest: {notify: [a, a]}",
-			[]place{{1, 34, "no such file"}, {2, 22, "a is listed twice"}},
-		},
-		{
-			"times",
-			"digest: {at: 8:30, days: [monday, mon, mon], zone: Berlin}",
-			[]place{
-				{1, 14, `is not a time such as "08:30"`},
-				{1, 27, `"monday" is not one of mon,`},
-				{1, 40, "mon is listed twice"},
-				{1, 52, `"Berlin" is not a time zone`},
-			},
-		},
-		{
-			"hours without end",
-			"quiet_hours: {from: '07:00', days: [mon]}",
-			[]place{{1, 14, "would never end, or never begin"}},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := load(t, c.text)
-			mistakes(t, err, c.want)
-			if strings.Contains(err.Error(), "canary") {
-				t.Errorf("the error tells the secret: %v", err)
-			}
-		})
-	}
-}
-
 // TestWhoIsToldOfProblems checks that only existing channels can be notified of problems.
 func TestWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
@@ -235,6 +137,4 @@ func TestWhoIsToldOfProblems(t *testing.T) {
 	if err != nil || !slices.Equal(c.Problems.Notify, []string{"oncall"}) {
 		t.Errorf("%v, %v", c.Problems, err)
 	}
-	_, err = load(t, channels+"problems: {notify: [nobody]}")
-	mistakes(t, err, []place{{2, 21, "there is no channel \"nobody\""}})
 }

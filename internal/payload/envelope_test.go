@@ -12,6 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -119,209 +120,82 @@ func easyNetQOf(message, contentType, typ string) []byte {
 	)
 }
 
+// TestPeelEnvelopes compares what is found in each body with testdata/envelopes.golden.
 func TestPeelEnvelopes(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
 	b64 := string(encodeStd(body))
 	tests := []struct {
-		name   string
-		body   []byte
-		h      Hints
-		layers string
-		kind   Kind
-		step   string // one of the steps; "" = any steps
+		name string
+		body []byte
+		h    Hints
 	}{
-		{"zstd message", zstded(t, body), Hints{Type: email}, "zstd", Protobuf, ""},
-		{"zstd message that declares its size", zstdWhole(t, body), Hints{Type: email}, "zstd", Protobuf, ""},
-		{"zstd named", zstded(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "zstd"}, "zstd", JSON, ""},
-		{"zstd of nothing", zstded(t, nil, zstd.WithZeroFrames(true)), Hints{}, "zstd", Empty, ""},
+		{"zstd message", zstded(t, body), Hints{Type: email}},
+		{"zstd message that declares its size", zstdWhole(t, body), Hints{Type: email}},
+		{"zstd named", zstded(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "zstd"}},
+		{"zstd of nothing", zstded(t, nil, zstd.WithZeroFrames(true)), Hints{}},
 		{
 			"two zstd frames",
 			append(zstdWhole(t, []byte(strings.Repeat("twice ", 1000))), zstdWhole(t, []byte("and once"))...),
 			Hints{},
-			"zstd",
-			Text,
-			"",
 		},
-		{
-			"zstd frame with a dictionary",
-			[]byte("\x28\xb5\x2f\xfd\x21\x07\x02\x11\x00\x00hi"),
-			Hints{},
-			"",
-			Binary,
-			"zstd: it needs dictionary 7",
-		},
-		{
-			"zstd frame with a large window",
-			[]byte("\x28\xb5\x2f\xfd\x00\x70\x11\x00\x00hi"),
-			Hints{},
-			"",
-			Binary,
-			"zstd: its window is larger than 8 MiB",
-		},
-		{"broken zstd", zstded(t, body)[:40], Hints{}, "", Binary, "zstd: it does not unpack: damaged or incomplete"},
-		{
-			"zstd with a wrong checksum",
-			append(zstded(t, body)[:len(zstded(t, body))-4], 1, 2, 3, 4),
-			Hints{},
-			"",
-			Binary,
-			"zstd: it does not unpack: damaged or incomplete",
-		},
-		{"zstd magic and no more", zstdMagic, Hints{}, "", Binary, "zstd: the header is damaged"},
-		{
-			"named zstd that is none",
-			[]byte(`{"a":1}`),
-			Hints{ContentEncoding: "zstd"},
-			"",
-			JSON,
-			"zstd: no magic bytes",
-		},
-		{
-			"base64 of zstd",
-			encodeStd(zstded(t, body)),
-			Hints{Type: email},
-			"base64 (standard alphabet, padded) > zstd",
-			Protobuf,
-			"",
-		},
-		{"snappy message", snappied(t, body), Hints{Type: email}, "snappy", Protobuf, ""},
-		{"snappy of several blocks", snappied(t, bytes.Repeat([]byte("text "), 100_000)), Hints{}, "snappy", Text, ""},
-		{"snappy named", snappied(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "x-snappy-framed"}, "snappy", JSON, ""},
-		{
-			"broken snappy",
-			snappied(t, body)[:40],
-			Hints{},
-			"",
-			Binary,
-			"snappy: it does not unpack: damaged or incomplete",
-		},
+		{"zstd frame with a dictionary", []byte("\x28\xb5\x2f\xfd\x21\x07\x02\x11\x00\x00hi"), Hints{}},
+		{"zstd frame with a large window", []byte("\x28\xb5\x2f\xfd\x00\x70\x11\x00\x00hi"), Hints{}},
+		{"broken zstd", zstded(t, body)[:40], Hints{}},
+		{"zstd with a wrong checksum", append(zstded(t, body)[:len(zstded(t, body))-4], 1, 2, 3, 4), Hints{}},
+		{"zstd magic and no more", zstdMagic, Hints{}},
+		{"named zstd that is none", []byte(`{"a":1}`), Hints{ContentEncoding: "zstd"}},
+		{"base64 of zstd", encodeStd(zstded(t, body)), Hints{Type: email}},
+		{"snappy message", snappied(t, body), Hints{Type: email}},
+		{"snappy of several blocks", snappied(t, bytes.Repeat([]byte("text "), 100_000)), Hints{}},
+		{"snappy named", snappied(t, []byte(`{"a":1}`)), Hints{ContentEncoding: "x-snappy-framed"}},
+		{"broken snappy", snappied(t, body)[:40], Hints{}},
 		{
 			"snappy with a wrong checksum",
 			append([]byte("\xff\x06\x00\x00sNaPpY\x01\x06\x00\x00\x01\x02\x03\x04"), "hi"...),
 			Hints{},
-			"",
-			Binary,
-			"snappy: it does not unpack: damaged or incomplete",
 		},
-		{
-			"bare snappy block",
-			s2.EncodeSnappy(nil, []byte("text text text")),
-			Hints{ContentEncoding: "snappy"},
-			"",
-			Binary,
-			"snappy: no magic bytes",
-		},
-
-		{
-			"Confluent message, first of its file",
-			confluent(1234, []byte{0}, body),
-			Hints{Type: email},
-			"Confluent (schema 1234, message 0)",
-			Protobuf,
-			"",
-		},
-		{
-			"Confluent message, another",
-			confluent(1<<31-1, zigzags(2, 1, 300), body),
-			Hints{Type: email},
-			"Confluent (schema 2147483647, message 1.300)",
-			Protobuf,
-			"",
-		},
+		{"bare snappy block", s2.EncodeSnappy(nil, []byte("text text text")), Hints{ContentEncoding: "snappy"}},
+		{"Confluent message, first of its file", confluent(1234, []byte{0}, body), Hints{Type: email}},
+		{"Confluent message, another", confluent(1<<31-1, zigzags(2, 1, 300), body), Hints{Type: email}},
 		{
 			"Confluent message of a type that is not known, but said to be protobuf",
 			confluent(7, []byte{0}, body),
 			Hints{ContentType: "application/protobuf; messageType=a.B"},
-			"Confluent (schema 7, message 0)",
-			Binary,
-			"",
 		},
-		{
-			"Confluent message of nothing",
-			confluent(7, []byte{0}, nil),
-			Hints{ContentType: "application/protobuf"},
-			"Confluent (schema 7, message 0)",
-			Empty,
-			"",
-		},
-		{
-			"Confluent message of which nothing is said",
-			confluent(7, []byte{0}, body),
-			Hints{},
-			"",
-			Binary,
-			"Confluent: the prefix fits, but what follows it does not decode",
-		},
-		{"Confluent JSON", confluent(8, nil, []byte(`{"a":1}`)), Hints{}, "Confluent (schema 8)", JSON, ""},
-		{
-			"base64 of a Confluent message",
-			encodeStd(confluent(7, []byte{0}, body)),
-			Hints{Type: email},
-			"base64 (standard alphabet, padded) > Confluent (schema 7, message 0)",
-			Protobuf,
-			"",
-		},
-		{"Confluent schema 0", confluent(0, []byte{0}, body), Hints{Type: email}, "", Binary, ""},
+		{"Confluent message of nothing", confluent(7, []byte{0}, nil), Hints{ContentType: "application/protobuf"}},
+		{"Confluent message of which nothing is said", confluent(7, []byte{0}, body), Hints{}},
+		{"Confluent JSON", confluent(8, nil, []byte(`{"a":1}`)), Hints{}},
+		{"base64 of a Confluent message", encodeStd(confluent(7, []byte{0}, body)), Hints{Type: email}},
+		{"Confluent schema 0", confluent(0, []byte{0}, body), Hints{Type: email}},
 		{
 			"Confluent place of 101 levels",
 			confluent(7, append(zigzags(101), make([]byte, 101)...), body),
 			Hints{Type: email},
-			"",
-			Binary,
-			"",
 		},
-		{"Confluent place below 0", confluent(7, zigzags(1, -1), body), Hints{Type: email}, "", Binary, ""},
-		{"Confluent prefix that breaks off", confluent(7, zigzags(2, 1), nil), Hints{Type: email}, "", Binary, ""},
-
-		{
-			"CloudEvent of JSON",
-			cloudEvent("application/json", `"data": {"a": 1}`),
-			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, application/json)",
-			JSON,
-			"",
-		},
+		{"Confluent place below 0", confluent(7, zigzags(1, -1), body), Hints{Type: email}},
+		{"Confluent prefix that breaks off", confluent(7, zigzags(2, 1), nil), Hints{Type: email}},
+		{"CloudEvent of JSON", cloudEvent("application/json", `"data": {"a": 1}`), Hints{ContentType: ce}},
 		{
 			"CloudEvent without a content type",
 			cloudEvent("", `"data": "just a string"`),
 			Hints{ContentType: ce + "; charset=UTF-8"},
-			"CloudEvents (type com.example.someevent)",
-			JSON,
-			"",
 		},
 		{
 			"CloudEvent with a byte order mark",
 			append([]byte("\xef\xbb\xbf"), cloudEvent("", `"data": [1]`)...),
 			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent)",
-			JSON,
-			"",
 		},
-		{
-			"CloudEvent of XML",
-			cloudEvent("application/xml", `"data": "<much wow=\"xml\"/>"`),
-			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, application/xml)",
-			Text,
-			"text, UTF-8",
-		},
+		{"CloudEvent of XML", cloudEvent("application/xml", `"data": "<much wow=\"xml\"/>"`), Hints{ContentType: ce}},
 		{
 			"CloudEvent of protobuf",
 			cloudEvent("application/protobuf; messageType="+email, `"data_base64": "`+b64+`"`),
 			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, application/protobuf; messageType=" + email +
-				", data_base64 in the standard alphabet, padded)",
-			Protobuf,
-			"",
 		},
 		{
 			"CloudEvent of protobuf, slashes escaped",
 			cloudEvent("application/protobuf", `"data_base64": "`+strings.ReplaceAll(b64, "/", `\/`)+`"`),
 			Hints{ContentType: ce, Type: email},
-			"CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)",
-			Protobuf,
-			"",
 		},
 		{
 			"CloudEvent with the type as dataschema",
@@ -329,9 +203,6 @@ func TestPeelEnvelopes(t *testing.T) {
 				"application/protobuf", `"dataschema": "type.googleapis.com/`+email+`", "data_base64": "`+b64+`"`,
 			),
 			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, application/protobuf, data_base64 in the standard alphabet, padded)",
-			Protobuf,
-			"protobuf by the data schema of the CloudEvent, 13 of 157 B in 1 field unknown",
 		},
 		{
 			"CloudEvent of gzip",
@@ -340,259 +211,85 @@ func TestPeelEnvelopes(t *testing.T) {
 				`"data_base64": "`+string(encodeStd(payloadtest.Gzipped(t, []byte("text"))))+`"`,
 			),
 			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, application/octet-stream, data_base64 in the standard alphabet, padded) > gzip",
-			Text,
-			"",
 		},
 		{
 			"gzip of a CloudEvent",
 			payloadtest.Gzipped(t, cloudEvent("", `"data": {}`)),
 			Hints{ContentType: ce, ContentEncoding: "gzip"},
-			"gzip > CloudEvents (type com.example.someevent)",
-			JSON,
-			"",
 		},
 		{
 			"CloudEvent of a CloudEvent",
 			cloudEvent(ce, `"data": `+string(cloudEvent("", `"data": 1`))),
 			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, " + ce + ") > CloudEvents (type com.example.someevent)",
-			JSON,
-			"",
 		},
-		{
-			"CloudEvent of short data",
-			cloudEvent("text/plain", `"data_base64": "aGk="`),
-			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet, padded)",
-			Text,
-			"",
-		},
-		{
-			"CloudEvent of no bytes",
-			cloudEvent("text/plain", `"data_base64": ""`),
-			Hints{ContentType: ce},
-			"CloudEvents (type com.example.someevent, text/plain, data_base64 in the standard alphabet)",
-			Empty,
-			"",
-		},
-		{
-			"CloudEvent that nothing says",
-			cloudEvent("", `"data": 1`),
-			Hints{ContentType: "application/json"},
-			"",
-			JSON,
-			"",
-		},
-		{
-			"CloudEvent without data",
-			cloudEvent("", `"x": 1`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: it has no data",
-		},
-		{
-			"CloudEvent with both data",
-			cloudEvent("", `"data": 1, "data_base64": "AAAA"`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: it has both data and data_base64",
-		},
-		{
-			"CloudEvent with two data",
-			cloudEvent("", `"data": 1, "data": 2`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: a member is in it twice",
-		},
-		{
-			"CloudEvent with an escaped second data",
-			cloudEvent("", `"data": 1, "d\u0061ta": 2`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: a member is in it twice",
-		},
-		{
-			"CloudEvent with data_base64 that is none",
-			cloudEvent("", `"data_base64": "a b"`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: data_base64: byte 0x20 at 1 is not of the alphabet",
-		},
-		{
-			"CloudEvent with data_base64 of another kind",
-			cloudEvent("", `"data_base64": {}`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: data_base64 is not a string",
-		},
+		{"CloudEvent of short data", cloudEvent("text/plain", `"data_base64": "aGk="`), Hints{ContentType: ce}},
+		{"CloudEvent of no bytes", cloudEvent("text/plain", `"data_base64": ""`), Hints{ContentType: ce}},
+		{"CloudEvent that nothing says", cloudEvent("", `"data": 1`), Hints{ContentType: "application/json"}},
+		{"CloudEvent without data", cloudEvent("", `"x": 1`), Hints{ContentType: ce}},
+		{"CloudEvent with both data", cloudEvent("", `"data": 1, "data_base64": "AAAA"`), Hints{ContentType: ce}},
+		{"CloudEvent with two data", cloudEvent("", `"data": 1, "data": 2`), Hints{ContentType: ce}},
+		{"CloudEvent with an escaped second data", cloudEvent("", `"data": 1, "d\u0061ta": 2`), Hints{ContentType: ce}},
+		{"CloudEvent with data_base64 that is none", cloudEvent("", `"data_base64": "a b"`), Hints{ContentType: ce}},
+		{"CloudEvent with data_base64 of another kind", cloudEvent("", `"data_base64": {}`), Hints{ContentType: ce}},
 		{
 			"CloudEvent of version 0.3",
 			[]byte(`{"specversion":"0.3","type":"t","source":"s","id":"i","data":1}`),
 			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: specversion is not 1.0",
 		},
 		{
 			"CloudEvent without an id",
 			[]byte(`{"specversion":"1.0","type":"t","source":"s","data":1}`),
 			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: id is missing",
 		},
 		{
 			"CloudEvent with a number as id",
 			[]byte(`{"specversion":"1.0","type":"t","source":"s","id":1,"data":1}`),
 			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: id is not a string",
 		},
 		{
 			"CloudEvent with an empty source",
 			[]byte(`{"specversion":"1.0","type":"t","source":"","id":"1","data":1}`),
 			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: source is empty",
 		},
-		{
-			"CloudEvent that is a list",
-			[]byte(`[1]`),
-			Hints{ContentType: ce},
-			"",
-			JSON,
-			"CloudEvents, named by the content type: it is not a JSON object",
-		},
-		{
-			"CloudEvent that is text",
-			[]byte(`hello`),
-			Hints{ContentType: ce},
-			"",
-			Text,
-			"CloudEvents, named by the content type: first byte is 0x68",
-		},
-
-		{
-			"MassTransit",
-			[]byte(massTransitBody),
-			Hints{ContentType: mt},
-			"MassTransit (type Company.Project.CreateUser)",
-			JSON,
-			"MassTransit, type Company.Project.CreateUser",
-		},
-		{
-			"MassTransit that nothing says",
-			[]byte(massTransitBody),
-			Hints{ContentType: "application/json"},
-			"",
-			JSON,
-			"",
-		},
-		{
-			"MassTransit without a message",
-			[]byte(`{"messageType":["urn:message:A:B"]}`),
-			Hints{ContentType: mt},
-			"",
-			JSON,
-			"MassTransit, named by the content type: message is missing",
-		},
+		{"CloudEvent that is a list", []byte(`[1]`), Hints{ContentType: ce}},
+		{"CloudEvent that is text", []byte(`hello`), Hints{ContentType: ce}},
+		{"MassTransit", []byte(massTransitBody), Hints{ContentType: mt}},
+		{"MassTransit that nothing says", []byte(massTransitBody), Hints{ContentType: "application/json"}},
+		{"MassTransit without a message", []byte(`{"messageType":["urn:message:A:B"]}`), Hints{ContentType: mt}},
 		{
 			"MassTransit with text as message",
 			[]byte(`{"messageType":["urn:message:A:B"],"message":"m"}`),
 			Hints{ContentType: mt},
-			"",
-			JSON,
-			"MassTransit, named by the content type: message is not an object",
 		},
 		{
 			"MassTransit with one type as text",
 			[]byte(`{"messageType":"urn:message:A:B","message":{}}`),
 			Hints{ContentType: mt},
-			"",
-			JSON,
-			"MassTransit, named by the content type: messageType is not a list",
 		},
-		{
-			"MassTransit without types",
-			[]byte(`{"messageType":[],"message":{}}`),
-			Hints{ContentType: mt},
-			"",
-			JSON,
-			"MassTransit, named by the content type: messageType is empty",
-		},
-		{
-			"MassTransit with other types",
-			[]byte(`{"messageType":["A.B"],"message":{}}`),
-			Hints{ContentType: mt},
-			"",
-			JSON,
-			"MassTransit, named by the content type: messageType holds something else than urn:message:...",
-		},
+		{"MassTransit without types", []byte(`{"messageType":[],"message":{}}`), Hints{ContentType: mt}},
+		{"MassTransit with other types", []byte(`{"messageType":["A.B"],"message":{}}`), Hints{ContentType: mt}},
 		{
 			"MassTransit with a number as type",
 			[]byte(`{"messageType":["urn:message:A:B",1],"message":{}}`),
 			Hints{ContentType: mt},
-			"",
-			JSON,
-			"MassTransit, named by the content type: messageType holds something else than urn:message:...",
 		},
-
-		{
-			"EasyNetQ error",
-			[]byte(easyNetQBody),
-			Hints{ContentType: "application/json", Type: easyNetQType},
-			"EasyNetQ error (type Acme.Orders.Placed)",
-			JSON,
-			"JSON, as the content type says",
-		},
+		{"EasyNetQ error", []byte(easyNetQBody), Hints{ContentType: "application/json", Type: easyNetQType}},
 		{
 			"EasyNetQ error of base64 of a message",
 			easyNetQOf(b64, "application/protobuf", email+", Acme"),
 			Hints{Type: easyNetQType},
-			"EasyNetQ error (type " + email + ") > base64 (standard alphabet, padded)",
-			Protobuf,
-			"",
 		},
-		{
-			"EasyNetQ error of text",
-			easyNetQOf("hello there", "text/plain", ""),
-			Hints{Type: easyNetQType},
-			"EasyNetQ error",
-			Text,
-			"",
-		},
+		{"EasyNetQ error of text", easyNetQOf("hello there", "text/plain", ""), Hints{Type: easyNetQType}},
 		{
 			"EasyNetQ error of an error",
 			easyNetQOf(easyNetQBody, "application/json", easyNetQType),
 			Hints{Type: easyNetQType},
-			"EasyNetQ error (type EasyNetQ.SystemMessages.Error) > EasyNetQ error (type Acme.Orders.Placed)",
-			JSON,
-			"",
 		},
-		{
-			"EasyNetQ message",
-			[]byte(`{"OrderId":7}`),
-			Hints{Type: "Acme.Orders.Placed, Acme.Contracts"},
-			"",
-			JSON,
-			"protobuf: Acme.Orders.Placed (the type property) is not registered",
-		},
+		{"EasyNetQ message", []byte(`{"OrderId":7}`), Hints{Type: "Acme.Orders.Placed, Acme.Contracts"}},
 		{
 			"EasyNetQ error without properties",
 			[]byte(`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":"m","DateTime":"d"}`),
 			Hints{Type: easyNetQType},
-			"",
-			JSON,
-			"EasyNetQ error, named by the type property: BasicProperties is missing",
 		},
 		{
 			"EasyNetQ error with an object as message",
@@ -600,34 +297,36 @@ func TestPeelEnvelopes(t *testing.T) {
 				`{"RoutingKey":"k","Exchange":"e","Exception":"x","Message":{},"DateTime":"d","BasicProperties":{}}`,
 			),
 			Hints{Type: easyNetQType},
-			"",
-			JSON,
-			"EasyNetQ error, named by the type property: Message is not a string",
 		},
 	}
+	var all strings.Builder
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := budget.NewBudget()
-			doc := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, b)
-			if got := layers(doc); got != tt.layers || doc.Kind != tt.kind {
-				t.Errorf("got %s, %q; steps\n%s", doc.Kind, got, stepsText(doc))
-			}
-			if tt.step != "" && !strings.Contains("\n"+stepsText(doc)+"\n", "\n"+tt.step+"\n") {
-				t.Errorf("steps\n%s", stepsText(doc))
-			}
-			check(t, doc, b, len(tt.body))
-			if strings.Contains(doc.Problem, "internal error") {
-				t.Error(doc.Problem)
-			}
-			body := tt.body
-			for _, l := range doc.Layers {
-				body = rewrapped(t, l, body)
-			}
-			if !bytes.Equal(body, doc.Body) {
-				t.Errorf("body %q", doc.Body)
-			}
-		})
+		b := budget.NewBudget()
+		doc := (&Decoder{Types: schemas()}).Decode(tt.body, tt.h, b)
+		all.WriteString(peeled(tt.name, doc))
+		check(t, doc, b, len(tt.body))
+		if strings.Contains(doc.Problem, "internal error") {
+			t.Errorf("%s: %s", tt.name, doc.Problem)
+		}
+		body := tt.body
+		for _, l := range doc.Layers {
+			body = rewrapped(t, l, body)
+		}
+		if !bytes.Equal(body, doc.Body) {
+			t.Errorf("%s: body %q", tt.name, doc.Body)
+		}
 	}
+	testenv.GoldenText(t, "envelopes.golden", all.String())
+}
+
+// peeled returns what was found in the body of a case: its layers from the outside, what is in
+// them, and the steps that led there.
+func peeled(name string, doc *Document) string {
+	s := fmt.Sprintf("%s: %s > %s\n", name, layers(doc), doc.Kind)
+	for _, step := range doc.Steps {
+		s += "    " + step.Text + "\n"
+	}
+	return s
 }
 
 // rewrapped removes a layer and adds it again. To add the layer, it uses only what the Layer

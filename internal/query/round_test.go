@@ -171,7 +171,7 @@ func TestFixedSelectsWhatItSelectedThen(t *testing.T) {
 		"age:>2h", "age:>=2h", "age:<2h", "age:<=2h", "-age:>=2h", "since:2h", "before:2h", "-before:2h",
 	} {
 		q := parse(t, text)
-		edge := ago(2 * time.Hour)
+		edge := now.Truncate(time.Millisecond).Add(-2 * time.Hour)
 		for _, d := range []time.Duration{-time.Hour, -time.Millisecond, 0, time.Millisecond, time.Hour} {
 			received := edge.Add(d)
 			if was, is := matches(q.Terms[0], received), matches(q.Fixed().Terms[0], received); was != is {

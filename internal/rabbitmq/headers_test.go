@@ -293,38 +293,6 @@ func ofClient(v any) any {
 	return v
 }
 
-// TestALargeHeaderAmongGoodLetters publishes one letter with headers larger than a frame among a
-// thousand others. dlo must read all of them in one session.
-func TestALargeHeaderAmongGoodLetters(t *testing.T) {
-	t.Parallel()
-	_, url := testenv.VHost(t)
-	p := newRawPublisher(t, url)
-	p.declare(t, "inbox", amqp.Table{"x-queue-type": "quorum"})
-	p.declare(t, "work", dyingArguments("inbox"))
-	for i := range 1_000 {
-		if i == 500 {
-			p.publish(t, "work", headers("x-big", "S"+longString(strings.Repeat("e", 131_000))), "large")
-		}
-		p.publish(t, "work", "\x00\x00", fmt.Sprint(i))
-	}
-	p.publish(t, "work", "\x00\x00", "last")
-	inbox := readingInbox(t, url, Limits{Letters: 500, Bytes: 16 << 20, Linger: time.Millisecond})
-	conn := inbox.conn
-	letters, _ := takeAll(t, inbox, "last")
-	if len(letters) != 1_002 {
-		t.Errorf("%d letters", len(letters))
-	}
-	for i := range letters {
-		if text, _ := letters[i].Properties.Headers["x-big"].(string); string(letters[i].Body) == "large" &&
-			len(text) != 131_000 {
-			t.Errorf("the large header has %d bytes", len(text))
-		}
-	}
-	if inbox.conn != conn || conn.IsClosed() {
-		t.Error("the session ended")
-	}
-}
-
 // TestWindowsOfLargeHeadersAreSmall checks that the size of a window includes the memory of headers
 // and their values. An array that contains only fields of type V takes 16 bytes of memory for each
 // byte of the frame.

@@ -184,55 +184,6 @@ func reporting(t *testing.T) (*audit, *child) {
 	return a, p
 }
 
-// TestAFloodOfAnnotations publishes one annotation for each letter, in random order. Each letter
-// must get its own error, whether the annotation or the letter arrived first.
-func TestAFloodOfAnnotations(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	a, p := reporting(t)
-	letters := 1000
-	if soak() {
-		letters = 50_000
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := 0; i < letters; i += 100 {
-			var list []any
-			for k := i; k < i+100; k++ {
-				list = append(list, map[string]any{
-					"message_id": fmt.Sprint("m", k*7919%letters), "queue": "work",
-					"message": fmt.Sprintf("reason <%d>", k*7919%letters), "service": "worker",
-				})
-			}
-			a.say(list...)
-		}
-	}()
-	for i := 0; i < letters; i += 50 {
-		a.publish(50, func(k int) (string, string) { return fmt.Sprint("letter ", i+k), fmt.Sprint("m", i+k) })
-	}
-	<-done
-	eventually(t, "every letter has an error", func() bool {
-		return p.count("letters", `error <> '' AND annotation > 0`) == letters && p.ask(settledRead) == 0
-	})
-	for body, text := range p.errors() {
-		if want := fmt.Sprintf("reason <%s>", strings.TrimPrefix(body, "letter ")); text != want {
-			t.Errorf("%s: %q", body, text)
-		}
-	}
-	if n := p.ask(joinedOnce); n != letters {
-		t.Errorf("%d of %d letters were annotated once", n, letters)
-	}
-	if n := p.count("annotations", `uses <> 1 OR letters <> 1`); n != 0 {
-		t.Errorf("%d annotations are of another number of letters than one", n)
-	}
-	for name, query := range recounts {
-		if n := p.ask(query); n != 0 {
-			t.Errorf("%s: %d are wrong", name, n)
-		}
-	}
-}
-
 // TestHostileAnnotations fills the queue of annotations with invalid ones. dlo must not log any of
 // their content. They must not block the queue, and the valid annotations behind them must be
 // joined to their letters.

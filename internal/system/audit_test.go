@@ -251,6 +251,15 @@ func (a *audit) checkStore(p *child) (surplus, duplicates int) {
 	return surplus, duplicates
 }
 
+// rejectedIn returns the header x-death of a letter that a queue has rejected once. The letter had
+// been published to the exchange with the key.
+func rejectedIn(queue, exchange, key string, at time.Time) []any {
+	return []any{amqp.Table{
+		"queue": queue, "exchange": exchange, "reason": "rejected", "count": int64(1), "routing-keys": []any{key},
+		"time": at,
+	}}
+}
+
 // ready returns how many messages in a queue are ready. It asks the broker with a passive declare.
 func ready(t testing.TB, conn *amqp.Connection, queue string) int {
 	t.Helper()

@@ -86,16 +86,7 @@ func (a *audit) burst(n int) {
 			),
 			Headers: amqp.Table{
 				"x-error-message": "template welcome_v3 not found", "x-tenant": fmt.Sprintf("tenant-%d", i%200),
-				"x-death": []any{
-					amqp.Table{
-						"queue":        "orders",
-						"exchange":     "",
-						"reason":       "rejected",
-						"count":        int64(1),
-						"routing-keys": []any{"orders"},
-						"time":         time.Now(),
-					},
-				},
+				"x-death": rejectedIn("orders", "", "orders", time.Now()),
 			},
 		})
 		if err != nil {

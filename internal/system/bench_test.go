@@ -191,16 +191,7 @@ func (b *bench) publish(queue string, n, window int) {
 	}
 	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, window))
 	headers := amqp.Table{
-		"x-death": []any{
-			amqp.Table{
-				"queue":        "work",
-				"exchange":     "events",
-				"reason":       "rejected",
-				"count":        int64(1),
-				"routing-keys": []any{"key"},
-				"time":         time.Unix(1763625600, 0),
-			},
-		},
+		"x-death":                rejectedIn("work", "events", "key", time.Unix(1763625600, 0)),
 		"x-first-death-queue":    "work",
 		"x-first-death-reason":   "rejected",
 		"x-first-death-exchange": "events",

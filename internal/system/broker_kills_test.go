@@ -5,10 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,12 +30,7 @@ func TestBrokerKilledUnderLoad(t *testing.T) {
 	if soak() {
 		kills = 6
 	}
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("DLO_TEST_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seeded(t)
 	node := testenv.PrivateBroker(t)
 	_, url := node.VHost(t)
 	newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
@@ -163,16 +155,7 @@ func (w *traffic) publish(ctx context.Context, ch *amqp.Channel) {
 		return
 	}
 	header := amqp.Table{
-		"x-death": []any{
-			amqp.Table{
-				"queue":        "work",
-				"exchange":     "",
-				"reason":       "rejected",
-				"count":        int64(1),
-				"routing-keys": []any{"work"},
-				"time":         time.Unix(1763625600, 0),
-			},
-		},
+		"x-death": rejectedIn("work", "", "work", time.Unix(1763625600, 0)),
 	}
 	type sent struct {
 		body   string

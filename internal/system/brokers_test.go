@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
 // said is the answer of /readyz, with the state of each broker.
 type said struct {
-	Ready   bool           `json:"ready"`
-	Brokers []saidOfBroker `json:"brokers"`
+	Ready    bool                 `json:"ready"`
+	Brokers  []saidOfBroker       `json:"brokers"`
+	Problems []deadletter.Problem `json:"problems"`
 }
 
 type saidOfBroker struct {
@@ -46,6 +48,26 @@ func (p *child) ready() (code int, s said) {
 		p.t.Fatalf("/readyz: %v: %s", err, body)
 	}
 	return code, s
+}
+
+// problems returns the problems of a kind that /readyz reports.
+func (p *child) problems(kind deadletter.ProblemKind) []deadletter.Problem {
+	p.t.Helper()
+	_, s := p.ready()
+	return slices.DeleteFunc(s.Problems, func(p deadletter.Problem) bool { return p.Kind != kind })
+}
+
+// problem waits until /readyz reports a problem of a kind, and returns the problem.
+func (p *child) problem(kind deadletter.ProblemKind) (found deadletter.Problem) {
+	p.t.Helper()
+	eventually(p.t, "/readyz says "+string(kind), func() bool {
+		list := p.problems(kind)
+		if len(list) > 0 {
+			found = list[0]
+		}
+		return len(list) > 0
+	})
+	return found
 }
 
 // waitUntilDrained waits until dlo drains all inboxes of a broker.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -458,6 +459,17 @@ func logWait(t testing.TB, what string) func() {
 			t.Logf("waited %.1f s: %s", d.Seconds(), what)
 		}
 	}
+}
+
+// seeded returns a source of random numbers. It logs its seed, which DLO_TEST_SEED can set.
+func seeded(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("DLO_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // restart restarts a broker that was killed.

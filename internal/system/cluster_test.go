@@ -23,16 +23,7 @@ func TestAClusterNodeIsKilledUnderLoad(t *testing.T) {
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
 	// As in TestBrokerKilledUnderLoad, letters are published directly to the inbox.
 	a.to, a.header = "dlo.letters", amqp.Table{
-		"x-death": []any{
-			amqp.Table{
-				"queue":        "work",
-				"exchange":     "",
-				"reason":       "rejected",
-				"count":        int64(1),
-				"routing-keys": []any{"work"},
-				"time":         time.Unix(1763625600, 0),
-			},
-		},
+		"x-death": rejectedIn("work", "", "work", time.Unix(1763625600, 0)),
 	}
 	p := newChild(t, url, fast)
 	p.Start("")

@@ -2,9 +2,6 @@ package system
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -42,12 +39,7 @@ func TestKillLoopsCondemnNoLetter(t *testing.T) {
 	if soak() {
 		letters, kills = 100_000, 500
 	}
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("DLO_TEST_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seeded(t)
 	p := withLetters(t, letters)
 	for range 4 {
 		for _, point := range []string{"classify: begun", "classify: decided"} {

@@ -36,8 +36,8 @@ var runElsewhere = map[string]string{
 	"dlo topology check --broker":                              "TestLostDeadLettersAreFound runs it",
 	"dlo topology plan":                                        "TestLostDeadLettersAreFound runs it; here no broker was looked at",
 	"dlo letters import sms.ndjson --server http://other:8672": "a second server; TestTheWholeCommandLine imports",
-	"curl -u user:password -X DELETE":                          "TestDloIsAddedToASiteAndRemoved runs it",
-	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsAddedToASiteAndRemoved runs it",
+	"curl -u user:password -X DELETE":                          "TestDloIsRemovedByHand runs it",
+	"dlo letters list -q 'state:publishing,requeued'":          "TestDloIsRemovedByHand runs it",
 }
 
 // TestTheCommandsOfTheDocuments runs every command of dlo and curl in a code block of a document,

@@ -81,6 +81,10 @@ func openEstate(t *testing.T, node *testenv.Node, vhost, address string) *estate
 		"x-message-ttl": int32(500), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "recipe",
 	}
 	s.queues["naive"] = nil
+	s.queues["work.1"] = amqp.Table{"x-max-priority": int32(5)}
+	s.queues["work.2"] = amqp.Table{"x-queue-mode": "lazy"}
+	s.queues["work.3"] = amqp.Table{"x-single-active-consumer": true}
+	s.queues["work.4"] = amqp.Table{"x-expires": int32(3_600_000)}
 	s.declare()
 	if err := s.ch.ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
@@ -286,8 +290,8 @@ func (s *estate) definitions() string {
 //
 // dlo must find the consumer that requeues messages for ever, and must stop reporting it after its
 // repair. Nobody may be paged. Messages that are dropped by design must not cause a flood of
-// notices. No service may fail to declare its queue, and no message may be lost. After the site has
-// left dlo, its definitions must be as before.
+// notices. No service may fail to declare its queue, and no message may be lost. Everything that
+// belongs to the site must be as before, beside dlo and after the site has left dlo.
 func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
@@ -321,6 +325,12 @@ func TestASiteAdoptsDloAndLeavesIt(t *testing.T) {
 	s.mendNaive(guide)
 	s.endObserving(guide)
 	guide.checkAllRun()
+	ofDLO := regexp.MustCompile(`"(name|source|destination)":"dlo[.-]`)
+	if beside := slices.DeleteFunc(strings.Split(s.definitions(), "\n"), ofDLO.MatchString); !slices.Equal(
+		beside, strings.Split(before, "\n"),
+	) {
+		t.Errorf("before:\n%s\nbeside dlo:\n%s", before, strings.Join(beside, "\n"))
+	}
 	s.declare() // declares the queues as if every service started again
 	s.failing.Store(false)
 	eventually(t, "no rejected letter waits", func() bool {

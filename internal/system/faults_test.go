@@ -13,7 +13,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/testenv"
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // TestConfirmsWithheld blocks all responses of the broker. Until the broker responds again, dlo may
@@ -169,47 +168,6 @@ func TestNoTarget(t *testing.T) {
 	})
 }
 
-// TestAFullQueueRefuses fills a queue that rejects messages when it is full. The letters must wait
-// without using up their attempts, and must be sent once the queue has room.
-func TestAFullQueueRefuses(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	_, url := testenv.VHost(t)
-	a := newAudit(t, url, "work", amqp.Table{"x-max-length": int32(1), "x-overflow": "reject-publish"})
-	p := newChild(
-		t, url,
-		"default: {retry: {delays: [1h]}}\nrequeue: {rate: 0, watch: 1s, nack: {first: 1s, max: 2s, notice_after: 2}}\n",
-	)
-	p.Start("")
-	p.Draining()
-	ch := a.channel()
-	for i := range 3 { // publishes one letter at a time, because the queue has room for only one message
-		a.publish(1, func(int) (string, string) { return fmt.Sprintf("letter %d", i), "" })
-		eventually(t, "a letter to reject", func() bool {
-			d, ok, err := ch.Get("work", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return ok && d.Reject(false) == nil
-		})
-	}
-	eventually(t, "all letters wait", func() bool { return p.letters("scheduled") == 3 })
-	if code, answer := p.post("/api/v1/operations", map[string]any{
-		"action": "retry_now", "q": "state:scheduled", "reason": "now",
-	}); code >= 300 {
-		t.Fatal(code, answer)
-	}
-	eventually(t, "the queue refuses", func() bool {
-		return p.count("letters", `state = 'scheduled' AND nacks >= 2 AND attempts = 0`) == 2 &&
-			p.count("notices", `kind = 'nacks'`) == 1
-	})
-	a.work()
-	eventually(t, "all letters settled", func() bool {
-		return p.count("letters", `state = 'settled' AND attempts = 1`) == 3
-	})
-}
-
 // TestStartsWithoutABroker starts dlo while its broker is unreachable. The server must run and
 // report this, and must later connect automatically.
 func TestStartsWithoutABroker(t *testing.T) {
@@ -231,32 +189,6 @@ func TestStartsWithoutABroker(t *testing.T) {
 	}
 	relay.Refuse(false)
 	eventually(t, "ready", func() bool { code, _ := p.get("/readyz"); return code == 200 })
-}
-
-// TestWrongPassword starts dlo with a wrong password for the broker. The server must run and report
-// the reason, and must not show the password.
-func TestWrongPassword(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	node := testenv.Broker(t)
-	vhost, _ := testenv.VHost(t)
-	p := newChild(t, strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1), fast)
-	// The URL comes from the environment, because the configuration file must not contain a
-	// password.
-	if err := os.WriteFile(
-		p.config, []byte(fmt.Sprintf("listen: 127.0.0.1:0\nstore: %s\n", p.store)), 0o600,
-	); err != nil {
-		t.Fatal(err)
-	}
-	p.env = []string{"DLO_AMQP_URL=" + strings.Replace(node.AMQPURL(vhost), "guest:guest", "guest:sesame", 1)}
-	p.Start("")
-	eventually(t, "the reason", func() bool {
-		code, body := p.get("/readyz")
-		return code == 503 && strings.Contains(body, "refused user or password")
-	})
-	if _, body := p.get("/readyz"); strings.Contains(body, "sesame") || strings.Contains(p.Log(), "sesame") {
-		t.Error("the password is shown")
-	}
 }
 
 // TestASecondInstanceIsTurnedAway starts a second dlo on the same store. It must end with exit code

@@ -29,16 +29,7 @@ func TestErrorQueuesAsInboxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := amqp.Table{
-		"x-death": []any{
-			amqp.Table{
-				"queue":        "sms",
-				"exchange":     "events",
-				"reason":       "rejected",
-				"count":        int64(1),
-				"routing-keys": []any{"sms.de"},
-				"time":         time.Unix(1763625600, 0),
-			},
-		},
+		"x-death": rejectedIn("sms", "events", "sms.de", time.Unix(1763625600, 0)),
 	}
 	if err := ch.PublishWithContext(t.Context(), "", "orders_error", true, false, amqp.Publishing{
 		Headers: dead, Body: []byte("sms"), DeliveryMode: 2,

@@ -2,9 +2,7 @@ package system
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -77,12 +75,7 @@ func TestRandomKills(t *testing.T) {
 	if soak() {
 		kills, letters = 500, 50_000
 	}
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("DLO_TEST_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seeded(t)
 	_, url := testenv.VHost(t)
 	a := newAudit(t, url, "work", amqp.Table{"x-queue-type": "quorum"})
 	p := newChild(t, url, fast)

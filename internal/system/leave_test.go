@@ -219,3 +219,60 @@ func TestDloNamesWhatItLeaves(t *testing.T) {
 		t.Errorf("after leaving:\n%s", after)
 	}
 }
+
+// TestDloIsRemovedByHand runs the commands with which docs/operations.md removes dlo where dlo does
+// not have the management API. After them, the vhost must be as it was before dlo.
+func TestDloIsRemovedByHand(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	node := testenv.Broker(t)
+	vhost, address := node.VHost(t)
+	a := adoptable(t, node, vhost, address)
+	before := a.everything()
+	p := newChild(t, address, "default: {retry: {delays: []}}\n")
+	p.Start("")
+	p.Draining()
+	for _, command := range commandsOf(t, "docs/quickstart.md", "") {
+		rabbitmqctl(t, node, vhost, command)
+	}
+	a.reject("orders")
+	eventually(t, "the letter is dead", func() bool { return p.letters("dead") == 1 })
+	var queues, exchanges string
+	for _, command := range commandsOf(t, "docs/operations.md", "Taking dlo out again") {
+		args := words(command)
+		switch {
+		case strings.HasPrefix(command, "dlo letters export"):
+			file := filepath.Join(t.TempDir(), "letters.ndjson")
+			p.dlo(t.Context(), 0, "", words(strings.Replace(command, "letters.ndjson", file, 1))[1:]...)
+			p.Stop()
+		case args[0] == "dlo":
+			p.dlo(t.Context(), 0, "", args[1:]...)
+		case args[1] == "delete_queue":
+			for queue := range strings.FieldsSeq(queues) {
+				rabbitmqctl(t, node, vhost, strings.Replace(command, "dlo.letters", queue, 1))
+			}
+		case args[0] == "curl":
+			_, path, _ := strings.Cut(args[len(args)-1], ":15672")
+			for exchange := range strings.FieldsSeq(exchanges) {
+				to := strings.NewReplacer("%2F", url.PathEscape(vhost), "dlo.dlx", exchange).Replace(path)
+				if err := node.API(args[4], to, nil, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		default:
+			out := rabbitmqctl(t, node, vhost, command)
+			if strings.HasSuffix(command, "list_queues name policy") && strings.Contains(out, "\tdlo\n") {
+				t.Errorf("queues are still protected:\n%s", out)
+			}
+			if strings.Contains(command, "list_queues name --no-table-headers") {
+				queues = out
+			}
+			if strings.Contains(command, "list_exchanges") {
+				exchanges = out
+			}
+		}
+	}
+	if after := a.everything(); after != before || len(strings.Fields(queues)) < 3 {
+		t.Errorf("before:\n%s\nafter, without the queues %q:\n%s", before, queues, after)
+	}
+}

@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -192,15 +191,8 @@ func TestWhatALimitDeletesIsSaid(t *testing.T) {
 	)
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
 	problem := func(kind deadletter.ProblemKind) (text string) {
-		_, body := p.get("/readyz")
-		var ready struct{ Problems []deadletter.Problem }
-		if err := json.Unmarshal([]byte(body), &ready); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range ready.Problems {
-			if p.Kind == kind {
-				text = p.Text
-			}
+		for _, one := range p.problems(kind) {
+			text = one.Text
 		}
 		return text
 	}

@@ -99,16 +99,7 @@ func dieOn(ctx context.Context, ch *amqp.Channel) error {
 		for range soakRate * int(soakStep/time.Millisecond) / 1000 {
 			queue := fmt.Sprintf("queue-%02d", n%40)
 			headers := amqp.Table{
-				"x-death": []any{
-					amqp.Table{
-						"queue":        queue,
-						"exchange":     "events",
-						"reason":       "rejected",
-						"count":        int64(1),
-						"routing-keys": []any{"key"},
-						"time":         time.Now(),
-					},
-				},
+				"x-death":         rejectedIn(queue, "events", "key", time.Now()),
 				"x-error-message": fmt.Sprintf("com.example.mail.MailException: cause %c of the failure", 'a'+n%2),
 			}
 			if err := ch.PublishWithContext(ctx, "", "dlo.letters", false, false, amqp.Publishing{

@@ -52,16 +52,7 @@ func TestTheLogStaysQuiet(t *testing.T) {
 	for n := range letters {
 		queue := []string{work.queue, gone.queue, full.queue, "work.of.nobody"}[n%4]
 		headers := amqp.Table{
-			"x-death": []any{
-				amqp.Table{
-					"queue":        queue,
-					"exchange":     "",
-					"reason":       "rejected",
-					"count":        int64(1),
-					"routing-keys": []any{queue},
-					"time":         time.Now(),
-				},
-			},
+			"x-death":         rejectedIn(queue, "", queue, time.Now()),
 			"x-error-message": fmt.Sprintf("word%s is wrong", strings.Repeat(string(rune('a'+n%26)), 1+n%400/26)),
 		}
 		var err error

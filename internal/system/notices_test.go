@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -225,108 +224,4 @@ func TestEachCauseIsToldOnceAcrossKills(t *testing.T) {
 	if sent := r.count(); sent > groups+len(kills) {
 		t.Errorf("%d messages for %d groups and %d kills", sent, groups, len(kills))
 	}
-}
-
-// TestOneBadDeployIsOnePage simulates a deploy that breaks ten queues at the same time. The pager
-// must ring once, and the webhook must receive all ten causes in one incident. The webhook must
-// also receive the event about the operation that ends the incident.
-func TestOneBadDeployIsOnePage(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	const queues, each = 10, 5
-	_, amqpURL := testenv.VHost(t)
-	r := newReceiver(t)
-	p := newChild(t, amqpURL, r.configFor(t, "page"))
-	p.Start("")
-	p.Draining()
-	if code, body := p.post("/api/v1/deploys", map[string]any{"service": "shop", "version": "2"}); code >= 300 {
-		t.Fatal(code, body)
-	}
-	p.Kill9() // kills dlo, so that all letters arrive together after the next start
-	for i := range queues {
-		a := newAudit(t, amqpURL, fmt.Sprintf("shop-%d", i), nil)
-		a.header = amqp.Table{"x-error-message": "the price is missing"}
-		a.work()
-		a.publish(each, func(n int) (string, string) { return fmt.Sprintf(`{"n": %d}`, n), fmt.Sprintf("%d-%d", i, n) })
-	}
-	p.Start("")
-	eventually(
-		t, "all causes are told",
-		func() bool { return len(r.keys()) == queues && p.count("deliveries", `state = 'due'`) == 0 },
-	)
-	if opened := r.notices("notice.opened"); len(opened) != 1 {
-		t.Errorf("%d pages: %v", len(opened), opened)
-	}
-	for group, keys := range r.keys() {
-		if len(keys) != 1 {
-			t.Errorf("%s was told of in %v", group, keys)
-		}
-	}
-	code, body := p.post("/api/v1/operations", map[string]any{
-		"action": "discard", "q": "state:dead", "reason": "noise",
-	})
-	if code >= 300 {
-		t.Fatal(code, body)
-	}
-	eventually(t, "it is over", func() bool {
-		return len(r.notices("notice.resolved")) == 1 && len(r.notices("operation.finished")) == 1 &&
-			len(r.notices("group.resolved")) == queues
-	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.told, func(h heard) bool { return h.Type == "operation.finished" })
-	if op := r.told[i].Data.Operation; op.State != "done" || op.Asked != queues*each || op.Done != queues*each {
-		t.Errorf("%+v", op)
-	}
-}
-
-// TestAReceiverThatIsDownLosesNothing uses a receiver that rejects all notices. dlo must keep the
-// notices, everything else must continue, and every page must report the problem. Once the receiver
-// accepts notices, dlo must deliver all of them in order. This includes notices about letters that
-// a person has settled since then.
-func TestAReceiverThatIsDownLosesNothing(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	_, amqpURL := testenv.VHost(t)
-	r := newReceiver(t)
-	r.setStatus(http.StatusServiceUnavailable)
-	p := newChild(t, amqpURL, r.configFor(t, "notify"))
-	p.Start("")
-	p.Draining()
-	a := newAudit(t, amqpURL, "orders", nil)
-	a.header = amqp.Table{"x-error-message": "the template is gone"}
-	a.work()
-	a.publish(3, func(i int) (string, string) { return fmt.Sprint(i), fmt.Sprint(i) })
-	eventually(t, "the failure is said on the page", func() bool {
-		_, page := p.get("/triage")
-		return strings.Contains(page, "Notices do not get through to hook.")
-	})
-	code, body := p.post("/api/v1/groups/decisions", map[string]any{
-		"groups":  []string{"G-1"},
-		"resolve": map[string]any{},
-	})
-	if code != 200 {
-		t.Fatal(code, body)
-	}
-	if r.count() != 0 {
-		t.Error("it was told something")
-	}
-	_, metrics := p.get("/metrics")
-	if !strings.Contains(metrics, `dlo_notifications_total{channel="hook",outcome="retried"}`) {
-		t.Error("the metrics do not say it")
-	}
-	r.setStatus(0)
-	eventually(t, "all is told", func() bool { return r.count() == 2 })
-	r.mu.Lock()
-	if r.told[0].Type != "notice.opened" || r.told[1].Type != "notice.resolved" ||
-		r.told[0].Data.Key != r.told[1].Data.Key || r.told[0].Data.URL != p.url+"/groups/G-1" {
-		t.Errorf("%+v", r.told)
-	}
-	r.mu.Unlock()
-	eventually(t, "the page says no more", func() bool {
-		_, page := p.get("/triage")
-		return !strings.Contains(page, "Notices do not get through")
-	})
 }

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,18 +41,11 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	})
 	p.Stop() // after a restart, dlo checks immediately and not only after a minute
 	p.Start("")
-	const cure = `rabbitmqctl set_policy -p '`
 	eventually(t, "/readyz says it", func() bool {
-		_, body := p.get("/readyz")
-		var ready struct {
-			Problems []struct{ Kind, Severity, Text, Cure, Inbox string }
-		}
-		if err := json.Unmarshal([]byte(body), &ready); err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(ready.Problems, func(p struct{ Kind, Severity, Text, Cure, Inbox string }) bool {
-			return p.Kind == string(deadletter.ProblemInboxLoses) && p.Severity == "page" && p.Inbox == "dlo.letters" &&
-				strings.Contains(p.Text, "max-length 50 (policy of-the-site)") && strings.Contains(p.Cure, cure)
+		return slices.ContainsFunc(p.problems(deadletter.ProblemInboxLoses), func(p deadletter.Problem) bool {
+			return p.Severity == deadletter.SeverityPage && p.Inbox == "dlo.letters" &&
+				strings.Contains(p.Text, "max-length 50 (policy of-the-site)") &&
+				strings.Contains(p.Cure, `rabbitmqctl set_policy -p '`)
 		})
 	})
 	if _, page := p.get("/queues"); !strings.Contains(page, "The broker deletes letters from inbox dlo.letters.") ||
@@ -65,12 +57,5 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 	) {
 		t.Error("the metric does not say it")
 	}
-	eventually(t, "the pager rings", func() bool {
-		for _, title := range pager.notices("notice.problem") {
-			if strings.Contains(title, "deletes letters from inbox dlo.letters") {
-				return true
-			}
-		}
-		return false
-	})
+	pager.waitForNotice(t, "deletes letters from inbox dlo.letters")
 }

@@ -78,57 +78,46 @@ type recipe struct {
 // Their worker always rejects without requeue.
 var recipes = []recipe{
 	{
-		"back to the tail, ten times at most",
-		"{attempts: 10, first: 1ms, factor: 1}",
-		[]time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-		false,
-		nil,
+		name:   "back to the tail, ten times at most",
+		rule:   "{attempts: 10, first: 1ms, factor: 1}",
+		delays: []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 	},
 	{
-		"half a second, one, two, then dead",
-		"{delays: [500ms, 1s, 2s]}",
-		[]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
-		false,
-		nil,
+		name:   "half a second, one, two, then dead",
+		rule:   "{delays: [500ms, 1s, 2s]}",
+		delays: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second},
 	},
 	{
-		"growing threefold, with jitter",
-		"{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}",
-		[]time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond},
-		false,
-		nil,
+		name:   "growing threefold, with jitter",
+		rule:   "{attempts: 3, first: 100ms, factor: 3, max: 5s, jitter: 0.2}",
+		delays: []time.Duration{80 * time.Millisecond, 240 * time.Millisecond, 720 * time.Millisecond},
 	},
 	{
-		"a dead-letter service, restarted in the middle",
-		"{delays: [10ms, 100ms, 1000ms]}",
-		[]time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second},
-		true,
-		nil,
+		name:    "a dead-letter service, restarted in the middle",
+		rule:    "{delays: [10ms, 100ms, 1000ms]}",
+		delays:  []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second},
+		restart: true,
 	},
 	// On a busy machine, the dispatcher claims some letters too late, so that they wait in the
 	// store and not in the broker.
 	{
-		"wait queues",
-		"{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}",
-		[]time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond},
-		false,
-		[]string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"},
+		name:   "wait queues",
+		rule:   "{delays: [1500ms, 3s, 1500ms], waiter: wait-queue}",
+		delays: []time.Duration{1500 * time.Millisecond, 3 * time.Second, 1500 * time.Millisecond},
+		waits:  []string{"dlo.wait.1500", "dlo.wait.3000", "dlo.wait.1500"},
 	},
 	{
-		"an expiration for each letter, growing threefold, with jitter",
-		"{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}",
-		[]time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second},
-		false,
-		[]string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"},
+		name:   "an expiration for each letter, growing threefold, with jitter",
+		rule:   "{attempts: 3, first: 1500ms, factor: 3, max: 5s, jitter: 0.2, waiter: message-ttl}",
+		delays: []time.Duration{1200 * time.Millisecond, 3600 * time.Millisecond, 4 * time.Second},
+		waits:  []string{"dlo.wait.ttl", "dlo.wait.ttl", "dlo.wait.ttl"},
 	},
 	// The test brokers do not have the plugin for delayed exchanges, so the letters wait in the
 	// store.
 	{
-		"a delayed exchange",
-		"{delays: [200ms, 400ms], waiter: delayed-exchange}",
-		[]time.Duration{200 * time.Millisecond, 400 * time.Millisecond},
-		false,
-		nil,
+		name:   "a delayed exchange",
+		rule:   "{delays: [200ms, 400ms], waiter: delayed-exchange}",
+		delays: []time.Duration{200 * time.Millisecond, 400 * time.Millisecond},
 	},
 }
 
@@ -268,113 +257,6 @@ func checkRecipe(t *testing.T, kind string, r recipe) {
 	if r.waits != nil && p.count("letters", `origin IN (SELECT id FROM origins WHERE queue LIKE 'dlo.%')`) != 0 {
 		t.Error("a wait queue became an origin")
 	}
-}
-
-// TestARetryGoesToTheTail checks the position of a retry in its queue. The messages that were
-// published after the letter died must be delivered before the retry.
-func TestARetryGoesToTheTail(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	for _, kind := range []string{"classic", "quorum"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			_, url := testenv.VHost(t)
-			a := newAudit(t, url, "work", amqp.Table{"x-queue-type": kind})
-			p := newChild(t, url, "default: {retry: {delays: [0s]}}\nrequeue: {watch: 1m}\n")
-			p.Start("")
-			p.Draining()
-			a.publish(1, func(int) (string, string) { return "first", "" })
-			ch := a.channel()
-			d, ok, err := ch.Get("work", false)
-			if err != nil || !ok {
-				t.Fatal(ok, err)
-			}
-			a.publish(5, func(i int) (string, string) { return fmt.Sprintf("later %d", i), "" })
-			if err := d.Reject(false); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "the letter is back in its queue", func() bool { return ready(t, a.conn, "work") == 6 })
-			var order []string
-			for range 6 {
-				d, ok, err := ch.Get("work", true)
-				if err != nil || !ok {
-					t.Fatal(ok, err)
-				}
-				order = append(order, string(d.Body))
-			}
-			if got := strings.Join(order, ", "); got != "later 0, later 1, later 2, later 3, later 4, first" {
-				t.Errorf("delivered %s", got)
-			}
-		})
-	}
-}
-
-// fanOut publishes ten events, each to four queues. The map "kinds" contains the type of each
-// queue. All queues except the queue "log" reject the events, so each rejected event becomes a
-// letter. All letters must end up dead. The map "times" contains how often each queue must have
-// received each event.
-func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
-	t.Helper()
-	_, url := testenv.VHost(t)
-	workers := map[string]*seen{}
-	var a *audit
-	for queue, kind := range kinds {
-		b := newAudit(t, url, queue, amqp.Table{"x-queue-type": kind})
-		worker := &seen{}
-		workers[queue] = worker
-		b.refuse = func(d *amqp.Delivery) bool { worker.refuse(d); return queue != "log" }
-		if a == nil {
-			a = b
-			if err := b.channel().ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := b.channel().QueueBind(queue, "order.#", "events", false, nil); err != nil {
-			t.Fatal(err)
-		}
-		b.work()
-	}
-	p = newChild(t, url, config)
-	p.Start("")
-	p.Draining()
-	if strings.Contains(config, "waiter: ") {
-		p.Waiting()
-	}
-	ch := a.channel()
-	events = 10
-	for i := range events {
-		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{
-			Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2,
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eventually(t, "all letters dead", func() bool {
-		return p.letters("dead") == (len(kinds)-1)*events
-	})
-	for queue, want := range times {
-		for i := range events {
-			if got := len(workers[queue].withBody(fmt.Sprintf("event %d", i))); got != want {
-				t.Errorf("%s got event %d %d times, want %d", queue, i, got, want)
-			}
-		}
-	}
-	return p, events
-}
-
-// TestOnlyTheFailingQueueSeesTheRetry publishes events to four queues, three of which reject them.
-// Each of the three has its own rule in the same dlo.
-func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	fanOut(t, map[string]string{"mail": "classic", "sms": "classic", "push": "classic", "log": "classic"}, `rules:
-  - {name: mail, match: {queue: mail}, retry: {delays: [10ms]}}
-  - {name: sms, match: {queue: sms}, retry: {delays: [10ms, 10ms]}}
-  - {name: push, match: {queue: push}, retry: {delays: [10ms, 10ms, 10ms]}}
-requeue: {rate: 0, watch: 1m}
-`, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
 }
 
 // TestAReloadIsWhole checks that SIGHUP applies all rules of the file to later decisions. If the

@@ -12,24 +12,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// strays returns the problems in /readyz about letters whose broker is not in the configuration.
-func (p *child) strays() (found []struct{ Kind, Severity, Title, Text, Cure, Broker string }) {
-	p.t.Helper()
-	_, body := p.get("/readyz")
-	var ready struct {
-		Problems []struct{ Kind, Severity, Title, Text, Cure, Broker string }
-	}
-	if err := json.Unmarshal([]byte(body), &ready); err != nil {
-		p.t.Fatal(err)
-	}
-	for _, problem := range ready.Problems {
-		if problem.Kind == string(deadletter.ProblemBrokerUnknown) {
-			found = append(found, problem)
-		}
-	}
-	return found
-}
-
 // finds returns how many letters match a query.
 func (p *child) finds(query string) int {
 	p.t.Helper()
@@ -76,7 +58,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 	p.Configure(as("prod"))
 	p.Start("")
 	p.Draining()
-	list := p.strays()
+	list := p.problems(deadletter.ProblemBrokerUnknown)
 	if len(list) != 1 || list[0].Severity != "page" ||
 		list[0].Title != "100 letters belong to broker main, which is not configured." || list[0].Broker != "main" ||
 		!strings.Contains(list[0].Cure, "stop dlo and run: dlo brokers rename main prod.") {
@@ -112,14 +94,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 	})); op.Counts["skipped"] != before || op.Counts["done"] != 0 {
 		t.Errorf("%+v", op)
 	}
-	eventually(t, "the pager rings", func() bool {
-		for _, title := range pager.notices("notice.problem") {
-			if strings.Contains(title, "belong to broker main") {
-				return true
-			}
-		}
-		return false
-	})
+	pager.waitForNotice(t, "belong to broker main")
 	rename := func(code int, names, want string) {
 		t.Helper()
 		args := append([]string{"broker", "rename", "--config", p.config}, strings.Fields(names)...)
@@ -137,7 +112,7 @@ func TestABrokerIsRenamed(t *testing.T) {
 	rename(1, "main prod", "it has brokers: prod")
 	p.Start("")
 	p.Draining()
-	if list := p.strays(); len(list) != 0 {
+	if list := p.problems(deadletter.ProblemBrokerUnknown); len(list) != 0 {
 		t.Errorf("still %+v", list)
 	}
 	a.publish(after, func(i int) (string, string) { return fmt.Sprint("young ", i), fmt.Sprint("y", i) })

@@ -6,11 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,12 +114,7 @@ func TestReadingAgainSurvivesKills(t *testing.T) {
 	if soak() {
 		letters, kills = 1_000_000, 100
 	}
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("DLO_TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("DLO_TEST_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seeded(t)
 	p := newChild(t, "", away+"search: {fields: [to.city]}\n")
 	filling, err := store.Open(t.Context(), p.store, store.Options{})
 	if err != nil {

@@ -1,12 +1,10 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,35 +18,6 @@ import (
 type restoring struct {
 	*child
 	a *audit
-}
-
-// problem waits until /readyz reports a problem of the given kind, and returns the problem.
-func (r *restoring) problem(kind deadletter.ProblemKind) (found readyProblem) {
-	r.t.Helper()
-	eventually(r.t, "/readyz says "+string(kind), func() bool {
-		i := -1
-		list := r.readyProblems()
-		if i = slices.IndexFunc(list, func(p readyProblem) bool { return p.Kind == kind }); i >= 0 {
-			found = list[i]
-		}
-		return i >= 0
-	})
-	return found
-}
-
-type readyProblem struct {
-	Kind                                       deadletter.ProblemKind
-	Severity, Title, Text, Cure, Broker, VHost string
-}
-
-func (r *restoring) readyProblems() []readyProblem {
-	r.t.Helper()
-	_, body := r.get("/readyz")
-	var ready struct{ Problems []readyProblem }
-	if err := json.Unmarshal([]byte(body), &ready); err != nil {
-		r.t.Fatal(err)
-	}
-	return ready.Problems
 }
 
 // controlRetries pauses or resumes the retries of the audit's queue. The parameter "verb" is

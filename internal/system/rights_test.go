@@ -1,7 +1,6 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -36,28 +35,13 @@ func TestAMissingRightIsSaid(t *testing.T) {
 	)
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf(user+":secret")}
 	p.Start("")
-	var found deadletter.Problem
-	eventually(t, "/readyz says it", func() bool {
-		_, body := p.get("/readyz")
-		var ready struct{ Problems []deadletter.Problem }
-		if err := json.Unmarshal([]byte(body), &ready); err != nil {
-			t.Fatal(err)
-		}
-		for _, problem := range ready.Problems {
-			if problem.Kind == deadletter.ProblemRights {
-				found = problem
-			}
-		}
-		return found.Kind != ""
-	})
+	found := p.problem(deadletter.ProblemRights)
 	if found.Severity != deadletter.SeverityPage || !strings.Contains(found.Title, user) ||
 		!strings.Contains(found.Text, "It may not write amq.default") {
 		t.Errorf("%+v", found)
 	}
 	eventually(t, "the letters wait", func() bool { return p.letters("scheduled") == letters })
-	eventually(t, "the pager rings", func() bool {
-		return strings.Contains(fmt.Sprint(pager.notices("notice.problem")), "has too few rights")
-	})
+	pager.waitForNotice(t, "has too few rights")
 	if _, page := p.get("/queues"); !strings.Contains(page, "has too few rights") ||
 		!strings.Contains(page, "set_permissions") {
 		t.Error("the page does not say it")

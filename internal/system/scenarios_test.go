@@ -161,63 +161,6 @@ func TestAFanOutThatDiedInTwoQueues(t *testing.T) {
 	}
 }
 
-// TestAQueueIsDeletedInTheMiddle is scenario 5. The origin queue is deleted during an operation.
-// Letters that were not sent before must be held without a target. A redirect must send them to
-// another queue.
-func TestAQueueIsDeletedInTheMiddle(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	_, amqpURL := testenv.VHost(t)
-	gone, stays, spare := newAudit(t, amqpURL, "gone", nil), newAudit(
-		t, amqpURL, "stays", nil,
-	), newAudit(t, amqpURL, "spare", nil)
-	p := newChild(t, amqpURL, rejecting)
-	p.Start("")
-	p.Draining()
-	for _, a := range []*audit{gone, stays} {
-		a.work()
-		a.publish(60, func(i int) (string, string) { return fmt.Sprintf("%s %d", a.queue, i), fmt.Sprint(a.queue, i) })
-	}
-	eventually(t, "all letters dead", func() bool { return p.letters("dead") == 120 })
-	op := p.startOperation(map[string]any{
-		"action": "requeue", "q": "state:dead", "hold": "0s", "canary": 0, "rate": 10,
-	})
-	eventually(t, "it has begun", func() bool { return gone.acceptedLetters() > 0 })
-	if _, err := gone.channel().QueueDelete("gone", false, false, false); err != nil {
-		t.Fatal(err)
-	}
-	got := p.awaitOver(op)
-	sent := gone.acceptedLetters()
-	if returned := got.Counts["returned"]; returned == 0 ||
-		got.Counts["quiet"]+got.Counts["unverified"]+returned != 120 || stays.acceptedLetters() != 60 {
-		t.Errorf("%+v; gone accepted %d, stays %d", got, sent, stays.acceptedLetters())
-	}
-	held := p.count("letters", `state = 'held' AND why LIKE 'no target%'`)
-	if held != got.Counts["returned"] {
-		t.Errorf("%d letters held, %d returned", held, got.Counts["returned"])
-	}
-	spare.work()
-	again := p.startOperation(map[string]any{
-		"action": "requeue", "q": "op:" + op + "/returned", "to": "spare", "hold": "0s", "canary": 0, "rate": 1000,
-	})
-	if got := p.awaitOver(again); got.Total != held || got.Counts["quiet"]+got.Counts["unverified"] != held {
-		t.Errorf("%+v", got)
-	}
-	if n := spare.acceptedLetters(); n != held {
-		t.Errorf("spare got %d letters, want %d", n, held)
-	}
-	code, body := p.post("/api/v1/overrides", map[string]any{
-		"queue": "gone", "to": "spare", "reason": "it was renamed",
-	})
-	if code/100 != 2 {
-		t.Fatalf("%d %s", code, body)
-	}
-	if _, page := p.get("/rules"); !strings.Contains(page, "it was renamed") {
-		t.Error("the Rules page does not list the redirect")
-	}
-}
-
 // TestTwoPeopleAndTheScheduler is scenario 9. Two people and the scheduler act on the same letters
 // at the same time. Each letter must be sent once, and whoever is later must learn who was first.
 func TestTwoPeopleAndTheScheduler(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // TestTheThreeSteps checks the three steps that a person with an empty store sees. First, the
@@ -156,54 +155,5 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 	p.dlo(t.Context(), 1, "", "try", "--broker", "other")
 	if n := p.ask(`SELECT count(*) FROM trials WHERE kept = 1`); n != 2 {
 		t.Errorf("%d letters of trials", n)
-	}
-}
-
-// TestAForgedTrialIsHeld uses a message that died in the queue of trials but was not created by
-// this dlo. The message must become an ordinary letter, and dlo must not send the letter to one of
-// dlo's own queues.
-func TestAForgedTrialIsHeld(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	node := testenv.Broker(t)
-	_, address := node.VHost(t)
-	p := newChild(t, address, "default: {retry: {delays: [1s]}}\n")
-	p.Start("")
-	p.Draining()
-	_, ch := testenv.Channel(t, address)
-	if _, err := ch.QueueDeclare("dlo.try", true, false, false, false, amqp.Table{
-		"x-dead-letter-exchange": "dlo.dlx", "x-message-ttl": 1,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	forged := amqp.Publishing{
-		DeliveryMode: amqp.Persistent,
-		MessageId:    "dlo-try-1",
-		Headers:      amqp.Table{deadletter.HeaderTrial: strings.Repeat("0", 32)},
-		Body:         []byte("x"),
-	}
-	if err := ch.PublishWithContext(t.Context(), "", "dlo.try", true, false, forged); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it is held", func() bool {
-		return p.ask(`SELECT count(*) FROM letters WHERE state = 'held'
-		AND grp > 0`) == 1
-	})
-	if why := p.texts(`SELECT why FROM letters`)[0]; !strings.Contains(why, "queue dlo.try is for trial letters only") {
-		t.Error(why)
-	}
-	if n := p.ask(`SELECT count(*) FROM trials`); n != 0 {
-		t.Error("it passes for a trial")
-	}
-	var letters api.Letters
-	p.json("/api/v1/letters?q=state:held", &letters)
-	code, plan := p.post("/api/v1/operations", map[string]any{
-		"action":  "requeue",
-		"ids":     []string{string(letters.Letters[0].ID)},
-		"dry_run": true,
-	})
-	if code != http.StatusOK || !strings.Contains(plan, `"eligible":0`) ||
-		!strings.Contains(plan, "for trial letters only") {
-		t.Error(code, plan)
 	}
 }

@@ -15,22 +15,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestThreeOriginsShareAWaitQueue publishes events to four queues, three of which reject them. The
-// rejected letters wait in the same queue of the broker. Each must return only to its own origin.
-func TestThreeOriginsShareAWaitQueue(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
-	testenv.Broker(t)
-	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
-		"default: {retry: {delays: [2s, 2s], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n",
-		map[string]int{
-			"mail": 3, "sms": 3, "push": 3, "log": 1,
-		})
-	if n := p.count("attempts", `waits_in = 'dlo.wait.2000'`); n != 6*events {
-		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
-	}
-}
-
 // TestTheBrokerRetriesWhileDloIsDown stops dlo while letters wait in the broker. The letters must
 // arrive in their queue while dlo is down. After its start, dlo must find out which letters were
 // rejected again, and that all others arrived.

@@ -1,11 +1,8 @@
 package testenv
 
 import (
-	"image/png"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,24 +24,6 @@ func serve(t *testing.T, csp, page string) string {
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
-}
-
-func TestBrowserOnASoundPage(t *testing.T) {
-	t.Parallel()
-	tab := Browser(t)
-	tab.Open(serve(t, "default-src 'self'; img-src data:", soundPage))
-	if got := Run(tab, chromedp.Title()); got != "Sound" {
-		t.Errorf("title is %q", got)
-	}
-	if got := tab.Axe(); len(got) != 0 {
-		t.Errorf("axe: %s", strings.Join(got, "\n"))
-	}
-	if got := tab.CSPReports(); len(got) != 0 {
-		t.Errorf("csp: %q", got)
-	}
-	if got := tab.Console(); len(got) != 0 {
-		t.Errorf("console: %q", got)
-	}
 }
 
 func TestBrowserFindsPlantedFaults(t *testing.T) {
@@ -117,22 +96,6 @@ func TestBrowserEmulates(t *testing.T) {
 	}
 	if got := tab.Console(); len(got) != 0 {
 		t.Errorf("console: %q", got)
-	}
-}
-
-func TestBrowserTakesAPicture(t *testing.T) {
-	t.Parallel()
-	tab := Browser(t)
-	tab.Open(serve(t, "", soundPage))
-	path := filepath.Join(t.TempDir(), "pictures", "page.png")
-	tab.Screenshot(path)
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if c, err := png.DecodeConfig(f); err != nil || c.Width != 1280 {
-		t.Errorf("the picture is %d wide, %v", c.Width, err)
 	}
 }
 

@@ -71,42 +71,6 @@ func declare(t *testing.T, ch *amqp.Channel, queue string) {
 	}
 }
 
-func TestVHostsOfOneNodeAreApart(t *testing.T) {
-	t.Parallel()
-	first, firstURL := VHost(t)
-	second, secondURL := VHost(t)
-	if first == second {
-		t.Fatalf("both vhosts are %s", first)
-	}
-	a, b := open(t, firstURL), open(t, secondURL)
-	declare(t, a, "inbox")
-	declare(t, b, "inbox")
-	publish(t, a, "inbox", "one", "two")
-	publish(t, b, "inbox", "three")
-	if got := take(t, a, "inbox", 2); got[0] != "one" || got[1] != "two" {
-		t.Errorf("first vhost gave %q", got)
-	}
-	if got := take(t, b, "inbox", 1); got[0] != "three" {
-		t.Errorf("second vhost gave %q", got)
-	}
-}
-
-func TestCtlSpeaksToItsNode(t *testing.T) {
-	Full(t)
-	t.Parallel()
-	vhost, _ := VHost(t)
-	out, err := Broker(t).Ctl("-q", "list_vhosts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !containsLine(out, vhost) {
-		t.Errorf("list_vhosts does not list %s:\n%s", vhost, out)
-	}
-	if out, err := Broker(t).Ctl("no-such-command"); err == nil {
-		t.Errorf("an unknown command passed: %s", out)
-	}
-}
-
 // TestKilledNodeKeepsDurableLetters kills the node right after the declaration of a classic queue.
 // The queue and its messages must survive. A quorum queue must be 12 s old to survive (see Kill9).
 func TestKilledNodeKeepsDurableLetters(t *testing.T) {
@@ -199,13 +163,4 @@ func TestPortsAreReserved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func containsLine(text, line string) bool {
-	for l := range strings.Lines(text) {
-		if strings.TrimSpace(l) == line {
-			return true
-		}
-	}
-	return false
 }
