@@ -297,3 +297,86 @@ func TestAReloadIsWhole(t *testing.T) {
 		t.Errorf("%d entries in the audit", n)
 	}
 }
+
+// fanOut publishes ten events, each to four queues. The map "kinds" contains the type of each
+// queue. All queues except the queue "log" reject the events, so each rejected event becomes a
+// letter. All letters must end up dead. The map "times" contains how often each queue must have
+// received each event.
+func fanOut(t *testing.T, kinds map[string]string, config string, times map[string]int) (p *child, events int) {
+	t.Helper()
+	_, url := testenv.VHost(t)
+	workers := map[string]*seen{}
+	var a *audit
+	for queue, kind := range kinds {
+		b := newAudit(t, url, queue, amqp.Table{"x-queue-type": kind})
+		worker := &seen{}
+		workers[queue] = worker
+		b.refuse = func(d *amqp.Delivery) bool { worker.refuse(d); return queue != "log" }
+		if a == nil {
+			a = b
+			if err := b.channel().ExchangeDeclare("events", "topic", true, false, false, false, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.channel().QueueBind(queue, "order.#", "events", false, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.work()
+	}
+	p = newChild(t, url, config)
+	p.Start("")
+	p.Draining()
+	if strings.Contains(config, "waiter: ") {
+		p.Waiting()
+	}
+	ch := a.channel()
+	events = 10
+	for i := range events {
+		if err := ch.Publish("events", "order.paid", true, false, amqp.Publishing{
+			Body: fmt.Appendf(nil, "event %d", i), DeliveryMode: 2,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all letters dead", func() bool {
+		return p.letters("dead") == (len(kinds)-1)*events
+	})
+	for queue, want := range times {
+		for i := range events {
+			if got := len(workers[queue].withBody(fmt.Sprintf("event %d", i))); got != want {
+				t.Errorf("%s got event %d %d times, want %d", queue, i, got, want)
+			}
+		}
+	}
+	return p, events
+}
+
+// TestOnlyTheFailingQueueSeesTheRetry publishes events to four queues, three of which reject them.
+// Each of the three has its own rule in the same dlo.
+func TestOnlyTheFailingQueueSeesTheRetry(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	testenv.Broker(t)
+	fanOut(t, map[string]string{"mail": "classic", "sms": "classic", "push": "classic", "log": "classic"}, `rules:
+  - {name: mail, match: {queue: mail}, retry: {delays: [10ms]}}
+  - {name: sms, match: {queue: sms}, retry: {delays: [10ms, 10ms]}}
+  - {name: push, match: {queue: push}, retry: {delays: [10ms, 10ms, 10ms]}}
+requeue: {rate: 0, watch: 1m}
+`, map[string]int{"mail": 2, "sms": 3, "push": 4, "log": 1})
+}
+
+// TestThreeOriginsShareAWaitQueue publishes events to four queues, three of which reject them. The
+// rejected letters wait in the same queue of the broker. Each must return only to its own origin.
+func TestThreeOriginsShareAWaitQueue(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	testenv.Broker(t)
+	p, events := fanOut(t, map[string]string{"mail": "classic", "sms": "quorum", "push": "classic", "log": "quorum"},
+		"default: {retry: {delays: [2s, 2s], waiter: wait-queue}}\nrequeue: {rate: 0, watch: 1m, breaker: {came_back: 0}}\n",
+		map[string]int{
+			"mail": 3, "sms": 3, "push": 3, "log": 1,
+		})
+	if n := p.count("attempts", `waits_in = 'dlo.wait.2000'`); n != 6*events {
+		t.Errorf("%d of %d attempts waited in the queue of their delay", n, 6*events)
+	}
+}
