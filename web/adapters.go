@@ -101,11 +101,7 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c tem
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rw.WriteHeader(code)
-	page := b.Bytes()
-	if kinds := liveKinds(r); len(kinds) > 0 {
-		page = liveParts(page, kinds)
-	}
-	rw.Write(withBase(page, w.BasePath))
+	rw.Write(withBase(b.Bytes(), w.BasePath))
 }
 
 func redirect(rw http.ResponseWriter, to string) {

@@ -85,7 +85,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if p.Widen = withoutTime(q); len(p.Rows) == 0 && p.Total > 0 {
 		p.Widen = ""
 	}
-	if len(liveKinds(r)) > 0 { // the rest of the page is not live, and is therefore not needed
+	if r.Header.Get("Dlo-Live") != "" { // an open page takes only its live parts, which the rest is not
 		return view.Letters(p), nil
 	}
 	facets, err := w.Store.Facets(ctx, q, w.facetedPaths(q)...)
