@@ -17,7 +17,7 @@ type operateFlags struct {
 	answerFlags
 	Reason string `help:"Why; kept in the history."`
 	askFlags
-	Watch  bool   `json:"-" help:"Wait until the verdict on every letter is known, and print it."`
+	Watch bool `json:"-" help:"Wait until the verdict on every letter is known, and print it."`
 }
 
 // actFlags are the flags that every command that acts on letters has.
