@@ -31,7 +31,7 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			},
 		},
 	}
-	v := decodedView(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
+	v := decodedView(d, &deadletter.Letter{Row: deadletter.Row{Error: `template "welcome_v3" of tenant 48213 not found`}}, window{})
 	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.Marked != (payload.Range{From: 10, To: 30}) ||
 		v.From != "by the type property" {
 		t.Errorf("%+v", v)
@@ -78,7 +78,9 @@ func TestTypesThatFitAreListed(t *testing.T) {
 func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 	t.Parallel()
 	l := &deadletter.Letter{
-		Error: `TemplateMissing: template "welcome_v3" not found`,
+		Row: deadletter.Row{
+			Error: `TemplateMissing: template "welcome_v3" not found`,
+		},
 		Arrived: deadletter.Properties{Headers: deadletter.Table{
 			"x-error-class": "TemplateMissing", "x-error-message": `template "welcome_v3" not found`, "short": "v3",
 			"other": "something else", "n": int32(3),
@@ -97,7 +99,9 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	t.Parallel()
 	// The body is the base64 of the base64 of JSON.
 	l := &deadletter.Letter{
-		ID:   "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
+		Row: deadletter.Row{
+			ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
+		},
 		Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`))))),
 	}
 	d := (&payload.Decoder{}).Letter(l)

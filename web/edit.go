@@ -123,7 +123,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 		Letter:   l.ID,
 		Query:    r.URL.Query().Get("q"),
 		Group:    l.Group,
-		Queue:    l.Origin.Queue,
+		Queue:    l.Queue,
 		Revision: basis.Revision,
 		Newest:   l.Revision,
 		Mistakes: map[string]string{},

@@ -100,7 +100,7 @@ func (w *Web) letterView(
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
-	p.MayReveal = canReveal(principal(r.Context()), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r.Context()), l.Origin()) && l.State != deadletter.StatePurged
 	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise, the neighbours are not known
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
@@ -295,7 +295,7 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out = api.Letter{
-		Row:          l.Row(),
+		Row:          l.Row,
 		AttemptsUsed: l.Attempts,
 		Inbox:        l.Inbox,
 		Severity:     l.Severity,

@@ -16,12 +16,21 @@ import (
 // masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	// The store may contain a summary of the letter that was written before a mask was configured.
-	// Therefore the summary is masked here, when it is read.
-	summary, summarised := w.Header("", l.Summary)
-	text, told := w.Header("", l.Error)
-	l.Summary, l.Error = summary, text
-	return w.hideFailure(l) || first || last || summarised || told
+	// The store may contain texts of the letter that were written before a mask was configured.
+	// Therefore they are masked here, when they are read.
+	texts := w.hideTexts(&l.Row)
+	return w.hideFailure(l) || first || last || texts
+}
+
+// hideTexts masks the texts of a letter that lists show. It reports whether anything was masked.
+func (w *Web) hideTexts(row *deadletter.Row) bool {
+	masked := false
+	for _, text := range row.Texts() {
+		var hidden bool
+		*text, hidden = w.Header("", *text)
+		masked = masked || hidden
+	}
+	return masked
 }
 
 // queryOptions returns settings for parsing queries. What a query means depends on its text and on
@@ -80,8 +89,7 @@ func (w *Web) maskedField(field string) bool {
 // them.
 func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	for i := range rows {
-		rows[i].Summary, _ = w.Header("", rows[i].Summary)
-		rows[i].Error, _ = w.Header("", rows[i].Error)
+		w.hideTexts(&rows[i])
 	}
 	return rows
 }

@@ -422,8 +422,8 @@ func (w *Web) addTried(ctx context.Context, p *view.OperationPage) error {
 		if err != nil {
 			return err
 		}
-		l.Origin.Queue = t.Attempt.Queue
-		t.Facts = w.Facts(ctx, l.Origin)
+		l.Queue = t.Attempt.Queue
+		t.Facts = w.Facts(ctx, l.Origin())
 	}
 	p.Tried = &t
 	return nil

@@ -440,7 +440,7 @@ func Letter(p LetterPage) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					if deadletter.IsProbe(p.Letter.Origin.Queue) {
+					if deadletter.IsProbe(p.Letter.Queue) {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<b>dlo made this letter to prove a policy.</b>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
