@@ -34,14 +34,9 @@ func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) boo
 	sent, _ := clean(properties)
 	hidden := sent
 	masked := w.hideProperties(&hidden)
-	values := map[string]string{
-		"content_type":   sent.ContentType,
-		"type":           sent.Type,
-		"message_id":     sent.MessageID,
-		"correlation_id": sent.CorrelationID,
-		"reply_to":       sent.ReplyTo,
-		"app_id":         sent.AppID,
-		"expiration":     sent.Expiration,
+	values := map[string]string{}
+	for _, s := range sent.ShortStrings() {
+		values[s.Name] = *s.Value
 	}
 	if sent.Priority > 0 {
 		values["priority"] = strconv.Itoa(int(sent.Priority))

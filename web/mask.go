@@ -98,31 +98,11 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 // configured.
 func (w *Web) bytesMasked(doc *payload.Document) bool { return w.Decoder().BytesMasked(doc) }
 
-// property is one AMQP property that contains text.
-type property struct {
-	name  string
-	value *string
-}
-
-func textsOf(p *deadletter.Properties) []property {
-	return []property{
-		{"content-type", &p.ContentType},
-		{"content-encoding", &p.ContentEncoding},
-		{"correlation-id", &p.CorrelationID},
-		{"reply-to", &p.ReplyTo},
-		{"expiration", &p.Expiration},
-		{"message-id", &p.MessageID},
-		{"type", &p.Type},
-		{"user-id", &p.UserID},
-		{"app-id", &p.AppID},
-	}
-}
-
 func (w *Web) hideProperties(p *deadletter.Properties) bool {
 	masked := false
-	for _, property := range textsOf(p) {
-		if text, hidden := w.Header(property.name, *property.value); hidden && *property.value != "" {
-			*property.value, masked = text, true
+	for _, property := range p.ShortStrings() {
+		if text, hidden := w.maskedText(property.Dashed(), *property.Value); hidden {
+			*property.Value, masked = text, true
 		}
 	}
 	headers, hidden := w.hideTable(p.Headers, "")

@@ -188,9 +188,8 @@ func (t *tx) receiveNew(a *deadletter.Arrival, row *arrival, set columns) error 
 	t.s.serial = max(t.s.serial+1, t.now<<12)
 	row.serial, row.ReceivedAt = t.s.serial, time.UnixMilli(t.now)
 	t.step.newest = row.id()
-	return t.insert(
-		row, insertReceived, set, deadletter.Route{Exchange: a.Exchange, RoutingKey: a.RoutingKey}, a.Properties, a.Body,
-	)
+	by := deadletter.Route{Exchange: a.Exchange, RoutingKey: a.RoutingKey}
+	return t.insert(row, insertReceived, set, by, a.Properties, a.Body)
 }
 
 func nonNil(b []byte) []byte {

@@ -200,17 +200,6 @@ func (p ConfirmPage) scopeSentence() string {
 	return text + ". Later arrivals are not included."
 }
 
-// namesPlaces reports whether the queues of a plan belong to more than one broker or vhost. In that
-// case, the table names the broker and the vhost of each queue.
-func (p ConfirmPage) namesPlaces() bool {
-	for _, q := range p.Queues {
-		if q.Broker != p.Queues[0].Broker || q.VHost != p.Queues[0].VHost {
-			return true
-		}
-	}
-	return false
-}
-
 // labels returns the labels of the brokers in the plan, without repetition.
 func (p ConfirmPage) labels() []Label {
 	return p.labelsOf(func(broker string) bool {
