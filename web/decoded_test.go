@@ -31,7 +31,7 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			},
 		},
 	}
-	v := decodedView(d, &deadletter.Letter{Row: deadletter.Row{Error: `template "welcome_v3" of tenant 48213 not found`}}, window{})
+	v := decodedView(d, &deadletter.Letter{Row: deadletter.Row{Error: `template "welcome_v3" of tenant 48213 not found`}}, payload.Range{})
 	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.Marked != (payload.Range{From: 10, To: 30}) ||
 		v.From != "by the type property" {
 		t.Errorf("%+v", v)
@@ -51,7 +51,7 @@ func TestTypesThatFitAreListed(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	if v := decodedView(
-		d, &deadletter.Letter{}, window{},
+		d, &deadletter.Letter{}, payload.Range{},
 	); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
@@ -61,12 +61,12 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	} {
 		if v := decodedView(&payload.Document{
 			Kind: payload.Binary, Ranking: r,
-		}, &deadletter.Letter{}, window{}); v.Title != title {
+		}, &deadletter.Letter{}, payload.Range{}); v.Title != title {
 			t.Errorf("%q for %+v", v.Title, r)
 		}
 	}
 	d.Kind, d.Type, d.Ranking.Verdict, d.ShapeOnly = payload.Protobuf, "a.A", payload.Matched, true
-	if v := decodedView(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 ||
+	if v := decodedView(d, &deadletter.Letter{}, payload.Range{}); len(v.Notes) != 1 ||
 		!strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
 		t.Errorf("%+v", v)
 	}
@@ -109,12 +109,12 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 		"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`,
 		"received": `{"card": "4111"}`,
 	} {
-		v := raw(d, l, "", layer, window{}, false)
+		v := raw(d, l, "", layer, payload.Range{}, false)
 		if len(v.Layers) != 3 || v.Hex.Rows[0].ASCII != want {
 			t.Errorf("layer %q shows %s: %+v", layer, v.Hex.Rows[0].ASCII, v.Layers)
 		}
 	}
-	if v := raw(d, l, "", "0", window{}, true); len(v.Layers)+len(v.Hex.Rows) > 0 {
+	if v := raw(d, l, "", "0", payload.Range{}, true); len(v.Layers)+len(v.Hex.Rows) > 0 {
 		t.Errorf("%+v", v)
 	}
 	edited := *l
@@ -123,7 +123,7 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	}
 	d = (&payload.Decoder{}).Letter(&edited)
 	if v := raw(
-		d, &edited, "", "received", window{}, false,
+		d, &edited, "", "received", payload.Range{}, false,
 	); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" ||
 		v.Layers[1].Name != "As sent, base64" {
 		t.Errorf("%+v", v)

@@ -236,7 +236,7 @@ func (w *Web) operationNow(ctx context.Context, id deadletter.OperationID) (api.
 		return api.Operation{}, err
 	}
 	v := api.NewOperation(o)
-	var n api.NewFailures
+	var n api.Count
 	n.Count, n.Exact, err = w.Store.NewFailures(ctx, id)
 	v.NewFailures = &n
 	return v, err

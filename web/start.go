@@ -186,7 +186,7 @@ func (w *Web) readOperation(r *http.Request, in *startIn) error {
 		}
 		plan := out.Body.(api.Plan)
 		n := view.TakenOf(plan.Eligible, plan.First)
-		if view.MustType(action, n) && !view.TypedCount(c.options.Typed, n) {
+		if view.MustType(action, n) && !view.TypedCount(c.form.Get("count"), n) {
 			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(action) + " " + view.LetterCount(n) + "."
 		}
 	}

@@ -10,8 +10,10 @@ import (
 // response to every call that starts or controls an operation.
 type Operation struct {
 	deadletter.Operation
-	Sent        int          `json:"sent"`                  // number of letters that the broker has confirmed
-	NewFailures *NewFailures `json:"new_failures,omitzero"` // not in lists
+	Sent int `json:"sent"` // number of letters that the broker has confirmed
+	// new letters in the groups of the operation, which dlo received after the operation was
+	// requested; not in lists
+	NewFailures *Count `json:"new_failures,omitzero"`
 }
 
 // NewOperation returns an operation in the form of the API. Its counts have every result.
@@ -30,13 +32,6 @@ func everyResult(counts map[deadletter.Result]int) map[deadletter.Result]int {
 		all[r] = counts[r]
 	}
 	return all
-}
-
-// NewFailures counts new letters in the groups of an operation. A letter is new if dlo received it
-// after the operation was requested. The response to GET /operations/{id} contains it.
-type NewFailures struct {
-	Count int  `json:"count"`
-	Exact bool `json:"exact"` // false = there are more letters
 }
 
 // OperationLetter is one letter of an operation. The response to GET /operations/{id} contains it.

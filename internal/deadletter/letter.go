@@ -343,6 +343,15 @@ type Page struct {
 	Order  Order
 }
 
+// Looked says how far a query has searched the letters for a path of the body that has no index.
+// Such a search reads the letters one by one, and may end before it has read all of them.
+type Looked struct {
+	Paths   []string  `json:"-"`             // the paths of the body that have no index
+	Letters int       `json:"letters"`       // number of letters searched
+	Back    time.Time `json:"back,omitzero"` // when the last letter searched was received
+	All     bool      `json:"all"`           // every letter was searched
+}
+
 // Order is the order of a list of letters.
 type Order string
 

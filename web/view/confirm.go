@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +22,14 @@ type ConfirmPage struct {
 	IDs      []deadletter.ID          // all chosen letters, eligible or not; if empty, Query selects the letters
 	Query    string                   // the query with fixed times
 	Except   []deadletter.ID          // the letters excluded from those that Query selects
-	Options  Options
-	Mistakes map[string]string // the error message of each field by its name
-	Problem  string            // why the last attempt was refused
-	Key      string            // the idempotency key: pressing the button twice starts one operation
-	Return   string            // the URL to which Cancel leads
-	Restore  string            // how long a discarded letter can be restored, for example "for 7 days", or ""
-	Samples  []ConfirmSample   // the results of an edit for some of the letters
-	Revision int               // the revision sent instead of the body if one letter was chosen; 0 is the body
+	Typed    url.Values               // the fields of the form as they were typed, or as they are by default
+	Mistakes map[string]string        // the error message of each field by its name
+	Problem  string                   // why the last attempt was refused
+	Key      string                   // the idempotency key: pressing the button twice starts one operation
+	Return   string                   // the URL to which Cancel leads
+	Restore  string                   // how long a discarded letter can be restored, for example "for 7 days", or ""
+	Samples  []ConfirmSample          // the results of an edit for some of the letters
+	Revision int                      // the revision sent instead of the body if one letter was chosen; 0 is the body
 }
 
 // GroupName names a group on a page that does not show its row.
@@ -72,11 +73,6 @@ func (p ConfirmPage) leavesRestored() bool {
 	)
 }
 
-// Options contains the form fields as text. An invalid value is shown again as it was typed.
-type Options struct {
-	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Restored, Reason, Typed, Patch string
-}
-
 // haltedWords returns words such as "paused at 12:30": the state in which an operation waits for a
 // person, and the time at which the wait began.
 func haltedWords(state deadletter.OperationState, now, at time.Time) string {
@@ -118,7 +114,7 @@ func joinIDs(ids []deadletter.ID) string {
 
 func (p ConfirmPage) title() string {
 	switch {
-	case p.Action == deadletter.VerbRequeue && p.Options.To != "" && p.Mistakes["to"] == "":
+	case p.Action == deadletter.VerbRequeue && p.Typed.Get("to") != "" && p.Mistakes["to"] == "":
 		return "Requeue " + LetterCount(p.letterCount()) + " to another queue"
 	case p.Action == deadletter.VerbEdit:
 		return "Edit and requeue " + LetterCount(p.letterCount())
@@ -273,7 +269,7 @@ func placeholder(v deadletter.Verb) string {
 // sendingTime says how long it takes to send the letters at the rate in the form. It returns "" if
 // the time is not known.
 func (p ConfirmPage) sendingTime() string {
-	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
+	rate, err := strconv.ParseFloat(p.Typed.Get("rate"), 64)
 	n := p.letterCount()
 	if err != nil || rate <= 0 || n == 0 {
 		return ""
@@ -308,6 +304,6 @@ func (p ConfirmPage) opensMore() bool {
 			return true
 		}
 	}
-	return p.Options.Order == "newest" || p.Options.First != "" || p.Options.MaxDepth != "" || p.Options.To != "" ||
-		p.Options.Reset != ""
+	return p.Typed.Get("order") == "newest" || p.Typed.Get("first") != "" || p.Typed.Get("max_depth") != "" || p.Typed.Get("to") != "" ||
+		p.Typed.Get("reset") != ""
 }

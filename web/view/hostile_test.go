@@ -198,9 +198,9 @@ func hostilePages(n int) map[string]templ.Component {
 		IDs:      []deadletter.ID{id},
 		Mistakes: map[string]string{"rate": bad, "to": bad, "reason": bad},
 	}
-	confirm.Options = Options{
-		Canary: bad[:min(n, 50)], Rate: bad[:min(n, 50)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)],
-		Typed: bad[:min(n, 50)],
+	confirm.Typed = url.Values{
+		"canary": {bad[:min(n, 50)]}, "rate": {bad[:min(n, 50)]}, "to": {bad[:min(n, 255)]}, "reason": {bad[:min(n, 500)]},
+		"count": {bad[:min(n, 50)]},
 	}
 	confirmAll := confirm
 	confirmAll.IDs, confirmAll.Query, confirmAll.Until = nil, bad[:min(n, 4096)], now

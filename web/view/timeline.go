@@ -16,7 +16,9 @@ type happening struct {
 }
 
 // entry returns an entry of a timeline. Its time is zero if it is unknown, or yet to come.
-func entry(at time.Time, tone, title string, text ...Span) happening { return happening{at, tone, title, text} }
+func entry(at time.Time, tone, title string, text ...Span) happening {
+	return happening{at, tone, title, text}
+}
 
 func words(text string) Span { return Span{Text: text} }
 
