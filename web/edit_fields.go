@@ -26,12 +26,8 @@ const newHeaders = 2 // number of empty rows for new headers in the form
 
 // editFields adds the properties that a person can edit to the page. It reports whether other
 // people see any of them masked.
-func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
-	clean := deadletter.Sanitise
-	if p.Revision > 0 {
-		clean = deadletter.Resent
-	}
-	sent, _ := clean(properties)
+func (w *Web) editFields(p *view.EditPage, basis *deadletter.Letter) bool {
+	sent, _ := asSent(basis)
 	hidden := sent
 	masked := w.hideProperties(&hidden)
 	values := map[string]string{}
