@@ -56,15 +56,8 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 	if err != nil {
 		return out, false, err
 	}
-	pace := operation.Pace{
-		Rate:       in.Rate,
-		Canary:     in.Canary,
-		CanaryWait: in.CanaryWait,
-		StopAt:     in.StopAt,
-		MaxDepth:   in.MaxDepth,
-		Newest:     in.Order == api.NewestFirst,
-		Hold:       in.Hold,
-	}
+	pace := in.PaceAsked
+	pace.Newest = in.Order == api.NewestFirst
 	out = operation.Request{
 		Action:    action,
 		Selection: sel,
