@@ -31,7 +31,8 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			},
 		},
 	}
-	v := decodedView(d, &deadletter.Letter{Row: deadletter.Row{Error: `template "welcome_v3" of tenant 48213 not found`}}, payload.Range{})
+	failed := deadletter.Row{Error: `template "welcome_v3" of tenant 48213 not found`}
+	v := decodedView(d, &deadletter.Letter{Row: failed}, payload.Range{})
 	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.Marked != (payload.Range{From: 10, To: 30}) ||
 		v.From != "by the type property" {
 		t.Errorf("%+v", v)

@@ -48,7 +48,8 @@ func FuzzImportLine(f *testing.F) {
 		again, reason := m.read(text)
 		after, err := again.Properties.Encode()
 		if reason != "" || err != nil || !bytes.Equal(before, after) || !bytes.Equal(l.Body, again.Body) ||
-			l.ID != again.ID || l.Origin() != again.Origin() || l.Inbox != again.Inbox || l.ArrivedBy != again.ArrivedBy ||
+			l.ID != again.ID || l.Origin() != again.Origin() || l.Inbox != again.Inbox ||
+			l.ArrivedBy != again.ArrivedBy ||
 			l.Reason != again.Reason || !l.ReceivedAt.Equal(again.ReceivedAt) {
 			t.Errorf("%s\nbecomes %s: %s %v", line, text, reason, err)
 		}

@@ -280,7 +280,7 @@ type Row struct {
 	Error      string `json:"error" csv:"error"`     // error text without masked values
 	Why        string `json:"-" csv:"why"`           // reason why the letter is held or dead
 	WaitsIn    string `json:"waits_in"`              // queue of the broker in which the letter waits; "" = none
-	Unverified bool   `json:"-"`                     // settled although it is unknown whether a consumer reads the queue
+	Unverified bool   `json:"-"`                     // settled, but it is unknown whether a consumer reads the queue
 }
 
 // Origin returns the place where the letter last died.

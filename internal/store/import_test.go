@@ -26,7 +26,8 @@ func importedOf(t *testing.T, s *store.Store, id deadletter.ID) deadletter.Impor
 		t.Fatal(err)
 	}
 	row := deadletter.Row{
-		ID: l.ID, State: l.State, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt, Reason: l.Reason, Error: l.Error, Attempts: 2,
+		ID: l.ID, State: l.State, ReceivedAt: l.ReceivedAt, DiedAt: l.DiedAt, Reason: l.Reason, Error: l.Error,
+		Attempts: 2,
 	}
 	row.SetOrigin(l.Origin())
 	return deadletter.Imported{

@@ -299,11 +299,10 @@ const planned = 50
 
 // opensMore reports whether the collapsed part of the form contains input or an error.
 func (p ConfirmPage) opensMore() bool {
-	for _, name := range []string{"order", "first", "max_depth", "to"} {
-		if p.Mistakes[name] != "" {
+	for _, name := range []string{"first", "max_depth", "to", "reset"} {
+		if p.Mistakes[name] != "" || p.Typed.Get(name) != "" {
 			return true
 		}
 	}
-	return p.Typed.Get("order") == "newest" || p.Typed.Get("first") != "" || p.Typed.Get("max_depth") != "" || p.Typed.Get("to") != "" ||
-		p.Typed.Get("reset") != ""
+	return p.Mistakes["order"] != "" || p.Typed.Get("order") == "newest"
 }

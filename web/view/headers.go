@@ -60,7 +60,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		var b strings.Builder
 		whole := writeField(&b, p.Headers[name], 0)
-		row := headerRow{Name: name, Value: b.String(), Type: deadletter.HeaderKind(p.Headers[name]), From: headerFrom(name)}
+		kind := deadletter.HeaderKind(p.Headers[name])
+		row := headerRow{Name: name, Value: b.String(), Type: kind, From: headerFrom(name)}
 		if !whole {
 			row.Cut = 1
 		}

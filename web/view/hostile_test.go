@@ -199,8 +199,8 @@ func hostilePages(n int) map[string]templ.Component {
 		Mistakes: map[string]string{"rate": bad, "to": bad, "reason": bad},
 	}
 	confirm.Typed = url.Values{
-		"canary": {bad[:min(n, 50)]}, "rate": {bad[:min(n, 50)]}, "to": {bad[:min(n, 255)]}, "reason": {bad[:min(n, 500)]},
-		"count": {bad[:min(n, 50)]},
+		"canary": {bad[:min(n, 50)]}, "rate": {bad[:min(n, 50)]}, "to": {bad[:min(n, 255)]},
+		"reason": {bad[:min(n, 500)]}, "count": {bad[:min(n, 50)]},
 	}
 	confirmAll := confirm
 	confirmAll.IDs, confirmAll.Query, confirmAll.Until = nil, bad[:min(n, 4096)], now

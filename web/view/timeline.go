@@ -96,7 +96,8 @@ func deathEntry(d deadletter.Death) happening {
 		text = append(text, Span{Text: join}, Span{Text: line(key, 120), Code: true})
 	}
 	if d.Count > 1 {
-		text = append(text, words(". The broker counts "+Count(int(min(d.Count, 1<<40)))+" of these; this is the first"))
+		counted := Count(int(min(d.Count, 1<<40)))
+		text = append(text, words(". The broker counts "+counted+" of these; this is the first"))
 	}
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
