@@ -29,7 +29,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 		Form:     view.ParseForm(form.Get("as")),
 		Revealed: reveal,
 	}
-	p.MayReveal = canReveal(principal(r.Context()), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r.Context()), l.Origin()) && l.State != deadletter.StatePurged
 	if p.Form == view.FormJSON {
 		whole, err := w.wholeLetter(r.Context(), l, reveal)
 		if err != nil {
@@ -64,7 +64,7 @@ func (w *Web) byHand(r *http.Request) (templ.Component, error) {
 	if p.Form == view.FormAdmin {
 		write = view.Admin
 	}
-	p.Copy = write(l.Origin, properties, body)
+	p.Copy = write(l.Origin(), properties, body)
 	return view.ByHand(p), nil
 }
 

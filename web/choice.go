@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// choice is the content of the form of a plan: the call as far as it could be parsed, the fields as
-// they were typed, and the mistakes in them.
+// choice is the content of the form of a plan: the call as far as it could be parsed, and the
+// mistakes in its fields. The fields themselves stay in the form of the request.
 type choice struct {
+	form     url.Values
 	call     startIn
-	options  view.Options
 	mistakes map[string]string
 }
 
@@ -34,14 +36,11 @@ func choiceIn(r *http.Request) (choice, error) {
 		return choice{}, formError(err)
 	}
 	form := r.PostForm
-	c := choice{
-		mistakes: map[string]string{},
-		options:  view.Options{Typed: form.Get("count"), Reason: form.Get("reason"), Restored: form.Get("restored")},
-	}
+	c := choice{form: form, mistakes: map[string]string{}}
 	b := &c.call.Body
 	c.call.Key = form.Get("key")
-	b.Action, b.Reason = deadletter.Verb(form.Get("action")), strings.TrimSpace(c.options.Reason)
-	b.Restored, b.TakeOver = c.options.Restored != "", form["take"]
+	b.Action, b.Reason = deadletter.Verb(form.Get("action")), strings.TrimSpace(form.Get("reason"))
+	b.Restored, b.TakeOver = form.Get("restored") != "", form["take"]
 	b.Expect, _ = strconv.Atoi(form.Get("expect")) // optional; 0 = the number is not checked
 	if form.Get("scope") == "all" {
 		b.Q, b.Until = new(form.Get("q")), moment(form.Get("until"))
@@ -58,111 +57,91 @@ func choiceIn(r *http.Request) (choice, error) {
 	}
 	switch b.Action {
 	case deadletter.VerbRequeue:
-		c.parsePace(r)
-		c.options.Reset = form.Get("reset")
-		b.Reset = c.options.Reset != ""
+		c.parsePace()
+		b.Reset = form.Get("reset") != ""
 	case deadletter.VerbEdit:
-		c.parsePace(r)
-		c.options.Patch = strings.TrimSpace(strings.ReplaceAll(form.Get("patch"), "\r\n", "\n"))
-		if c.options.Patch == "" {
+		c.parsePace()
+		if patch := c.typed("patch", ""); patch == "" {
 			c.mistakes["patch"] = "Write what to change."
-		} else if err := checkPatch([]byte(c.options.Patch)); err != nil {
+		} else if err := checkPatch([]byte(patch)); err != nil {
 			c.mistakes["patch"] = sentence(err, http.StatusBadRequest) + "."
 		} else {
-			b.Patch = []byte(c.options.Patch)
+			b.Patch = []byte(patch)
 		}
 		if form.Has("key") && b.Reason == "" && c.mistakes["reason"] == "" {
 			c.mistakes["reason"] = "Say why, so that the next person understands the change."
 		}
 	case deadletter.VerbReschedule:
-		c.parseOrder(r)
-		c.parseDue(r, time.Now())
+		c.parseOrder()
+		c.parseDue(time.Now())
 	default:
-		c.parseOrder(r)
+		c.parseOrder()
 	}
 	return c, nil
 }
 
+// typed returns a field of the form. A form without the field, such as the button on the page of a
+// letter, gets the given text.
+func (c *choice) typed(name, otherwise string) string {
+	text := otherwise
+	if c.form.Has(name) {
+		text = strings.TrimSpace(strings.ReplaceAll(c.form.Get(name), "\r\n", "\n"))
+	}
+	c.form.Set(name, text)
+	return text
+}
+
 // parseOrder parses the order in which letters are processed, and the maximum number of letters.
-func (c *choice) parseOrder(r *http.Request) {
-	c.options.Order = "oldest"
-	for name, into := range map[string]*string{"order": &c.options.Order, "first": &c.options.First} {
-		if r.PostForm.Has(name) {
-			*into = strings.TrimSpace(r.PostFormValue(name))
-		}
+func (c *choice) parseOrder() {
+	b := &c.call.Body
+	if n, ok := c.parseCount("first", "", "letters"); ok {
+		b.First = n
 	}
-	if n, ok := c.parseCount("first", c.options.First, "letters"); ok {
-		c.call.Body.First = n
-	}
-	switch c.options.Order {
-	case "newest", "oldest", "":
-		c.call.Body.Order = c.options.Order
+	switch order := c.typed("order", api.OldestFirst); order {
+	case api.NewestFirst, api.OldestFirst, "":
+		b.Order = order
 	default:
 		c.mistakes["order"] = "The order is oldest or newest."
 	}
 }
 
-// parsePace parses the fields that say how fast and how carefully a requeue sends letters. A form
-// without these fields, such as the button on the page of a letter, gets the defaults.
-func (c *choice) parsePace(r *http.Request) {
-	c.options.Canary, c.options.Wait = strconv.Itoa(operation.DefaultCanary), view.TypedDuration(
-		operation.DefaultCanaryWait,
-	)
-	c.options.Rate, c.options.StopAt = decimal(operation.DefaultRate), decimal(operation.DefaultStopAt)
-	for name, into := range map[string]*string{
-		"canary": &c.options.Canary, "wait": &c.options.Wait, "rate": &c.options.Rate, "stop_at": &c.options.StopAt,
-		"max_depth": &c.options.MaxDepth, "to": &c.options.To,
-	} {
-		if r.PostForm.Has(name) {
-			*into = strings.TrimSpace(r.PostFormValue(name))
-		}
-	}
-	o, b := &c.options, &c.call.Body
-	if n, ok := c.parseCount("canary", o.Canary, "letters, or 0 for none"); ok {
+// parsePace parses the fields that say how fast and how carefully a requeue sends letters.
+func (c *choice) parsePace() {
+	b := &c.call.Body
+	if n, ok := c.parseCount("canary", strconv.Itoa(operation.DefaultCanary), "letters, or 0 for none"); ok {
 		b.Canary = &n
 	}
-	if wait, err := deadletter.ParseDuration(o.Wait); err != nil || wait < 0 || wait > 24*time.Hour {
-		c.mistakes["wait"] = "A wait is written 30s, 2m or 1h, and is at most 24h."
-	} else {
-		b.CanaryWait = &wait
+	wait, err := deadletter.ParseDuration(c.typed("wait", view.TypedDuration(operation.DefaultCanaryWait)))
+	if b.CanaryWait = &wait; err != nil || wait < 0 || wait > 24*time.Hour {
+		c.mistakes["wait"], b.CanaryWait = "A wait is written 30s, 2m or 1h, and is at most 24h.", nil
 	}
-	if rate, err := number(o.Rate); err != nil || rate <= 0 || rate > 1e6 {
-		c.mistakes["rate"] = "A rate is a number of letters per second above 0, for example 50."
-	} else {
-		b.Rate = &rate
+	rate, err := number(c.typed("rate", decimal(operation.DefaultRate)))
+	if b.Rate = &rate; err != nil || rate <= 0 || rate > 1e6 {
+		c.mistakes["rate"], b.Rate = "A rate is a number of letters per second above 0, for example 50.", nil
 	}
-	if stop, err := number(strings.TrimSuffix(o.StopAt, "%")); err != nil || stop < 0 || stop > 100 {
-		c.mistakes["stop_at"] = "This must be a percentage from 0 to 100; 0 = never."
-	} else {
-		b.StopAt = &stop
+	stop, err := number(strings.TrimSuffix(c.typed("stop_at", decimal(operation.DefaultStopAt)), "%"))
+	if b.StopAt = &stop; err != nil || stop < 0 || stop > 100 {
+		c.mistakes["stop_at"], b.StopAt = "This must be a percentage from 0 to 100; 0 = never.", nil
 	}
-	if n, ok := c.parseCount("max_depth", o.MaxDepth, "messages"); ok && n > 0 {
+	if n, ok := c.parseCount("max_depth", "", "messages"); ok && n > 0 {
 		b.MaxDepth = &n
 	}
-	c.parseOrder(r)
-	if len(o.To) > 255 {
-		c.mistakes["to"] = "The name of a queue has at most 255 bytes."
-	} else {
-		b.To = o.To
+	c.parseOrder()
+	if b.To = c.typed("to", ""); len(b.To) > deadletter.MaxQueueName {
+		c.mistakes["to"], b.To = "The name of a queue has at most 255 bytes.", ""
 	}
-	if r.PostFormValue("try") != "" {
-		none := 0
-		b.First, b.Canary = 1, &none
+	if c.form.Get("try") != "" {
+		b.First, b.Canary = 1, new(int)
 	}
 }
 
-// parseDue parses the time of the retry, which is a duration from now or a point in time. A form
-// without this field, such as the button on the page of a letter, gets one hour.
-func (c *choice) parseDue(r *http.Request, now time.Time) {
-	c.options.Due = "1h"
-	if r.PostForm.Has("due") {
-		c.options.Due = strings.TrimSpace(r.PostFormValue("due"))
-	}
-	b := &c.call.Body
+// parseDue parses the time of the retry, which is a duration from now or a point in time.
+func (c *choice) parseDue(now time.Time) {
+	due, b := c.typed("due", "1h"), &c.call.Body
 	b.DueAt = now.Add(time.Hour)
-	if in, err := deadletter.ParseDuration(c.options.Due); err == nil && in >= 0 {
+	if in, err := deadletter.ParseDuration(due); err == nil && in >= 0 {
 		b.DueAt, b.DueIn = now.Add(in), in
-	} else if at, err := time.Parse(time.RFC3339, c.options.Due); err == nil {
+	} else if at, err := time.Parse(time.RFC3339, due); err == nil {
 		b.DueAt = at
 	} else {
 		c.mistakes["due"] = "Give a time from now, for example 30m or 12h, or a point in time, for example 2026-11-22T06:00:00Z."
@@ -174,7 +153,8 @@ func (c *choice) parseDue(r *http.Request, now time.Time) {
 }
 
 // parseCount parses a whole number in the forms in which people write it. An empty text means 0.
-func (c *choice) parseCount(name, text, of string) (int, bool) {
+func (c *choice) parseCount(name, otherwise, of string) (int, bool) {
+	text := c.typed(name, otherwise)
 	if text == "" {
 		return 0, true
 	}

@@ -60,7 +60,7 @@ func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
 		Takes:    request.TakesOver,
 		IDs:      sel.IDs,
 		Except:   sel.Except,
-		Options:  c.options,
+		Typed:    c.form,
 		Mistakes: c.mistakes,
 		Key:      r.PostFormValue("key"),
 		Return:   backTo(r, "/letters"),

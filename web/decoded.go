@@ -14,7 +14,7 @@ import (
 // The functions below convert a payload.Document to what pages show. Pages have no other access to
 // the document.
 
-func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Decoded {
+func decodedView(d *payload.Document, l *deadletter.Letter, at payload.Range) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
 	if d.Type != "" {
 		v.From = "by " + d.Chosen
@@ -46,8 +46,8 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at window) view.Deco
 	v.Nodes = d.Fields
 	if len(d.Body) > 0 && !d.Masked && (d.Kind == payload.Binary || d.Kind == payload.Protobuf) {
 		title := ""
-		if i := firstQuoted(d.Fields, l.Error); i >= 0 && len(d.Fields[i].Ranges) > 0 && at.empty() {
-			title, at = d.Fields[i].Name, window(d.Fields[i].Ranges[0])
+		if i := firstQuoted(d.Fields, l.Error); i >= 0 && len(d.Fields[i].Ranges) > 0 && at.From >= at.To {
+			title, at = d.Fields[i].Name, d.Fields[i].Ranges[0]
 		}
 		v.Bytes = hexAt(d, at)
 		v.Bytes.Title = title
@@ -66,32 +66,27 @@ func manyFit(r payload.Ranking) string {
 	return "A message, or a text."
 }
 
-// window is a range of bytes that the reader has requested.
-type window payload.Range
-
-func (a window) empty() bool { return a.From >= a.To }
-
 // windowOf parses a range of bytes such as "12-34". For any other text, it returns an empty range.
-func windowOf(text string) window {
+func windowOf(text string) payload.Range {
 	from, to, _ := strings.Cut(text, "-")
 	first, err1 := strconv.Atoi(from)
 	last, err2 := strconv.Atoi(to)
 	if err1 != nil || err2 != nil || first < 0 || first >= last {
-		return window{}
+		return payload.Range{}
 	}
-	return window{first, last}
+	return payload.Range{From: first, To: last}
 }
 
 // hexAt returns a hex dump of a body, in which the bytes that the reader requested are marked. The
 // dump begins with the first byte of the body. If the requested bytes are too far from there, it
 // begins shortly before them.
-func hexAt(d *payload.Document, at window) *view.Hex {
+func hexAt(d *payload.Document, at payload.Range) *view.Hex {
 	from := 0
-	if !at.empty() && at.To > view.HexBytes {
+	if at.From < at.To && at.To > view.HexBytes {
 		from = at.From - 128
 	}
 	return &view.Hex{
-		Hex: d.HexdumpAt(from, view.HexBytes), Total: len(d.Body), Marked: payload.Range(at),
+		Hex: d.HexdumpAt(from, view.HexBytes), Total: len(d.Body), Marked: at,
 	}
 }
 
@@ -130,7 +125,7 @@ func jsonOf(d *payload.Document) view.JSON {
 // example base64 around protobuf. The parameter "layer" selects the innermost content or one of the
 // encodings around it. The outermost encoding is the body as received. If the parameter "hidden" is
 // true, raw returns no bytes.
-func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window, hidden bool) view.Raw {
+func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at payload.Range, hidden bool) view.Raw {
 	v := view.Raw{Steps: d.Steps}
 	if hidden {
 		return v
@@ -164,7 +159,7 @@ func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at window, 
 		on := a.key == layer
 		if on {
 			v.Layers[0].On = false
-			v.Hex = *hexAt(&payload.Document{Body: a.body}, window{})
+			v.Hex = *hexAt(&payload.Document{Body: a.body}, payload.Range{})
 		}
 		v.Layers = append(v.Layers, view.RawLayer{
 			Name: a.name,

@@ -31,7 +31,8 @@ func TestTheValueInTheErrorIsMarked(t *testing.T) {
 			},
 		},
 	}
-	v := decodedView(d, &deadletter.Letter{Error: `template "welcome_v3" of tenant 48213 not found`}, window{})
+	failed := deadletter.Row{Error: `template "welcome_v3" of tenant 48213 not found`}
+	v := decodedView(d, &deadletter.Letter{Row: failed}, payload.Range{})
 	if v.Bytes == nil || v.Bytes.Title != "template" || v.Bytes.Marked != (payload.Range{From: 10, To: 30}) ||
 		v.From != "by the type property" {
 		t.Errorf("%+v", v)
@@ -51,7 +52,7 @@ func TestTypesThatFitAreListed(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	if v := decodedView(
-		d, &deadletter.Letter{}, window{},
+		d, &deadletter.Letter{}, payload.Range{},
 	); v.Title != "2 types fit equally well." || v.Note != "Ambiguous: a.A, a.B." {
 		t.Errorf("%+v", v)
 	}
@@ -61,12 +62,12 @@ func TestTypesThatFitAreListed(t *testing.T) {
 	} {
 		if v := decodedView(&payload.Document{
 			Kind: payload.Binary, Ranking: r,
-		}, &deadletter.Letter{}, window{}); v.Title != title {
+		}, &deadletter.Letter{}, payload.Range{}); v.Title != title {
 			t.Errorf("%q for %+v", v.Title, r)
 		}
 	}
 	d.Kind, d.Type, d.Ranking.Verdict, d.ShapeOnly = payload.Protobuf, "a.A", payload.Matched, true
-	if v := decodedView(d, &deadletter.Letter{}, window{}); len(v.Notes) != 1 ||
+	if v := decodedView(d, &deadletter.Letter{}, payload.Range{}); len(v.Notes) != 1 ||
 		!strings.HasPrefix(v.Notes[0], "Matched by shape only: ") {
 		t.Errorf("%+v", v)
 	}
@@ -78,7 +79,9 @@ func TestTypesThatFitAreListed(t *testing.T) {
 func TestTheErrorSaysWhichHeaderItIsFrom(t *testing.T) {
 	t.Parallel()
 	l := &deadletter.Letter{
-		Error: `TemplateMissing: template "welcome_v3" not found`,
+		Row: deadletter.Row{
+			Error: `TemplateMissing: template "welcome_v3" not found`,
+		},
 		Arrived: deadletter.Properties{Headers: deadletter.Table{
 			"x-error-class": "TemplateMissing", "x-error-message": `template "welcome_v3" not found`, "short": "v3",
 			"other": "something else", "n": int32(3),
@@ -97,7 +100,9 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	t.Parallel()
 	// The body is the base64 of the base64 of JSON.
 	l := &deadletter.Letter{
-		ID:   "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
+		Row: deadletter.Row{
+			ID: "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae",
+		},
 		Body: []byte(base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(`{"card": "4111"}`))))),
 	}
 	d := (&payload.Decoder{}).Letter(l)
@@ -105,12 +110,12 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 		"": `{"card": "4111"}`, "1": "eyJjYXJkIjogIjQx", "0": "ZXlKallYSmtJam9n", "2": `{"card": "4111"}`,
 		"received": `{"card": "4111"}`,
 	} {
-		v := raw(d, l, "", layer, window{}, false)
+		v := raw(d, l, "", layer, payload.Range{}, false)
 		if len(v.Layers) != 3 || v.Hex.Rows[0].ASCII != want {
 			t.Errorf("layer %q shows %s: %+v", layer, v.Hex.Rows[0].ASCII, v.Layers)
 		}
 	}
-	if v := raw(d, l, "", "0", window{}, true); len(v.Layers)+len(v.Hex.Rows) > 0 {
+	if v := raw(d, l, "", "0", payload.Range{}, true); len(v.Layers)+len(v.Hex.Rows) > 0 {
 		t.Errorf("%+v", v)
 	}
 	edited := *l
@@ -119,7 +124,7 @@ func TestEachLayerIsShownUnlessSomethingIsMasked(t *testing.T) {
 	}
 	d = (&payload.Decoder{}).Letter(&edited)
 	if v := raw(
-		d, &edited, "", "received", window{}, false,
+		d, &edited, "", "received", payload.Range{}, false,
 	); len(v.Layers) != 3 || !v.Layers[2].On || v.Hex.Rows[0].ASCII != "ZXlKallYSmtJam9n" ||
 		v.Layers[1].Name != "As sent, base64" {
 		t.Errorf("%+v", v)

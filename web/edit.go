@@ -123,7 +123,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 		Letter:   l.ID,
 		Query:    r.URL.Query().Get("q"),
 		Group:    l.Group,
-		Queue:    l.Origin.Queue,
+		Queue:    l.Queue,
 		Revision: basis.Revision,
 		Newest:   l.Revision,
 		Mistakes: map[string]string{},
@@ -137,7 +137,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 			return p, err
 		}
 	}
-	properties, body := basis.Current()
+	_, body := basis.Current()
 	var e payload.Editable
 	var refused error
 	if err := w.runHeavy(
@@ -145,7 +145,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	); err != nil {
 		return p, err
 	}
-	p.Masked = w.editFields(&p, properties) || e.Masked
+	p.Masked = w.editFields(&p, basis) || e.Masked
 	if p.Masked {
 		if err := w.record(r.Context(), l, "the editor"); err != nil {
 			return p, err

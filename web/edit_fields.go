@@ -26,22 +26,13 @@ const newHeaders = 2 // number of empty rows for new headers in the form
 
 // editFields adds the properties that a person can edit to the page. It reports whether other
 // people see any of them masked.
-func (w *Web) editFields(p *view.EditPage, properties deadletter.Properties) bool {
-	clean := deadletter.Sanitise
-	if p.Revision > 0 {
-		clean = deadletter.Resent
-	}
-	sent, _ := clean(properties)
+func (w *Web) editFields(p *view.EditPage, basis *deadletter.Letter) bool {
+	sent, _ := asSent(basis)
 	hidden := sent
 	masked := w.hideProperties(&hidden)
-	values := map[string]string{
-		"content_type":   sent.ContentType,
-		"type":           sent.Type,
-		"message_id":     sent.MessageID,
-		"correlation_id": sent.CorrelationID,
-		"reply_to":       sent.ReplyTo,
-		"app_id":         sent.AppID,
-		"expiration":     sent.Expiration,
+	values := map[string]string{}
+	for _, s := range sent.ShortStrings() {
+		values[s.Name] = *s.Value
 	}
 	if sent.Priority > 0 {
 		values["priority"] = strconv.Itoa(int(sent.Priority))

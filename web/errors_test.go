@@ -207,7 +207,7 @@ func TestAPIOperationsByQuery(t *testing.T) {
 	).
 		want(
 			t, 202, `"phase":"holding"`, `"phase_until":`, `"query":"`+plan.Query+`"`, `"except":1`, `"to":"repair"`,
-			`"rate":2.5`, `"order":"newest"`, `"watched":0`, `"final":false`, `"new_failures":{`,
+			`"rate":2.5`, `"order":"newest"`, `"phase":"holding"`, `"new_failures":{`,
 		)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":400}`).want(t, 200, `"rate":400`)
 	h.sendJSON("PATCH", "/api/v1/operations/O-1", `{"rate":-1}`).want(t, 400)
@@ -221,7 +221,7 @@ func TestAPIOperationsByQuery(t *testing.T) {
 	// the newest letter is sent first
 	h.get("/api/v1/operations/O-1?result=released").want(t, 200, `"released":1`, string(ids[3]))
 	h.get("/api/v1/operations/O-1?result=twice").want(t, 200, `"letters":[]`)
-	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`, `"final":true`)
+	h.postJSON("/api/v1/operations/O-1/cancel", "").want(t, 200, `"state":"cancelled"`, `"phase":"over"`)
 	for _, c := range []struct{ action, result string }{
 		{"hold", "held"},
 		{"release", "dead"},

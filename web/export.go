@@ -3,8 +3,10 @@ package web
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -28,11 +30,11 @@ func (w *Web) exportedOf(
 		ID:    l.ID,
 		State: l.State,
 		Origin: api.ExportedOrigin{
-			Broker:     l.Origin.Broker,
-			VHost:      api.Text(l.Origin.VHost),
-			Queue:      api.Text(l.Origin.Queue),
-			Exchange:   api.Text(l.Origin.Exchange),
-			RoutingKey: api.Text(l.Origin.RoutingKey),
+			Broker:     l.Broker,
+			VHost:      api.Text(l.VHost),
+			Queue:      api.Text(l.Queue),
+			Exchange:   api.Text(l.Exchange),
+			RoutingKey: api.Text(l.RoutingKey),
 		},
 		Inbox:      api.Text(l.Inbox),
 		Exchange:   api.Text(l.ArrivedBy.Exchange),
@@ -226,27 +228,32 @@ func (w *Web) exportLines(r *http.Request, out io.Writer, rows []deadletter.Row,
 	return nil
 }
 
-// exportCSV writes letters as CSV, with the columns of lists.
+// exportCSV writes letters as CSV. The columns are the fields of a row with a csv tag.
 func (w *Web) exportCSV(_ *http.Request, out io.Writer, rows []deadletter.Row, first, _ bool) error {
 	table := newCSV(out)
 	if first {
-		table.row(
-			"id", "state", "received_at", "died_at", "due_at", "broker", "vhost", "queue", "reason", "type", "group",
-			"severity", "attempts", "exchange", "routing_key", "size", "summary", "error", "why",
-		)
+		table.row(cellsOf(deadletter.Row{}, func(name string, _ any) string { return name })...)
 	}
-	stamp := func(t time.Time) string {
-		if at := t; !at.IsZero() {
-			return at.Format(time.RFC3339)
-		}
-		return ""
-	}
-	for _, l := range w.hideRows(rows) {
-		table.row(
-			string(l.ID), string(l.State), stamp(l.ReceivedAt), stamp(l.DiedAt), stamp(l.DueAt), l.Broker, l.VHost,
-			l.Queue, l.Reason, l.Type, l.Group.String(), string(l.Severity),
-			strconv.Itoa(l.Attempts), l.Exchange, l.RoutingKey, strconv.Itoa(l.Size), l.Summary, l.Error, l.Why,
-		)
+	for _, row := range w.hideRows(rows) {
+		table.row(cellsOf(row, func(_ string, value any) string {
+			if at, ok := value.(time.Time); !ok {
+				return fmt.Sprint(value)
+			} else if !at.IsZero() {
+				return at.Format(time.RFC3339)
+			}
+			return ""
+		})...)
 	}
 	return table.flush()
+}
+
+// cellsOf calls fn for each field of a row that has a csv tag, and returns the results.
+func cellsOf(row deadletter.Row, fn func(name string, value any) string) []string {
+	var cells []string
+	for field, value := range reflect.ValueOf(row).Fields() {
+		if name := field.Tag.Get("csv"); name != "" {
+			cells = append(cells, fn(name, value.Interface()))
+		}
+	}
+	return cells
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -99,7 +100,7 @@ func (w *Web) newestLetter(r *http.Request, id deadletter.ID) (*view.LetterPage,
 		return nil, err
 	}
 	w.hide(&l)
-	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decodedView(doc, &l, window{})}
+	p := &view.LetterPage{Letter: l, Query: inGroup(l.Group).String(), Decoded: decodedView(doc, &l, payload.Range{})}
 	p.Decoded.Bytes = nil // only the page of the letter itself shows the bytes
 	return p, nil
 }

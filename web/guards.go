@@ -39,6 +39,11 @@ func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) 
 		Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue},
 		Why:    strings.TrimSpace(in.Reason),
 	}
+	return w.guarded(ctx, g, do)
+}
+
+// guarded pauses or resumes retries, and returns what holds them back now.
+func (w *Web) guarded(ctx context.Context, g deadletter.Guard, do guarding) (*reply[deadletter.Guard], error) {
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}
@@ -68,11 +73,7 @@ func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply
 	if err != nil {
 		return nil, err
 	}
-	g := deadletter.Guard{Group: id, Why: strings.TrimSpace(in.Body.Reason)}
-	if err := do(ctx, principal(ctx), g); err != nil {
-		return nil, err
-	}
-	return answer(w.guardOf(ctx, g))
+	return w.guarded(ctx, deadletter.Guard{Group: id, Why: strings.TrimSpace(in.Body.Reason)}, do)
 }
 
 // guardOf returns what holds back the retries of a queue or a group now. This is a pause by a

@@ -222,22 +222,22 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 		return l, "it has no id of a letter"
 	}
 	l = deadletter.Imported{
-		ID:        id,
-		State:     in.State,
-		Inbox:     string(in.Inbox),
-		ArrivedBy: deadletter.Route{Exchange: string(in.Exchange), RoutingKey: string(in.RoutingKey)},
-		Origin: deadletter.Origin{
+		Row: deadletter.Row{
+			ID:         id,
+			State:      in.State,
+			ReceivedAt: in.ReceivedAt,
+			DiedAt:     in.DiedAt,
 			Broker:     in.Origin.Broker,
 			VHost:      string(in.Origin.VHost),
 			Queue:      string(in.Origin.Queue),
 			Exchange:   string(in.Origin.Exchange),
 			RoutingKey: string(in.Origin.RoutingKey),
+			Reason:     string(in.Reason),
+			Error:      deadletter.Cut(in.Error, maxError),
+			Attempts:   in.Attempts,
 		},
-		ReceivedAt: in.ReceivedAt,
-		DiedAt:     in.DiedAt,
-		Reason:     string(in.Reason),
-		Error:      deadletter.Cut(in.Error, maxError),
-		Attempts:   in.Attempts,
+		Inbox:     string(in.Inbox),
+		ArrivedBy: deadletter.Route{Exchange: string(in.Exchange), RoutingKey: string(in.RoutingKey)},
 	}
 	serial, _, ok := id.Split()
 	switch {
@@ -261,7 +261,7 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 	case in.ReceivedAt.UnixMilli() <= 0 || in.ReceivedAt.After(m.w.Now().Add(time.Minute)):
 		return l, "it was received at an impossible time"
 	case slices.ContainsFunc([]string{
-		l.Inbox, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, l.Origin.Broker, l.Origin.VHost,
+		l.Inbox, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, l.Broker, l.VHost,
 	}, tooLong):
 		return l, fmt.Sprintf("a name in it is longer than %d bytes", maxName)
 	case in.Attempts < 0:
@@ -274,7 +274,7 @@ func (m *importer) read(text []byte) (l deadletter.Imported, reason string) {
 		return l, "its properties cannot be read: " + deadletter.Visible(deadletter.Cut(err.Error(), 200))
 	}
 	l.Body = *in.Body
-	if err := deadletter.Allow(m.by, deadletter.VerbImport, l.Origin); err != nil {
+	if err := deadletter.Allow(m.by, deadletter.VerbImport, l.Origin()); err != nil {
 		return l, err.Error()
 	}
 	return l, ""

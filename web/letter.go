@@ -14,6 +14,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -100,7 +101,7 @@ func (w *Web) letterView(
 	if err != nil {
 		q, p.Query = query.Query{}, ""
 	}
-	p.MayReveal = canReveal(principal(r.Context()), l.Origin) && l.State != deadletter.StatePurged
+	p.MayReveal = canReveal(principal(r.Context()), l.Origin()) && l.State != deadletter.StatePurged
 	if _, looked := q.Split(w.indexedPath); len(looked) == 0 { // otherwise, the neighbours are not known
 		if p.Newer, p.Older, err = w.Store.Neighbours(ctx, q, l.ID, orderOf(q)); err != nil {
 			return p, err
@@ -161,7 +162,7 @@ func (w *Web) letterView(
 			if doc, err = w.decodeBy(ctx, w.Decoder().Revealed(), &plain); err != nil {
 				return p, err
 			}
-			p.Raw.Hex = *hexAt(doc, window{})
+			p.Raw.Hex = *hexAt(doc, payload.Range{})
 		}
 	}
 	return p, nil
@@ -295,7 +296,7 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out = api.Letter{
-		Row:          l.Row(),
+		Row:          l.Row,
 		AttemptsUsed: l.Attempts,
 		Inbox:        l.Inbox,
 		Severity:     l.Severity,
@@ -317,7 +318,8 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 		Revisions:    each(revisions, api.NewRevision),
 		Siblings:     each(siblings, func(s deadletter.Row) deadletter.ID { return s.ID }),
 		Candidates:   doc.Ranking.Matches,
-		Matching:     api.Matching{Tied: doc.Ranking.Tied, NotCompared: doc.Ranking.Left},
+		Tied:         doc.Ranking.Tied,
+		NotCompared:  doc.Ranking.Left,
 		History:      history,
 		Attempts:     attempts,
 		Deaths:       deaths,

@@ -45,7 +45,7 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 				group = append(group, p)
 			}
 		case len(binding) == 0 && (payload.Binding{Queue: p.Queue, Key: p.Key}).Fits(
-			l.Origin.Queue, l.Origin.RoutingKey,
+			l.Queue, l.RoutingKey,
 		):
 			binding = append(binding, p)
 		}

@@ -276,7 +276,7 @@ func (w *Web) listLetters(ctx context.Context, in *struct {
 		return answer(api.Letters{
 			Letters: w.hideRows(rows),
 			Next:    next,
-			Looked:  &api.Looked{Letters: how.Letters, Back: how.Back, All: how.All},
+			Looked:  &how,
 		}, err)
 	}
 	rows, _, older, err := w.Store.Letters(ctx, q, p)

@@ -11,17 +11,10 @@ import (
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
-// TestALetterIsAnsweredWhole checks that the CSV export and the letter itself contain everything
-// that a list shows about a letter.
+// TestALetterIsAnsweredWhole checks that the CSV export contains everything that a list shows about
+// a letter.
 func TestALetterIsAnsweredWhole(t *testing.T) {
 	t.Parallel()
-	l := storetest.Filled[deadletter.Letter]()
-	for field, value := range reflect.ValueOf(l.Row()).Fields() {
-		if value.IsZero() {
-			t.Errorf("the row of a letter is without %s", field.Name)
-		}
-	}
-
 	row := storetest.Filled[deadletter.Row]()
 	var out bytes.Buffer
 	if err := New(Options{}).exportCSV(nil, &out, []deadletter.Row{row}, true, false); err != nil {

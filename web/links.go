@@ -87,11 +87,11 @@ func linkValue(l *deadletter.Letter, name string) string {
 		}
 		return traceID(b3TraceID, headerValue(l.Properties.Headers, "x-b3-traceid"))
 	case "queue":
-		return l.Origin.Queue
+		return l.Queue
 	case "vhost":
-		return l.Origin.VHost
+		return l.VHost
 	case "broker":
-		return l.Origin.Broker
+		return l.Broker
 	case "group":
 		return l.Group.String()
 	case "message_id":

@@ -39,7 +39,7 @@ func errLookOrder(t query.Term) error {
 // taken, but at most 50 ms.
 func (w *Web) look(
 	ctx context.Context, q query.Query, terms []query.Term, cursor string, limit int,
-) (rows []deadletter.Row, how view.Looked, next string, err error) {
+) (rows []deadletter.Row, how deadletter.Looked, next string, err error) {
 	if order := q.Order(); order != "" && order != deadletter.OrderReceived {
 		return nil, how, "", errLookOrder(terms[0])
 	}

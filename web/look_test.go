@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web"
 )
@@ -44,7 +43,7 @@ func TestAListLooksForWhatIsNotIndexed(t *testing.T) {
 		var out struct {
 			Letters []deadletter.Row
 			Next    string
-			Looked  api.Looked
+			Looked  deadletter.Looked
 		}
 		h.get("/api/v1/letters?limit=7&after="+next+"&q="+url.QueryEscape(q)).json(t, &out)
 		looked += out.Looked.Letters

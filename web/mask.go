@@ -16,12 +16,21 @@ import (
 // masked.
 func (w *Web) hide(l *deadletter.Letter) bool {
 	first, last := w.hideProperties(&l.Properties), w.hideProperties(&l.Arrived)
-	// The store may contain a summary of the letter that was written before a mask was configured.
-	// Therefore the summary is masked here, when it is read.
-	summary, summarised := w.Header("", l.Summary)
-	text, told := w.Header("", l.Error)
-	l.Summary, l.Error = summary, text
-	return w.hideFailure(l) || first || last || summarised || told
+	// The store may contain texts of the letter that were written before a mask was configured.
+	// Therefore they are masked here, when they are read.
+	texts := w.hideTexts(&l.Row)
+	return w.hideFailure(l) || first || last || texts
+}
+
+// hideTexts masks the texts of a letter that lists show. It reports whether anything was masked.
+func (w *Web) hideTexts(row *deadletter.Row) bool {
+	masked := false
+	for _, text := range row.Texts() {
+		var hidden bool
+		*text, hidden = w.Header("", *text)
+		masked = masked || hidden
+	}
+	return masked
 }
 
 // queryOptions returns settings for parsing queries. What a query means depends on its text and on
@@ -80,8 +89,7 @@ func (w *Web) maskedField(field string) bool {
 // them.
 func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 	for i := range rows {
-		rows[i].Summary, _ = w.Header("", rows[i].Summary)
-		rows[i].Error, _ = w.Header("", rows[i].Error)
+		w.hideTexts(&rows[i])
 	}
 	return rows
 }
@@ -90,31 +98,11 @@ func (w *Web) hideRows(rows []deadletter.Row) []deadletter.Row {
 // configured.
 func (w *Web) bytesMasked(doc *payload.Document) bool { return w.Decoder().BytesMasked(doc) }
 
-// property is one AMQP property that contains text.
-type property struct {
-	name  string
-	value *string
-}
-
-func textsOf(p *deadletter.Properties) []property {
-	return []property{
-		{"content-type", &p.ContentType},
-		{"content-encoding", &p.ContentEncoding},
-		{"correlation-id", &p.CorrelationID},
-		{"reply-to", &p.ReplyTo},
-		{"expiration", &p.Expiration},
-		{"message-id", &p.MessageID},
-		{"type", &p.Type},
-		{"user-id", &p.UserID},
-		{"app-id", &p.AppID},
-	}
-}
-
 func (w *Web) hideProperties(p *deadletter.Properties) bool {
 	masked := false
-	for _, property := range textsOf(p) {
-		if text, hidden := w.Header(property.name, *property.value); hidden && *property.value != "" {
-			*property.value, masked = text, true
+	for _, property := range p.ShortStrings() {
+		if text, hidden := w.maskedText(property.Dashed(), *property.Value); hidden {
+			*property.Value, masked = text, true
 		}
 	}
 	headers, hidden := w.hideTable(p.Headers, "")

@@ -236,7 +236,7 @@ func (w *Web) operationNow(ctx context.Context, id deadletter.OperationID) (api.
 		return api.Operation{}, err
 	}
 	v := api.NewOperation(o)
-	var n api.NewFailures
+	var n api.Count
 	n.Count, n.Exact, err = w.Store.NewFailures(ctx, id)
 	v.NewFailures = &n
 	return v, err
@@ -422,8 +422,8 @@ func (w *Web) addTried(ctx context.Context, p *view.OperationPage) error {
 		if err != nil {
 			return err
 		}
-		l.Origin.Queue = t.Attempt.Queue
-		t.Facts = w.Facts(ctx, l.Origin)
+		l.Queue = t.Attempt.Queue
+		t.Facts = w.Facts(ctx, l.Origin())
 	}
 	p.Tried = &t
 	return nil

@@ -97,10 +97,10 @@ func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 		}
 		return deadletter.Pick{Group: l.Group}, nil
 	case "binding":
-		if l.Origin.Queue == "" {
+		if l.Queue == "" {
 			return deadletter.Pick{}, invalid("nothing says which queue the letter died in; choose letter or group")
 		}
-		return deadletter.Pick{Queue: l.Origin.Queue}, nil
+		return deadletter.Pick{Queue: l.Queue}, nil
 	}
 	return deadletter.Pick{}, invalid(
 		"for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(target, 40)),
@@ -187,7 +187,7 @@ func (w *Web) pickReveals(
 	reveals = true
 	origin := deadletter.Origin{}
 	if l != nil && p.Queue == "" { // a binding applies to queues with that name in all vhosts
-		origin = l.Origin
+		origin = l.Origin()
 	}
 	if p.Letter != "" && l != nil {
 		done, err := w.waitForPlace(ctx)

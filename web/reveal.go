@@ -103,9 +103,9 @@ func (w *Web) revealField(ctx context.Context, l *deadletter.Letter, a asked) (r
 
 func (w *Web) revealHeader(ctx context.Context, l *deadletter.Letter, name string) (revealed, error) {
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
-		for _, text := range textsOf(p) {
-			if _, hidden := w.maskedText(text.name, *text.value); hidden && strings.EqualFold(text.name, name) {
-				return revealed{header: text.name, value: *text.value}, w.record(ctx, l, "property "+text.name)
+		for _, text := range p.ShortStrings() {
+			if _, hidden := w.maskedText(text.Dashed(), *text.Value); hidden && strings.EqualFold(text.Dashed(), name) {
+				return revealed{header: text.Dashed(), value: *text.Value}, w.record(ctx, l, "property "+text.Dashed())
 			}
 		}
 		for key, value := range p.Headers {
@@ -147,9 +147,9 @@ func (w *Web) maskedHeader(name string, value any) bool {
 func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
-		for _, text := range textsOf(p) {
-			if _, hidden := w.maskedText(text.name, *text.value); hidden {
-				names[text.name] = true
+		for _, text := range p.ShortStrings() {
+			if _, hidden := w.maskedText(text.Dashed(), *text.Value); hidden {
+				names[text.Dashed()] = true
 			}
 		}
 		for key, value := range p.Headers {
@@ -168,10 +168,10 @@ func (v revealed) showHeader(l, unmasked *deadletter.Letter) {
 		{&l.Properties, &unmasked.Properties},
 		{&l.Arrived, &unmasked.Arrived},
 	} {
-		was := textsOf(p.plain)
-		for i, text := range textsOf(p.hidden) {
-			if text.name == v.header {
-				*text.value = *was[i].value
+		was := p.plain.ShortStrings()
+		for i, text := range p.hidden.ShortStrings() {
+			if text.Dashed() == v.header {
+				*text.Value = *was[i].Value
 			}
 		}
 		if value, ok := p.plain.Headers[v.header]; ok && v.header != "" {

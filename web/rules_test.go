@@ -93,7 +93,7 @@ func TestTheLetterPageSaysWhyItsRule(t *testing.T) {
 		o.RuleFacts = func(l *deadletter.Letter) rules.Facts {
 			asked++
 			return rules.Facts{
-				Queue: l.Origin.Queue, Reason: l.Reason,
+				Queue: l.Queue, Reason: l.Reason,
 				Header: func(string) (string, bool) { return "secret-value", true },
 			}
 		}
@@ -128,8 +128,8 @@ func TestWhatTheRulesWouldDo(t *testing.T) {
 		o.RuleFacts = func(l *deadletter.Letter) rules.Facts {
 			looked++
 			return rules.Facts{
-				Reason:   map[string]string{"sms": "rejected"}[l.Origin.Queue],
-				Attempts: map[string]int{"sms": 0, "email": 2}[l.Origin.Queue],
+				Reason:   map[string]string{"sms": "rejected"}[l.Queue],
+				Attempts: map[string]int{"sms": 0, "email": 2}[l.Queue],
 			}
 		}
 	})

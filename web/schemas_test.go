@@ -48,7 +48,7 @@ func (h *house) reread() {
 		var list []deadletter.Read
 		for _, l := range letters {
 			hints := h.Decoder().HintsOf(&l)
-			if hints.Only, err = h.store.OnlyType(ctx, l.Origin); err != nil {
+			if hints.Only, err = h.store.OnlyType(ctx, l.Origin()); err != nil {
 				h.t.Fatal(err)
 			}
 			doc := h.Decoder().Decode(l.Body, hints, nil)

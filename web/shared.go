@@ -207,7 +207,7 @@ func (w *Web) valuesOf(ctx context.Context, id deadletter.ID) (map[string]string
 	addLeaves(doc.Fields, "", values)
 	w.hide(&l)
 	for i, value := range []string{
-		l.Properties.AppID, l.Properties.Type, l.Properties.ContentType, l.Origin.RoutingKey, l.Origin.Exchange,
+		l.Properties.AppID, l.Properties.Type, l.Properties.ContentType, l.RoutingKey, l.Exchange,
 	} {
 		addValue(values, propertyNames[i], value)
 	}

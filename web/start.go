@@ -56,15 +56,8 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 	if err != nil {
 		return out, false, err
 	}
-	pace := operation.Pace{
-		Rate:       in.Rate,
-		Canary:     in.Canary,
-		CanaryWait: in.CanaryWait,
-		StopAt:     in.StopAt,
-		MaxDepth:   in.MaxDepth,
-		Newest:     in.Order == api.NewestFirst,
-		Hold:       in.Hold,
-	}
+	pace := in.PaceAsked
+	pace.Newest = in.Order == api.NewestFirst
 	out = operation.Request{
 		Action:    action,
 		Selection: sel,
@@ -186,7 +179,7 @@ func (w *Web) readOperation(r *http.Request, in *startIn) error {
 		}
 		plan := out.Body.(api.Plan)
 		n := view.TakenOf(plan.Eligible, plan.First)
-		if view.MustType(action, n) && !view.TypedCount(c.options.Typed, n) {
+		if view.MustType(action, n) && !view.TypedCount(c.form.Get("count"), n) {
 			c.mistakes["count"] = "Type " + view.Count(n) + " to " + string(action) + " " + view.LetterCount(n) + "."
 		}
 	}

@@ -236,7 +236,7 @@ func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Le
 	var common map[string]float64
 	if l.Reading == deadletter.ReadAmbiguous {
 		var err error
-		if common, err = w.Store.Priors(ctx, l.Origin); err != nil {
+		if common, err = w.Store.Priors(ctx, l.Origin()); err != nil {
 			return nil, err
 		}
 	}
@@ -247,7 +247,7 @@ func (w *Web) decodeBy(ctx context.Context, d *payload.Decoder, l *deadletter.Le
 	doc := d.LetterAmong(l, common)
 	done()
 	if doc.ShapeOnly {
-		named, err := w.Store.NamesType(ctx, l.Origin, doc.Type)
+		named, err := w.Store.NamesType(ctx, l.Origin(), doc.Type)
 		if err != nil {
 			return nil, err
 		}

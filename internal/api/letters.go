@@ -73,7 +73,9 @@ type Letter struct {
 	// Candidates lists the types that can decode the body, the best first. It is set only if
 	// nothing names the type of the body.
 	Candidates []payload.Match `json:"candidates"`
-	Matching
+	Tied       int             `json:"tied,omitzero"` // number of types that can decode the body equally well
+	// number of types that were not compared because the body is too large
+	NotCompared int `json:"not_compared,omitzero"`
 }
 
 // Arrived holds what dlo received when the letter arrived the last time. The response to GET
@@ -88,17 +90,10 @@ type Letters struct {
 	Letters []deadletter.Row `json:"letters"`
 	Next    string           `json:"next"` // cursor of the next page; "" = this is the last page
 
-	Looked *Looked `json:"looked,omitzero"` // set only for a query for a body path that is not indexed
+	Looked *deadletter.Looked `json:"looked,omitzero"` // set only for a query for a body path that is not indexed
 }
 
-// Looked says how far a query has searched the letters. The response to GET /letters contains it.
-type Looked struct {
-	Letters int       `json:"letters"`       // number of letters searched
-	Back    time.Time `json:"back,omitzero"` // when the last letter searched was received
-	All     bool      `json:"all"`           // every letter was searched
-}
-
-// Count is the response to GET /letters/count.
+// Count is the response to GET /letters/count. An operation contains it too.
 type Count struct {
 	Count int  `json:"count"`
 	Exact bool `json:"exact"` // false = there are more letters

@@ -10,31 +10,20 @@ import (
 // response to every call that starts or controls an operation.
 type Operation struct {
 	deadletter.Operation
-	Sent        int          `json:"sent"` // number of letters that the broker has confirmed
-	Rate        float64      `json:"rate"` // current letters per second
-	Verdict     Verdict      `json:"verdict"`
-	NewFailures *NewFailures `json:"new_failures,omitzero"` // not in lists
+	Sent int `json:"sent"` // number of letters that the broker has confirmed
+	// new letters in the groups of the operation, which dlo received after the operation was
+	// requested; not in lists
+	NewFailures *Count `json:"new_failures,omitzero"`
 }
 
 // NewOperation returns an operation in the form of the API. Its counts have every result.
 func NewOperation(o deadletter.Operation) Operation {
-	c := o.Counts
-	o.Counts = everyResult(c)
+	o.Counts = everyResult(o.Counts)
 	o.Queues = slices.Clone(o.Queues)
 	for i := range o.Queues {
 		o.Queues[i].Counts = everyResult(o.Queues[i].Counts)
 	}
-	return Operation{Operation: o, Sent: o.Sent(), Rate: o.Pace.Rate, Verdict: Verdict{
-		Final:      o.Phase == deadletter.PhaseOver,
-		Quiet:      c[deadletter.ResultQuiet],
-		Unverified: c[deadletter.ResultUnverified],
-		CameBack:   c[deadletter.ResultCameBack],
-		Returned:   c[deadletter.ResultReturned],
-		Failed:     c[deadletter.ResultFailed],
-		InDoubt:    c[deadletter.ResultInDoubt],
-		Skipped:    c[deadletter.ResultSkipped],
-		Watched:    c[deadletter.ResultConfirmed],
-	}}
+	return Operation{Operation: o, Sent: o.Sent()}
 }
 
 func everyResult(counts map[deadletter.Result]int) map[deadletter.Result]int {
@@ -43,27 +32,6 @@ func everyResult(counts map[deadletter.Result]int) map[deadletter.Result]int {
 		all[r] = counts[r]
 	}
 	return all
-}
-
-// Verdict counts the letters of an operation by their results. The response to GET /operations
-// contains it.
-type Verdict struct {
-	Final      bool `json:"final"` // the result of every letter is known
-	Quiet      int  `json:"quiet"`
-	Unverified int  `json:"unverified"`
-	CameBack   int  `json:"came_back"`
-	Returned   int  `json:"returned"`
-	Failed     int  `json:"failed"`
-	InDoubt    int  `json:"in_doubt"`
-	Skipped    int  `json:"skipped"`
-	Watched    int  `json:"watched"` // number of letters whose result is not known yet
-}
-
-// NewFailures counts new letters in the groups of an operation. A letter is new if dlo received it
-// after the operation was requested. The response to GET /operations/{id} contains it.
-type NewFailures struct {
-	Count int  `json:"count"`
-	Exact bool `json:"exact"` // false = there are more letters
 }
 
 // OperationLetter is one letter of an operation. The response to GET /operations/{id} contains it.

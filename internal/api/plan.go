@@ -9,29 +9,23 @@ import (
 
 // OperationRequest is the body of POST /operations. A field that is missing has its default.
 type OperationRequest struct {
-	Action     deadletter.Verb `json:"action"`
-	Q          *string         `json:"q,omitzero"` // "" = every letter
-	IDs        []string        `json:"ids,omitzero"`
-	Except     []string        `json:"except,omitzero"`
-	Until      time.Time       `json:"until,omitzero"`
-	Expect     int             `json:"expect,omitzero"` // number of letters that the caller has seen in the plan
-	Reason     string          `json:"reason,omitzero"`
-	DryRun     bool            `json:"dry_run,omitzero"`
-	Rate       *float64        `json:"rate,omitzero"`   // letters per second
-	Canary     *int            `json:"canary,omitzero"` // number of letters that are sent first
-	CanaryWait *time.Duration  `json:"canary_wait,omitzero"`
-	// percentage of returned letters at which the operation stops
-	StopAt   *float64       `json:"stop_at,omitzero"`
-	MaxDepth *int           `json:"max_depth,omitzero"` // maximum number of messages in a target queue
-	Order    string         `json:"order,omitzero"`
-	First    int            `json:"first,omitzero"` // maximum number of letters; 0 = all
-	To       string         `json:"to,omitzero"`
-	Hold     *time.Duration `json:"hold,omitzero"`
-	DueAt    time.Time      `json:"due_at,omitzero"`
-	DueIn    time.Duration  `json:"-"` // the delay that a form has in place of due_at
-	Reset    bool           `json:"reset_attempts,omitzero"`
-	Restored bool           `json:"include_restored,omitzero"`
-	TakeOver []string       `json:"take_over,omitzero"` // halted operations whose remaining letters are cancelled
+	Action deadletter.Verb `json:"action"`
+	Q      *string         `json:"q,omitzero"` // "" = every letter
+	IDs    []string        `json:"ids,omitzero"`
+	Except []string        `json:"except,omitzero"`
+	Until  time.Time       `json:"until,omitzero"`
+	Expect int             `json:"expect,omitzero"` // number of letters that the caller has seen in the plan
+	Reason string          `json:"reason,omitzero"`
+	DryRun bool            `json:"dry_run,omitzero"`
+	deadletter.PaceAsked
+	Order    string        `json:"order,omitzero"`
+	First    int           `json:"first,omitzero"` // maximum number of letters; 0 = all
+	To       string        `json:"to,omitzero"`
+	DueAt    time.Time     `json:"due_at,omitzero"`
+	DueIn    time.Duration `json:"-"` // the delay that a form has in place of due_at
+	Reset    bool          `json:"reset_attempts,omitzero"`
+	Restored bool          `json:"include_restored,omitzero"`
+	TakeOver []string      `json:"take_over,omitzero"` // halted operations whose remaining letters are cancelled
 
 	Patch json.RawMessage `json:"patch,omitzero"` // for an edit: a patch of the decoded body, RFC 6902
 }

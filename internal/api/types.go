@@ -46,14 +46,6 @@ type Removal struct {
 	Letters   int    `json:"letters"` // number of letters that have one of the types
 }
 
-// Matching counts message types that may fit a body. The response to GET /letters/{id}
-// contains it.
-type Matching struct {
-	Tied int `json:"tied,omitzero"` // number of types that can decode the body equally well
-	// number of types that were not compared because the body is too large
-	NotCompared int `json:"not_compared,omitzero"`
-}
-
 // MatchRequest is the body of POST /types/match.
 type MatchRequest struct {
 	Body            []byte `json:"body"`

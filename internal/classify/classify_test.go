@@ -109,10 +109,13 @@ func deadLetter(queue, reason string, headers deadletter.Table) deadletter.Lette
 	}
 	p := deadletter.Properties{Headers: table, ContentType: "application/json"}
 	return deadletter.Letter{
-		ID:         deadletter.NewID(1, 1),
-		State:      deadletter.StateReceived,
+		Row: deadletter.Row{
+			ID:     deadletter.NewID(1, 1),
+			State:  deadletter.StateReceived,
+			Broker: "main",
+			VHost:  "/",
+		},
 		Inbox:      "dlo.letters",
-		Origin:     deadletter.Origin{Broker: "main", VHost: "/"},
 		Properties: p,
 		Arrived:    p,
 		Body:       []byte(`{"user":"x"}`),
@@ -178,7 +181,7 @@ func TestVerdicts(t *testing.T) {
 		{
 			"released, and no dispatcher sends to its broker",
 			deadLetter("sms", "rejected", nil),
-			func(l *deadletter.Letter) { l.Unguarded, l.Origin.Broker = true, "away" },
+			func(l *deadletter.Letter) { l.Unguarded, l.Broker = true, "away" },
 		},
 		{
 			"released suspects are retried",
@@ -241,9 +244,9 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 	t.Parallel()
 	l := deadLetter("sms", "rejected", nil)
 	l.Attempts = 1
-	l.Origin = deadletter.Origin{
+	l.SetOrigin(deadletter.Origin{
 		Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created",
-	}
+	})
 	l.Arrived.Headers = deadletter.Table{
 		"x-death": []any{
 			deadletter.Table{"queue": "sms", "exchange": "", "reason": "delivery_limit", "routing-keys": []any{"sms"}},
@@ -251,7 +254,7 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 		"x-error": "second",
 	}
 	got := verdicts(t, options(), l)[0]
-	if got.Reason != "delivery_limit" || got.Error != "second" || got.Origin != l.Origin {
+	if got.Reason != "delivery_limit" || got.Error != "second" || got.Origin != l.Origin() {
 		t.Errorf("%q, %q, %+v", got.Reason, got.Error, got.Origin)
 	}
 	l.Arrived.Headers["x-death"].([]any)[0].(deadletter.Table)["queue"] = "email-queue"
@@ -268,18 +271,18 @@ func TestALetterThatCameBackIsReadAgain(t *testing.T) {
 func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	t.Parallel()
 	parked := deadLetter("", "", deadletter.Table{"x-error": "boom"})
-	parked.Origin.Queue = "sms"
+	parked.Queue = "sms"
 	parked.ArrivedBy = deadletter.Route{Exchange: "", RoutingKey: "sms_error"}
 	// the headers describe only the letter's time in the inbox
 	lying := deadLetter("dlo.letters", "expired", deadletter.Table{
 		"x-last-death-queue": "dlo.letters", "x-last-death-reason": "expired",
 	})
-	lying.Origin.Queue = "sms"
+	lying.Queue = "sms"
 	back := deadLetter("", "", nil)
 	back.Attempts = 1
-	back.Origin = deadletter.Origin{
+	back.SetOrigin(deadletter.Origin{
 		Broker: "main", VHost: "/", Queue: "sms", Exchange: "events", RoutingKey: "order.created",
-	}
+	})
 	for _, c := range []struct {
 		name   string
 		letter deadletter.Letter
@@ -291,11 +294,11 @@ func TestALetterWhoseHeadersDoNotSayWhereItDied(t *testing.T) {
 	} {
 		got := verdicts(t, options(), c.letter)[0]
 		if got.To != deadletter.ClassifiedRetry || !strings.HasPrefix(got.Why, c.why) ||
-			got.Origin != c.letter.Origin || got.Reason != "" || !got.DiedAt.IsZero() {
+			got.Origin != c.letter.Origin() || got.Reason != "" || !got.DiedAt.IsZero() {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	parked.Origin.Queue = "payments"
+	parked.Queue = "payments"
 	if got := verdicts(
 		t, options(), parked,
 	)[0]; got.To != deadletter.ClassifiedHold ||
@@ -389,8 +392,8 @@ func TestGroups(t *testing.T) {
 			false,
 		},
 		{"another reason", func(l *deadletter.Letter) { *l = deadLetter("sms", "expired", l.Arrived.Headers) }, false},
-		{"another vhost", func(l *deadletter.Letter) { l.Origin.VHost = "other" }, false},
-		{"another broker", func(l *deadletter.Letter) { l.Origin.Broker = "other" }, false},
+		{"another vhost", func(l *deadletter.Letter) { l.VHost = "other" }, false},
+		{"another broker", func(l *deadletter.Letter) { l.Broker = "other" }, false},
 	} {
 		got := one(c.change)
 		if (got.GroupKey == base.GroupKey) != c.same {
@@ -571,7 +574,7 @@ func TestARenamedBrokerKeepsItsGroups(t *testing.T) {
 			o.Rules.Replace(&set)
 			was := verdicts(t, o, l)[0]
 			renamed := l
-			renamed.Origin.Broker = "prod"
+			renamed.Broker = "prod"
 			other := verdicts(t, o, renamed)[0]
 			o.FirstName = func(broker string) string { return map[string]string{"prod": "main"}[broker] }
 			is := verdicts(t, o, renamed)[0]

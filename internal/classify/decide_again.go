@@ -27,7 +27,7 @@ func (c *Classifier) DecideAgain(ctx context.Context, letters []deadletter.Waiti
 func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	a := deadletter.NewDecision{
 		Letter:    l.ID,
-		Origin:    l.Origin,
+		Origin:    l.Origin(),
 		Rule:      l.Rule,
 		Severity:  l.Severity,
 		Why:       l.Why,
@@ -63,7 +63,7 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 	if retried && same && d.Rule == l.Rule && d.Severity == l.Severity {
 		return a
 	}
-	if err := c.o.Targets.Configured(l.Origin); retried && err != nil {
+	if err := c.o.Targets.Configured(l.Origin()); retried && err != nil {
 		a.Left = err.Error()
 		return a
 	}

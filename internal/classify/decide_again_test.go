@@ -15,7 +15,7 @@ import (
 // minutes ago and died again a minute ago.
 func waitingLetter(change func(*deadletter.Waiting)) deadletter.Waiting {
 	w := deadletter.Waiting{Letter: deadLetter("sms", "rejected", nil), Since: now.Add(-time.Minute)}
-	w.State, w.Origin.Queue, w.Reason, w.ReceivedAt, w.DueAt = deadletter.StateScheduled, "sms", "rejected", now.Add(
+	w.State, w.Queue, w.Reason, w.ReceivedAt, w.DueAt = deadletter.StateScheduled, "sms", "rejected", now.Add(
 		-21*time.Minute,
 	), now.Add(39*time.Second)
 	w.Attempts, w.Rule, w.Severity, w.Why, w.ChangedAt = 1, rules.DefaultName, deadletter.SeverityNotify, "retry 2 of 2 in 1m40s", now.Add(-time.Minute)

@@ -29,10 +29,13 @@ const (
 // deliveredLetter returns a letter from an error queue, as a framework publishes it to that queue.
 func deliveredLetter(inbox string, p deadletter.Properties, body string) deadletter.Letter {
 	return deadletter.Letter{
-		ID:         deadletter.NewID(1, 1),
-		State:      deadletter.StateReceived,
+		Row: deadletter.Row{
+			ID:     deadletter.NewID(1, 1),
+			State:  deadletter.StateReceived,
+			Broker: "main",
+			VHost:  "/",
+		},
 		Inbox:      inbox,
-		Origin:     deadletter.Origin{Broker: "main", VHost: "/"},
 		ArrivedBy:  deadletter.Route{RoutingKey: inbox},
 		Properties: p,
 		Arrived:    p,
@@ -315,7 +318,7 @@ func TestErrorsOfEasyNetQAreUnwrapped(t *testing.T) {
 		t.Errorf("%s with %+v", u.Body, p)
 	}
 	back := l
-	back.Revised, back.Revision, back.Origin.Queue, back.Attempts = u, 1, "sms", 1
+	back.Revised, back.Revision, back.Queue, back.Attempts = u, 1, "sms", 1
 	back.ArrivedBody = []byte(envelope("System.Y: again", `"{\"id\":17}"`))
 	if v := verdicts(
 		t, options(), back,

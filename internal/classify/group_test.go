@@ -36,7 +36,8 @@ func TestTheGroupOfARule(t *testing.T) {
 		t.Errorf("%d groups", len(keys))
 	}
 	stored := letter("sms", "rejected", "unknown field a")
-	stored.State, stored.Rule, stored.Origin, stored.Reason, stored.ChangedAt = deadletter.StateDead, "schema", got[0].Origin, "rejected", now
+	stored.SetOrigin(got[0].Origin)
+	stored.State, stored.Rule, stored.Reason, stored.ChangedAt = deadletter.StateDead, "schema", "rejected", now
 	u := &unread{letters: []deadletter.Letter{stored}}
 	if _, err := classify.NewReader(
 		u, classify.New(&fake{}, o), func() {},

@@ -18,11 +18,13 @@ func TestAnImportedLetterStaysWhatItWas(t *testing.T) {
 		return l
 	}
 	elsewhere := imported(deadletter.StateDead, "sms", deadletter.Table{"x-error-message": "the first error"})
-	elsewhere.Origin = deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-2", Exchange: "e", RoutingKey: "rk"}
+	elsewhere.SetOrigin(deadletter.Origin{
+		Broker: "main", VHost: "/", Queue: "email-2", Exchange: "e", RoutingKey: "rk",
+	})
 	elsewhere.Reason, elsewhere.DiedAt, elsewhere.Error = "expired", now.Add(-time.Minute), "card 1234567890123456"
 	nowhere := imported(deadletter.StateHeld, "", nil)
 	unnamed := imported(deadletter.StateDead, "", nil)
-	unnamed.Origin.Queue, unnamed.Reason = "sms", "maxlen"
+	unnamed.Queue, unnamed.Reason = "sms", "maxlen"
 	away := imported(deadletter.StateDiscarded, "not-allowed", nil)
 	unread := imported(deadletter.StateDiscarded, "sms", nil)
 	unread.Crashes = deadletter.MaxCrashes

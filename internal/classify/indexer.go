@@ -132,8 +132,8 @@ func (x *Indexer) entry(l *deadletter.Letter) deadletter.Indexed {
 	}
 	p, _ := l.Current()
 	add("id", string(l.ID[len(l.ID)-8:]))
-	property("exchange", l.Origin.Exchange)
-	property("key", l.Origin.RoutingKey)
+	property("exchange", l.Exchange)
+	property("key", l.RoutingKey)
 	add("rule", l.Rule)
 	add("read", strings.ReplaceAll(string(l.Reading), " ", "-"))
 	add(deadletter.IndexSibling, l.SiblingKey())

@@ -97,7 +97,7 @@ func (u *unindexed) look() {
 
 func (u *unindexed) NextUnindexed(context.Context, int) ([]deadletter.Letter, error) {
 	u.look()
-	return []deadletter.Letter{{ID: deadletter.NewID(1, 1)}}, nil
+	return []deadletter.Letter{{Row: deadletter.Row{ID: deadletter.NewID(1, 1)}}}, nil
 }
 
 func (u *unindexed) Index(context.Context, []deadletter.Indexed) error {

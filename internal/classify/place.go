@@ -39,8 +39,8 @@ func (c *Classifier) place(
 	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	newest, mayDelay := deadletter.Newest(l.Arrived.Headers, deaths, ours)
-	home := l.Origin
-	given := c.o.Given(l.Origin.Broker, l.Origin.VHost, l.Inbox)
+	home := l.Origin()
+	given := c.o.Given(l.Broker, l.VHost, l.Inbox)
 	if given != "" && given != home.Queue {
 		home.Queue, home.Exchange, home.RoutingKey = given, "", ""
 	}
@@ -76,15 +76,15 @@ func (c *Classifier) place(
 		}
 	}
 	origin, v.Reason, v.DiedAt, v.Repeated = d.origin, d.reason, d.at, d.repeated
-	origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
+	origin.Broker, origin.VHost = l.Broker, l.VHost
 	// the letter died again after dlo had requeued it, but people and bindings know it by the way
 	// it was first published
-	if origin.Queue == l.Origin.Queue && origin.Queue != "" && (l.Origin.Exchange != "" || l.Origin.RoutingKey != "") {
-		origin.Exchange, origin.RoutingKey = l.Origin.Exchange, l.Origin.RoutingKey
+	if origin.Queue == l.Queue && origin.Queue != "" && (l.Exchange != "" || l.RoutingKey != "") {
+		origin.Exchange, origin.RoutingKey = l.Exchange, l.RoutingKey
 	}
 	// the other dlo knew the latest death of the letter; the headers here describe the first one
-	if l.Imported != "" && l.Origin.Queue != "" {
-		origin = l.Origin
+	if l.Imported != "" && l.Queue != "" {
+		origin = l.Origin()
 		v.Reason, v.DiedAt = cmp.Or(l.Reason, v.Reason), latest(l.DiedAt, v.DiedAt)
 	}
 	v.Origin = origin

@@ -86,19 +86,19 @@ func TestWhereALetterDied(t *testing.T) {
 		{
 			"the inbox has an origin",
 			told(after),
-			func(l *deadletter.Letter) { l.Origin.Queue = "email-1" },
+			func(l *deadletter.Letter) { l.Queue = "email-1" },
 			deadletter.Origin{Broker: "main", VHost: "/", Queue: "email-1"},
 			"",
 			time.Time{},
 		},
 		{
-			"the inbox has the same origin", told(after), func(l *deadletter.Letter) { l.Origin.Queue = "sms" }, sms,
+			"the inbox has the same origin", told(after), func(l *deadletter.Letter) { l.Queue = "sms" }, sms,
 			"rejected", ten.Add(30 * time.Second),
 		},
 		{
 			"the inbox has an origin, the framework names exchange and key only",
 			table{"x-exception-message": "boom", "x-original-exchange": "shop", "x-original-routingKey": "placed"},
-			func(l *deadletter.Letter) { l.Origin.Queue = "sms" },
+			func(l *deadletter.Letter) { l.Queue = "sms" },
 			deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "shop", RoutingKey: "placed"},
 			"rejected",
 			time.Time{},
@@ -107,7 +107,7 @@ func TestWhereALetterDied(t *testing.T) {
 			"it came back: as it was first published",
 			told(after),
 			func(l *deadletter.Letter) {
-				l.Attempts, l.Origin.Queue, l.Origin.Exchange, l.Origin.RoutingKey = 1, "sms", "shop", "placed"
+				l.Attempts, l.Queue, l.Exchange, l.RoutingKey = 1, "sms", "shop", "placed"
 			},
 			deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms", Exchange: "shop", RoutingKey: "placed"},
 			"rejected",

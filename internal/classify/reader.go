@@ -98,7 +98,7 @@ func (r *Reader) Step(ctx context.Context) (bool, error) {
 func (c *Classifier) readAgain(l *deadletter.Letter, k *known) deadletter.Read {
 	v := deadletter.Read{AsOf: l.ChangedAt, Classified: deadletter.Classified{
 		Letter:       l.ID,
-		Origin:       l.Origin,
+		Origin:       l.Origin(),
 		Reason:       l.Reason,
 		Error:        l.Error,
 		Severity:     l.Severity,

@@ -135,7 +135,7 @@ func TestTheReaderReadsAgain(t *testing.T) {
 	o.Decoder = func() *payload.Decoder { return decoder }
 	letter := func(change func(*deadletter.Letter)) deadletter.Letter {
 		l := deadLetter("sms", "rejected", nil)
-		l.State, l.Origin.Queue, l.Body, l.Reason, l.Error, l.ChangedAt = deadletter.StateDead, "sms", []byte(
+		l.State, l.Queue, l.Body, l.Reason, l.Error, l.ChangedAt = deadletter.StateDead, "sms", []byte(
 			twin,
 		), "rejected", "boom", now
 		change(&l)

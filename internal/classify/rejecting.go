@@ -48,7 +48,7 @@ func (c *Classifier) rejectingQueue(
 	l *deadletter.Letter, k *known, deaths []deadletter.Death, newest *deadletter.Death, chain string,
 ) deathOf {
 	on := k.askOnward(l, newest)
-	switch home := l.Origin.Queue; {
+	switch home := l.Queue; {
 	case on.Consumed, on.Ends && !newest.RejectedBefore:
 		return deathOfEntry(newest)
 	case newest.RejectedBefore:
@@ -85,7 +85,7 @@ func (k *known) askOnward(l *deadletter.Letter, d *deadletter.Death) deadletter.
 	}
 	var q asked
 	q.queue = d.Origin()
-	q.queue.Broker, q.queue.VHost, q.queue.Exchange = l.Origin.Broker, l.Origin.VHost, ""
+	q.queue.Broker, q.queue.VHost, q.queue.Exchange = l.Broker, l.VHost, ""
 	if l.Attempts == 0 { // for a letter that came back, only its first route is known
 		q.route.Exchange = l.ArrivedBy.Exchange
 	}

@@ -48,7 +48,7 @@ func TestADelayQueueIsNoOrigin(t *testing.T) {
 		Consumed: true,
 	}, deadletter.Onward{Ends: true}, deadletter.Onward{Queue: "sms"}
 	back := func(l deadletter.Letter, queue string) deadletter.Letter {
-		l.Attempts, l.Origin.Queue = 1, queue
+		l.Attempts, l.Queue = 1, queue
 		return l
 	}
 	released := letterWith("wait expired")
@@ -219,7 +219,7 @@ func TestAStoredLetterStaysWhereItDied(t *testing.T) {
 		return deadletter.Onward{}
 	}
 	l := letterWith("wait expired")
-	l.State, l.Origin.Queue, l.Reason = deadletter.StateDead, "sms", "rejected"
+	l.State, l.Queue, l.Reason = deadletter.StateDead, "sms", "rejected"
 	if f := classify.New(&fake{}, o).Facts(&l); f.Queue != "sms" || f.Reason != "rejected" {
 		t.Errorf("%s %s", f.Queue, f.Reason)
 	}

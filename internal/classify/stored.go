@@ -14,14 +14,14 @@ import (
 // letter must not be decoded, Facts returns the facts that are known without its body. Facts is
 // safe for concurrent use. It needs the memory of one decoded body.
 func (c *Classifier) Facts(l *deadletter.Letter) rules.Facts {
-	v := deadletter.Classified{Origin: l.Origin, Reason: l.Reason}
+	v := deadletter.Classified{Origin: l.Origin(), Reason: l.Reason}
 	mine := *l
 	l = &mine
 	if l.State == deadletter.StateReceived { // the origin of the letter is not known yet
 		v = c.verdict(l, c.loadKnown(context.Background()))
 	}
 	at := *l
-	at.Origin = v.Origin
+	at.SetOrigin(v.Origin)
 	doc := c.o.Decoder().Letter(&at)
 	f := failure.Join(c.failure(l), doc.Failure)
 	v.Type = cmp.Or(doc.Type, c.frameworkType(l, &f))

@@ -62,7 +62,7 @@ func TestALetterOfATrial(t *testing.T) {
 	}
 
 	waiting := waitingLetter(func(l *deadletter.Waiting) {
-		l.Rule, l.Origin.Queue = deadletter.TrialRule, deadletter.TrialQueue
+		l.Rule, l.Queue = deadletter.TrialRule, deadletter.TrialQueue
 	})
 	decided, err := classify.New(&fake{}, o).DecideAgain(t.Context(), []deadletter.Waiting{waiting})
 	if err != nil || decided[0].Left != "dlo made it for a trial" {

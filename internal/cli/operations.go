@@ -33,7 +33,7 @@ func operationsTable() command {
 			route: "GET /operations/{operation}", answer: api.OperationLetters{},
 			note: "{{if .Next}}there are more; --limit and --result choose which are listed{{end}}",
 			columns: "operation=id action stands=|operation letters=total query to reason who=|started_by " +
-				"started=created_at|time finished=finished_at|time rate=rate|rate new=new_failures|failures",
+				"started=created_at|time finished=finished_at|time rate=pace.rate|rate new=new_failures|failures",
 			parts: []command{
 				{rows: "queues", columns: "queue letters=counts|results"},
 				{rows: "letters", columns: "letter queue result why=reason sent=twice|twice"},

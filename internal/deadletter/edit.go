@@ -59,8 +59,8 @@ func (p Properties) Edit(e PropertyEdit) (Properties, []string, error) {
 	var refused FieldErrors
 	var changed []string
 	short := map[string]*string{}
-	for _, s := range q.shortStrings() {
-		short[s.name] = s.value
+	for _, s := range q.ShortStrings() {
+		short[s.Name] = s.Value
 	}
 	for name, value := range e.Properties {
 		refuse := func(why string) { refused = append(refused, FieldError{name, why}) }

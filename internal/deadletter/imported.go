@@ -1,23 +1,15 @@
 package deadletter
 
-import "time"
-
-// Imported is a letter that another dlo exported and that is to be imported.
+// Imported is a letter that another dlo exported and that is to be imported. It keeps its id, so
+// that it cannot be imported twice. The state and the number of attempts are those in the other
+// dlo. Here, the letter is never scheduled, because the other dlo may still send it, and the count
+// of attempts starts again. The other dlo has masked the error text.
 type Imported struct {
-	ID ID // the letter keeps its id, so that it cannot be imported twice
-	// state in the other dlo; here, the letter is never scheduled, because the other dlo may still
-	// send it
-	State      State
-	Origin     Origin
+	Row
 	Inbox      string
 	ArrivedBy  Route
 	Properties Properties
 	Body       []byte
-	ReceivedAt time.Time
-	DiedAt     time.Time
-	Reason     string
-	Error      string // error text, which the other dlo has masked
-	Attempts   int    // number of attempts in the other dlo; here, the count starts again
 }
 
 // Arrives returns the state that the classifier must give the letter. A letter that was held or

@@ -167,11 +167,8 @@ type OpenWindow struct {
 
 // Letter is a dead-lettered message that dlo has stored.
 type Letter struct {
-	ID         ID
-	State      State
-	Origin     Origin
+	Row
 	Inbox      string // inbox from which the letter was drained
-	Reason     string // reason of the latest death; any text is possible
 	Properties Properties
 	Body       []byte // body as it was received; it never changes
 	// properties of the newest arrival; they differ from Properties after the letter has come back
@@ -179,44 +176,31 @@ type Letter struct {
 	// body of the newest arrival, if it is an EasyNetQ error around the body that was sent; nil =
 	// the body that was sent
 	ArrivedBody  []byte
-	ArrivedBy    Route // exchange and routing key of the first arrival
-	Type         string
+	ArrivedBy    Route     // exchange and routing key of the first arrival
 	Reading      Reading   // how the body was read
 	Picked       string    // type that a person picked for this letter; "" = none
 	GroupPick    string    // type that a person picked for the group of the letter; "" = none
 	Revision     int       // number of the newest revision, which is sent instead of Properties and Body; 0 = none
 	Revised      *Revision // the newest revision; nil = none
-	Group        GroupID
-	GroupVersion int // version of the grouping that determined the group; 0 = none
-	Severity     Severity
+	GroupVersion int       // version of the grouping that determined the group; 0 = none
 	Rule         string
-	Summary      string   // summary of the body without masked values, at most 200 bytes
-	Error        string   // error text without masked values
 	Annotation   *Failure // consumer's report on the latest death; nil = none
-	Why          string   // reason why the letter is held or dead
-	Attempts     int      // number of attempts; an attempt that ended with a nack or a return does not count
 	Reset        int      // number of attempts before a person restarted the retries of the letter
 	Nacks        int      // number of times in a row that the queue rejected the letter
 	Operation    OperationID
 	Twin         ID // letter of which this letter may be a copy, or whose token it contains
 	// reason why it may be a copy of Twin and is held until people decide; "" = it is not held for
 	// such a reason
-	Doubt      Doubt
-	WaitsIn    string
-	Damage     string // contents that the store no longer has as dlo stored them; "" = none
-	Unchecked  bool   // the store has no checksum of the contents yet
-	Withheld   bool   // body, headers and properties are left out, because the request may not read them
-	Unverified bool   // settled although it is unknown whether a consumer reads the queue
-	Unguarded  bool   // a person released the letter, so that the classifier does not hold it again
+	Doubt     Doubt
+	Damage    string // contents that the store no longer has as dlo stored them; "" = none
+	Unchecked bool   // the store has no checksum of the contents yet
+	Withheld  bool   // body, headers and properties are left out, because the request may not read them
+	Unguarded bool   // a person released the letter, so that the classifier does not hold it again
 	// state that the classifier gives to an imported letter, because another dlo has decided about
 	// it; "" = not imported
-	Imported   State
-	Crashes    int // number of times that the process crashed while it read this letter
-	Size       int // size of the body in bytes
-	ReceivedAt time.Time
-	DiedAt     time.Time // in whole seconds; zero if the headers do not contain it
-	DueAt      time.Time // scheduled: time of the retry; requeued: end of the watch
-	ChangedAt  time.Time
+	Imported  State
+	Crashes   int // number of times that the process crashed while it read this letter
+	ChangedAt time.Time
 }
 
 // WhyDamaged returns the reason why a letter is neither sent nor edited. The parameter "damage" is
@@ -233,7 +217,7 @@ func (l *Letter) Withhold() {
 
 // Place returns the place to which the letter belongs. This is the queue in which it died. If that
 // queue is unknown, it is the inbox from which the letter was drained.
-func (l *Letter) Place() Origin { return placeOf(l.Origin, l.Inbox) }
+func (l *Letter) Place() Origin { return placeOf(l.Origin(), l.Inbox) }
 
 func placeOf(o Origin, inbox string) Origin {
 	if o.Queue == "" {
@@ -272,55 +256,44 @@ type Route struct{ Exchange, RoutingKey string }
 
 // Row is a letter with the values that lists show. It has no body and no headers.
 type Row struct {
-	ID         ID        `json:"id"`
-	State      State     `json:"state"`
-	WaitsIn    string    `json:"waits_in"` // queue of the broker in which the letter waits; "" = none
-	Broker     string    `json:"broker"`
-	VHost      string    `json:"vhost"`
-	Queue      string    `json:"queue"`
-	Reason     string    `json:"reason"`
-	Type       string    `json:"type"`
-	Group      GroupID   `json:"group"`
-	Attempts   int       `json:"attempts"` // number of attempts used so far
-	Exchange   string    `json:"exchange"`
-	RoutingKey string    `json:"routing_key"`
-	ReceivedAt time.Time `json:"received_at"`
-	DiedAt     time.Time `json:"died_at"`
-	DueAt      time.Time `json:"due_at,omitzero"`
-	Size       int       `json:"size"` // size of the body in bytes
-	Summary    string    `json:"summary"`
-	Error      string    `json:"error"`
-	Why        string    `json:"-"`
-	Severity   Severity  `json:"-"`
-	Unverified bool      `json:"-"`
+	// An export as CSV has the fields with a csv tag, in the order of their declaration.
+
+	ID         ID        `json:"id" csv:"id"`
+	State      State     `json:"state" csv:"state"`
+	ReceivedAt time.Time `json:"received_at" csv:"received_at"`
+	DiedAt     time.Time `json:"died_at" csv:"died_at"` // in whole seconds; zero if the headers do not contain it
+	// scheduled: time of the retry; requeued: end of the watch
+	DueAt    time.Time `json:"due_at,omitzero" csv:"due_at"`
+	Broker   string    `json:"broker" csv:"broker"`
+	VHost    string    `json:"vhost" csv:"vhost"`
+	Queue    string    `json:"queue" csv:"queue"`
+	Reason   string    `json:"reason" csv:"reason"` // reason of the latest death; any text is possible
+	Type     string    `json:"type" csv:"type"`
+	Group    GroupID   `json:"group" csv:"group"`
+	Severity Severity  `json:"-" csv:"severity"`
+	// number of attempts; an attempt that ended with a nack or a return does not count
+	Attempts   int    `json:"attempts" csv:"attempts"`
+	Exchange   string `json:"exchange" csv:"exchange"`
+	RoutingKey string `json:"routing_key" csv:"routing_key"`
+	Size       int    `json:"size" csv:"size"`       // size of the body in bytes
+	Summary    string `json:"summary" csv:"summary"` // summary of the body without masked values, at most 200 bytes
+	Error      string `json:"error" csv:"error"`     // error text without masked values
+	Why        string `json:"-" csv:"why"`           // reason why the letter is held or dead
+	WaitsIn    string `json:"waits_in"`              // queue of the broker in which the letter waits; "" = none
+	Unverified bool   `json:"-"`                     // settled, but it is unknown whether a consumer reads the queue
 }
 
-// Row returns the letter with the values that lists show.
-func (l *Letter) Row() Row {
-	return Row{
-		ID:         l.ID,
-		State:      l.State,
-		WaitsIn:    l.WaitsIn,
-		Broker:     l.Origin.Broker,
-		VHost:      l.Origin.VHost,
-		Queue:      l.Origin.Queue,
-		Reason:     l.Reason,
-		Type:       l.Type,
-		Group:      l.Group,
-		Attempts:   l.Attempts,
-		Exchange:   l.Origin.Exchange,
-		RoutingKey: l.Origin.RoutingKey,
-		ReceivedAt: l.ReceivedAt,
-		DiedAt:     l.DiedAt,
-		DueAt:      l.DueAt,
-		Size:       l.Size,
-		Summary:    l.Summary,
-		Error:      l.Error,
-		Why:        l.Why,
-		Severity:   l.Severity,
-		Unverified: l.Unverified,
-	}
+// Origin returns the place where the letter last died.
+func (r *Row) Origin() Origin { return Origin{r.Broker, r.VHost, r.Queue, r.Exchange, r.RoutingKey} }
+
+// SetOrigin sets the place where the letter last died.
+func (r *Row) SetOrigin(o Origin) {
+	r.Broker, r.VHost, r.Queue, r.Exchange, r.RoutingKey = o.Broker, o.VHost, o.Queue, o.Exchange, o.RoutingKey
 }
+
+// Texts returns the values that are made from the contents of the letter. They may contain what a
+// mask hides, and a purge erases them.
+func (r *Row) Texts() []*string { return []*string{&r.Summary, &r.Error} }
 
 // Classified is the classifier's verdict on a received letter.
 type Classified struct {
@@ -368,6 +341,15 @@ type Page struct {
 	Before string // cursor of the first row on the next page; the page then consists of the rows just before it
 	Limit  int
 	Order  Order
+}
+
+// Looked says how far a query has searched the letters for a path of the body that has no index.
+// Such a search reads the letters one by one, and may end before it has read all of them.
+type Looked struct {
+	Paths   []string  `json:"-"`             // the paths of the body that have no index
+	Letters int       `json:"letters"`       // number of letters searched
+	Back    time.Time `json:"back,omitzero"` // when the last letter searched was received
+	All     bool      `json:"all"`           // every letter was searched
 }
 
 // Order is the order of a list of letters.

@@ -55,6 +55,19 @@ type Pace struct {
 	Hold     time.Duration `json:"hold"` // time before the first letter is sent, during which the operation can be undone
 }
 
+// PaceAsked is the part of a request that says how letters are sent. For a nil field, the default
+// applies.
+type PaceAsked struct {
+	Rate       *float64       `json:"rate,omitzero"`   // letters per second
+	Canary     *int           `json:"canary,omitzero"` // number of letters that are sent first and watched; 0 = none
+	CanaryWait *time.Duration `json:"canary_wait,omitzero"`
+	// percentage of letters that came back at which the operation stops; 0 = never
+	StopAt   *float64       `json:"stop_at,omitzero"`
+	MaxDepth *int           `json:"max_depth,omitzero"` // maximum number of messages in a target queue; 0 = no limit
+	Newest   NewestFirst    `json:"-"`
+	Hold     *time.Duration `json:"hold,omitzero"`
+}
+
 // NewestFirst says that letters are sent newest received first; otherwise oldest first.
 type NewestFirst bool
 

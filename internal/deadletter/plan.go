@@ -32,6 +32,9 @@ type PlanQueue struct {
 	Warning  string      `json:"warning"` // what to consider first; "" = nothing
 }
 
+// Place returns the place to which the letters belong.
+func (q PlanQueue) Place() Origin { return Origin{Broker: q.Broker, VHost: q.VHost, Queue: q.Queue} }
+
 // PlanSkip is a reason why letters would be skipped.
 type PlanSkip struct {
 	Reason    string      `json:"reason"`

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -42,18 +43,19 @@ const (
 	hasAppID           = 1 << 3
 )
 
-// shortStrings returns the properties that are short strings, in their order on the wire. Each has
-// its flag, its name and a pointer to its value.
-func (p *Properties) shortStrings() [9]struct {
+// ShortString is a property that is a short string.
+type ShortString struct {
 	flag  uint16
-	name  string
-	value *string
-} {
-	return [9]struct {
-		flag  uint16
-		name  string
-		value *string
-	}{
+	Name  string // as in JSON, for example content_type
+	Value *string
+}
+
+// Dashed returns the name as people know it, for example content-type.
+func (s ShortString) Dashed() string { return strings.ReplaceAll(s.Name, "_", "-") }
+
+// ShortStrings returns the properties that are short strings, in their order on the wire.
+func (p *Properties) ShortStrings() [9]ShortString {
+	return [9]ShortString{
 		{hasContentType, "content_type", &p.ContentType},
 		{hasContentEncoding, "content_encoding", &p.ContentEncoding},
 		{hasCorrelationID, "correlation_id", &p.CorrelationID},
@@ -73,15 +75,15 @@ func (p *Properties) shortStrings() [9]struct {
 func (p Properties) Encode() ([]byte, error) {
 	b := make([]byte, 2, 256)
 	var flags uint16
-	for _, s := range p.shortStrings() {
-		if *s.value == "" {
+	for _, s := range p.ShortStrings() {
+		if *s.Value == "" {
 			continue
 		}
-		if len(*s.value) > maxKey {
-			return nil, fmt.Errorf("%w: %s is longer than 255 bytes", errField, s.name)
+		if len(*s.Value) > maxKey {
+			return nil, fmt.Errorf("%w: %s is longer than 255 bytes", errField, s.Name)
 		}
 		flags |= s.flag
-		b = append(append(b, byte(len(*s.value))), *s.value...)
+		b = append(append(b, byte(len(*s.Value))), *s.Value...)
 	}
 	if p.DeliveryMode != 0 {
 		flags |= hasDeliveryMode
@@ -122,9 +124,9 @@ func DecodeProperties(b []byte) (Properties, error) {
 	r := &reader{b: b}
 	flags := r.u16()
 	var p Properties
-	for _, s := range p.shortStrings() {
+	for _, s := range p.ShortStrings() {
 		if flags&s.flag != 0 {
-			*s.value = r.short()
+			*s.Value = r.short()
 		}
 	}
 	if flags&hasDeliveryMode != 0 {

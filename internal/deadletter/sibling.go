@@ -9,10 +9,10 @@ import (
 // died in different queues. Copies have the same exchange, routing key, message id and body. If it
 // is unknown how the message was published, for example without x-death, SiblingKey returns "".
 func (l *Letter) SiblingKey() string {
-	if l.Origin.Exchange == "" && l.Origin.RoutingKey == "" || len(l.Body) == 0 {
+	if l.Exchange == "" && l.RoutingKey == "" || len(l.Body) == 0 {
 		return ""
 	}
-	sum := Hash([]byte(l.Origin.Exchange), []byte(l.Origin.RoutingKey), []byte(l.Properties.MessageID), l.Body)
+	sum := Hash([]byte(l.Exchange), []byte(l.RoutingKey), []byte(l.Properties.MessageID), l.Body)
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:]), 36)
 }
 

@@ -24,7 +24,7 @@ const HeaderTrial = "dlo-try"
 const TrialKept = time.Hour
 
 // Tried reports whether dlo made the letter for a trial or a probe.
-func (l *Letter) Tried() bool { return l.Rule == TrialRule && Tries(l.Origin.Queue) }
+func (l *Letter) Tried() bool { return l.Rule == TrialRule && Tries(l.Queue) }
 
 // Tried reports whether dlo made the letter for a trial or a probe. Such a letter has no group.
 func (r *Row) Tried() bool { return Tries(r.Queue) && r.Group == 0 && r.State != StateReceived }

@@ -34,8 +34,8 @@ func ReadProperties(b []byte) (p Properties, values int) {
 			read()
 		}
 	}
-	short := p.shortStrings()
-	text := func(i int) { each(short[i].flag, func() { *short[i].value = r.short() }) }
+	short := p.ShortStrings()
+	text := func(i int) { each(short[i].flag, func() { *short[i].Value = r.short() }) }
 	text(0)
 	text(1)
 	each(hasHeaders, func() { p.Headers = r.headers() })

@@ -153,15 +153,7 @@ type Request struct {
 }
 
 // Pace says how a requeue is sent. For a nil field, the default applies.
-type Pace struct {
-	Rate       *float64 // letters per second
-	Canary     *int     // number of letters that are sent first and watched; 0 = none
-	CanaryWait *time.Duration
-	StopAt     *float64 // the operation stops when more than this percentage of letters came back; 0 = never
-	MaxDepth   *int     // maximum number of messages in a target queue; 0 = no limit
-	Newest     bool     // true: letters that were received last are sent first; false: letters that were received first
-	Hold       *time.Duration
-}
+type Pace = deadletter.PaceAsked
 
 // These are the default values for the pace of a requeue.
 const (
@@ -234,7 +226,7 @@ func (d *Desk) check(r *Request) (deadletter.Pace, error) {
 	if r.Action.Irreversible() {
 		pace.Hold = hold
 	}
-	pace.Newest = deadletter.NewestFirst(r.Pace.Newest)
+	pace.Newest = r.Pace.Newest
 	if !r.Action.Sends() {
 		return pace, nil
 	}

@@ -196,7 +196,7 @@ func TestATargetThatGoesAway(t *testing.T) {
 	o.advance(3 * time.Minute)
 	o.wantState(again, deadletter.OperationRunning, deadletter.PhaseWatching, deadletter.ResultConfirmed, 20)
 	for _, d := range o.sent[sent:] {
-		if d.Attempt.Queue != "spare" || d.Letter.Origin.Queue != "sms" {
+		if d.Attempt.Queue != "spare" || d.Letter.Queue != "sms" {
 			t.Fatalf("sent to %s", d.Attempt.Queue)
 		}
 	}

@@ -67,7 +67,9 @@ func TestALetterIsRevisedByAPatch(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{}
 	l := deadletter.Letter{
-		ID:   "x",
+		Row: deadletter.Row{
+			ID: "x",
+		},
 		Body: []byte(`{"n":1}`),
 		Properties: deadletter.Properties{
 			ContentType: "application/json",
@@ -185,7 +187,10 @@ func TestAnOldLetterIsReadByAnOldVersion(t *testing.T) {
 	}
 	d := &Decoder{Types: types}
 	l := deadletter.Letter{
-		Body: []byte("\n\x05r-123\x10\x85\xa6\x03\x1a\x11hello good friend\x22\x03one\x22\x03two"), Type: "acme.Order",
+		Row: deadletter.Row{
+			Type: "acme.Order",
+		},
+		Body:    []byte("\n\x05r-123\x10\x85\xa6\x03\x1a\x11hello good friend\x22\x03one\x22\x03two"),
 		Reading: deadletter.ReadByMatch,
 	}
 	if doc := d.Letter(&l); doc.Type != "acme.Order" || !strings.Contains(doc.JSON, "hello good friend") ||

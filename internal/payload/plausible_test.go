@@ -172,8 +172,13 @@ func TestEditOfAGuessKeepsWhatIsHidden(t *testing.T) {
 		t.Errorf("the edit shows everybody\n%s", all)
 	}
 	now := &deadletter.Letter{
-		Type: "acme.Thing", Reading: deadletter.ReadByMatch, Body: body, Revision: 1,
-		Revised: &deadletter.Revision{Number: 1, Body: e.Body},
+		Row: deadletter.Row{
+			Type: "acme.Thing",
+		},
+		Reading:  deadletter.ReadByMatch,
+		Body:     body,
+		Revision: 1,
+		Revised:  &deadletter.Revision{Number: 1, Body: e.Body},
 	}
 	if text := everyText(d.Letter(now)); strings.Contains(text, secret) {
 		t.Errorf("the edited letter shows\n%s", text)

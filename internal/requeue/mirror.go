@@ -8,11 +8,11 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func mirroredDeaths(due *deadletter.Due) []any {
 	l := &due.Letter
 	death := deadletter.Table{
-		"queue":        l.Origin.Queue,
+		"queue":        l.Queue,
 		"reason":       l.Reason,
 		"count":        int64(due.Attempt.Number),
-		"exchange":     l.Origin.Exchange,
-		"routing-keys": []any{l.Origin.RoutingKey},
+		"exchange":     l.Exchange,
+		"routing-keys": []any{l.RoutingKey},
 	}
 	if !l.DiedAt.IsZero() {
 		death["time"] = l.DiedAt

@@ -235,16 +235,22 @@ func (s *shelf) claim(i *item, now time.Time, probe, early bool) deadletter.Due 
 func (s *shelf) dueOf(i *item, t *try) deadletter.Due {
 	d := deadletter.Due{Attempt: t.Attempt}
 	d.Letter = deadletter.Letter{
-		ID:         i.id(),
-		State:      i.state,
-		Attempts:   i.attempts,
+		Row: deadletter.Row{
+			ID:         i.id(),
+			State:      i.state,
+			Attempts:   i.attempts,
+			Group:      deadletter.GroupID(i.group),
+			Reason:     "rejected",
+			Size:       len(i.body),
+			Broker:     "main",
+			VHost:      "/",
+			Queue:      i.queue,
+			Exchange:   "events",
+			RoutingKey: "k",
+		},
 		Nacks:      i.nacks,
 		Rule:       i.rule,
-		Group:      deadletter.GroupID(i.group),
-		Reason:     "rejected",
 		Body:       i.body,
-		Size:       len(i.body),
-		Origin:     deadletter.Origin{Broker: "main", VHost: "/", Queue: i.queue, Exchange: "events", RoutingKey: "k"},
 		Properties: i.properties,
 	}
 	if t.waiter != "" {

@@ -77,7 +77,7 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if d.o.Metrics != nil {
 		died := make(map[deadletter.ID]string, len(claimed))
 		for i := range claimed {
-			died[claimed[i].Letter.ID] = claimed[i].Letter.Origin.Queue
+			died[claimed[i].Letter.ID] = claimed[i].Letter.Queue
 		}
 		for _, m := range marks {
 			d.o.Metrics.count(died[m.Letter], m.Outcome)
@@ -166,7 +166,7 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done 
 		if slices.Contains(own, due.Letter.Rule) {
 			rule = due.Letter.Rule
 		}
-		queue, group := due.Letter.Origin.Queue, due.Letter.Group
+		queue, group := due.Letter.Queue, due.Letter.Group
 		d.spendTokens(queue, rule, group)
 		if due.Waiter != "" {
 			d.breakers.countSent(queue, group, due.Letter.ID, false, now, due.Letter.DueAt)
@@ -185,8 +185,8 @@ func (d *Dispatcher) prepare(due *deadletter.Due) (p deadletter.Publishing, chan
 		return p, "", errors.New(deadletter.WhyDamaged(l.Damage))
 	}
 	if err := d.o.Targets.AllowLetter(deadletter.Origin{
-		Broker: l.Origin.Broker,
-		VHost:  l.Origin.VHost,
+		Broker: l.Broker,
+		VHost:  l.VHost,
 		Queue:  due.Attempt.Queue,
 	}, l.Rule); err != nil {
 		return p, "", fmt.Errorf("no target: %w", err)

@@ -22,7 +22,7 @@ func TestAnExpirationDoesNotEndAWait(t *testing.T) {
 			Properties: deadletter.Properties{Expiration: "5000", Headers: deadletter.Table{}},
 		}
 		d.divert(&p, &deadletter.Due{
-			Letter: deadletter.Letter{DueAt: now.Add(time.Hour)},
+			Letter: deadletter.Letter{Row: deadletter.Row{DueAt: now.Add(time.Hour)}},
 			Waiter: string(waiter),
 			Wait:   time.Hour,
 		})

@@ -209,7 +209,7 @@ func (t *tx) erase(serial int64) (string, error) {
 	}
 	for _, text := range []string{
 		`UPDATE attempts SET returned = NULL, returned_body = NULL WHERE letter = $1`,
-		`UPDATE letters SET summary = '', error = '', unpublishable = '' WHERE id = $1`,
+		eraseTexts,
 		`DELETE FROM words WHERE rowid = $1`,
 		`DELETE FROM unindexed WHERE letter = $1`,
 		`DELETE FROM unread WHERE letter = $1`,

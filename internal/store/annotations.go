@@ -392,7 +392,7 @@ func (s *Store) Annotations(
 			l.Arrived.Headers, func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) },
 		)
 		list, err := s.annotationsFor(
-			ask, serial, s.keysOf(l.Origin.Broker, l.Origin.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Origin.Queue),
+			ask, serial, s.keysOf(l.Broker, l.VHost, l.DeathKeys()), cmp.Or(origin.Queue, l.Queue),
 			opens,
 		)
 		if err != nil {

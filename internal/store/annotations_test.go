@@ -38,7 +38,7 @@ func verdict(
 	taken := map[int64]bool{}
 	for _, l := range letters {
 		_, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
-		origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
+		origin.Broker, origin.VHost = l.Broker, l.VHost
 		v := deadletter.Classified{
 			Letter:       l.ID,
 			To:           deadletter.ClassifiedDead,
@@ -376,7 +376,7 @@ func TestSeveralLettersOfOneMessage(t *testing.T) {
 				readReported(t, s)
 				var got []string
 				for _, id := range ids {
-					got = append(got, letter(t, s, id).Origin.Queue+" "+letter(t, s, id).Error)
+					got = append(got, letter(t, s, id).Queue+" "+letter(t, s, id).Error)
 				}
 				slices.Sort(got)
 				if diff := cmp.Diff(c.want, got); diff != "" {

@@ -92,6 +92,13 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 	return nil
 }
 
+// updateVerdict records a verdict in the row of a letter.
+var updateVerdict = `UPDATE letters SET ` + decidedColumns(&deadletter.Row{}, &keys{}).assignments(13) + `,
+	changed_at = $2, rule = $3, crashes = CASE WHEN crashes >= $4 THEN crashes ELSE 0 END, held_from = $5,
+	unpublishable = $6, waiter = $7, wait = $8, reading = $9, told_by = $10, told_rest = $11, overdue = $12,
+	suspect = CASE WHEN $13 = 'held' THEN suspect ELSE 0 END, nacks = 0, unguarded = 0, imported = ''
+	WHERE id = $1`
+
 func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*grouped, recent bool) error {
 	serial, _, _ := c.Letter.Split()
 	r, err := t.record(serial)
@@ -137,18 +144,11 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 			c.Severity,
 		), overdue
 	})
-	if _, err := t.exec(`UPDATE letters SET state = $2, origin = $3,
-		type = $4, reason = $5, grp = $6, severity = $7, exchange = $8, routing_key = $9, died_at = $10,
-		due_at = $11, changed_at = $12, summary = $13, error = $14, rule = $15, why = $16, suspect = CASE
-		WHEN $2 = 'held' THEN suspect ELSE 0 END, nacks = 0,
-		unguarded = 0, imported = '', held_from = $18, unpublishable = $19,
-		waiter = $20, wait = $21, reading = $22, told_by = $23, told_rest = $24, overdue = $25, crashes = CASE
-		WHEN crashes >= $17 THEN crashes ELSE 0 END WHERE id = $1`,
-		serial, string(to), origin, typ, c.Reason, group, string(c.Severity), c.Origin.Exchange, c.Origin.RoutingKey,
-		millis(c.DiedAt),
-		millis(c.DueAt), t.now, c.Summary, c.Error, c.Rule, c.Why, deadletter.MaxCrashes, heldFrom, c.Unpublishable,
-		c.Waiter, c.Wait.Milliseconds(), string(c.Reading),
-		told.by, told.rest, overdue); err != nil {
+	row, known := rowOf(c, to, group), keys{origin: origin, typ: typ}
+	if _, err := t.exec(updateVerdict, decidedColumns(&row, &known).values(
+		serial, t.now, c.Rule, deadletter.MaxCrashes, heldFrom, c.Unpublishable, c.Waiter, c.Wait.Milliseconds(),
+		string(c.Reading), told.by, told.rest, overdue,
+	)...); err != nil {
 		return err
 	}
 	if c.Unwrapped != nil {

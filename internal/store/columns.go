@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"strings"
 	"time"
@@ -10,8 +11,12 @@ import (
 // column is one column of an SQL SELECT, together with the variable into which it is read.
 type column struct {
 	text string // SQL expression
-	into any    // pointer for sql.Rows.Scan
+	// pointer for sql.Rows.Scan; it is also an argument with the value to which it points
+	into any
 }
+
+// name returns the name of a column whose expression is a column of the table l.
+func (c column) name() string { return strings.TrimPrefix(c.text, "l.") }
 
 // columns are the columns of a query, together with the variables of a struct into which each row
 // is read. Both the SELECT list and the scan of the rows are made from this value, so they always
@@ -25,6 +30,33 @@ func (c columns) list() string {
 		texts[i] = c[i].text
 	}
 	return strings.Join(texts, ", ")
+}
+
+// names returns the names of the columns, for an INSERT.
+func (c columns) names() []string {
+	names := make([]string, len(c))
+	for i := range c {
+		names[i] = c[i].name()
+	}
+	return names
+}
+
+// assignments returns the columns with their parameters, for an UPDATE. The first parameter has the
+// number "from".
+func (c columns) assignments(from int) string {
+	texts := make([]string, len(c))
+	for i := range c {
+		texts[i] = fmt.Sprintf("%s = $%d", c[i].name(), from+i)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// values adds the values of the columns to the arguments of a statement.
+func (c columns) values(args ...any) []any {
+	for i := range c {
+		args = append(args, c[i].into)
+	}
+	return args
 }
 
 // scan reads each row into the variables of the columns, and then calls fn. It closes rows, and it
@@ -58,6 +90,9 @@ func (i instant) Scan(value any) error {
 	}
 	return nil
 }
+
+// Value implements driver.Valuer.
+func (i instant) Value() (driver.Value, error) { return millis(*i.Time), nil }
 
 // lasting scans a database column of milliseconds into a duration.
 type lasting struct{ *time.Duration }

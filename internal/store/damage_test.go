@@ -134,7 +134,7 @@ func useStore(t *testing.T, s *store.Store, name string, bodies map[deadletter.I
 			verdicts = append(verdicts, deadletter.Classified{
 				Letter:       l.ID,
 				To:           deadletter.ClassifiedDead,
-				Origin:       l.Origin,
+				Origin:       l.Origin(),
 				GroupKey:     [32]byte{1},
 				GroupTitle:   "g",
 				GroupVersion: 1,

@@ -276,13 +276,14 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	}
 	d := deadletter.Due{
 		Letter: deadletter.Letter{
-			ID:       deadletter.NewID(r.id, uint64(r.random)),
-			State:    to,
-			Attempts: r.attempts,
-			Nacks:    r.nacks,
-			Origin:   p,
-			Rule:     r.rule,
-			Group:    deadletter.GroupID(r.group),
+			Row: deadletter.Row{
+				ID:       deadletter.NewID(r.id, uint64(r.random)),
+				State:    to,
+				Attempts: r.attempts,
+				Group:    deadletter.GroupID(r.group),
+			},
+			Nacks: r.nacks,
+			Rule:  r.rule,
 		},
 		Attempt: deadletter.Attempt{
 			Number:    r.attempts + 1,
@@ -296,6 +297,7 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 			Revision:  r.revision,
 		},
 	}
+	d.Letter.SetOrigin(p)
 	d.Attempt.Letter = d.Letter.ID
 	if r.dueAt.Valid {
 		d.Letter.DueAt = timeOf(r.dueAt)
@@ -392,7 +394,7 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 			return err
 		}
 		l := place[serial]
-		l.Body, l.Size, l.Reason, l.DiedAt, l.Origin.Exchange, l.Origin.RoutingKey = body, len(
+		l.Body, l.Size, l.Reason, l.DiedAt, l.Exchange, l.RoutingKey = body, len(
 			body,
 		), reason, timeOf(died), exchange, key
 		l.Properties = deadletter.StoredProperties(properties)
@@ -459,15 +461,17 @@ func (t *tx) claimAgain(r *record, now time.Time) (due deadletter.Due, postponed
 	id := deadletter.NewID(r.id, uint64(r.random))
 	d := deadletter.Due{
 		Letter: deadletter.Letter{
-			ID:       id,
-			State:    r.state,
-			Attempts: r.attempts,
-			Nacks:    r.nacks,
-			Origin:   p,
-			Rule:     r.rule,
+			Row: deadletter.Row{
+				ID:       id,
+				State:    r.state,
+				Attempts: r.attempts,
+			},
+			Nacks: r.nacks,
+			Rule:  r.rule,
 		},
 		Attempt: deadletter.Attempt{Letter: id},
 	}
+	d.Letter.SetOrigin(p)
 	a := &d.Attempt
 	var token []byte
 	var operation sql.NullInt64

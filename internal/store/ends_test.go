@@ -58,7 +58,7 @@ func TestAnOlderAttemptComesBackWhileANewerIsWatched(t *testing.T) {
 		t.Errorf("the first: %v", got.Counts)
 	}
 	c.at = c.at.Add(time.Hour)
-	if n, err := s.SettleQuiet(context.Background(), due[0].Letter.Origin, c.now(), 10, deadletter.QueueFacts{
+	if n, err := s.SettleQuiet(context.Background(), due[0].Letter.Origin(), c.now(), 10, deadletter.QueueFacts{
 		Known: true, Exists: true, Consumers: 1,
 	}); err != nil || n != 1 {
 		t.Error(n, err)
@@ -373,7 +373,7 @@ func TestManyLettersAreWatchedOn(t *testing.T) {
 	}
 	c.at = c.at.Add(time.Hour)
 	before := s.Changes()
-	if err := s.WatchOn(ctx, due[0].Letter.Origin, c.now(), c.now().Add(time.Minute)); err != nil {
+	if err := s.WatchOn(ctx, due[0].Letter.Origin(), c.now(), c.now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if commits := s.Changes() - before; len(due) != 2500 || commits < 3 {

@@ -182,7 +182,7 @@ func TestAHeldLetterIsADeath(t *testing.T) {
 			}, deadletter.Noted{}); err != nil {
 				return err
 			}
-			n, err := g.EndWatch(g.t.Context(), due.Letter.Origin, g.clock.now(), 10, deadletter.Unseen{
+			n, err := g.EndWatch(g.t.Context(), due.Letter.Origin(), g.clock.now(), 10, deadletter.Unseen{
 				Why: "it is gone", Since: g.clock.now(),
 			}, func(string) []string { return oncall })
 			if n != 1 {

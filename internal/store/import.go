@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -57,34 +58,22 @@ func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportR
 	case !errors.Is(err, sql.ErrNoRows):
 		return "", err
 	}
-	properties, err := l.Properties.Encode()
-	if err != nil {
+	row := arrival{Row: l.Row, keys: keys{serial: serial, random: random, imported: l.Arrives()}}
+	// this dlo decides about the letter again
+	row.Group, row.Severity, row.Attempts, row.DueAt, row.Why, row.Unverified = 0, "", 0, time.Time{}, "", false
+	var err error
+	if row.inbox, err = t.inboxID(l.Broker, l.VHost, l.Inbox); err != nil {
 		return "", err
 	}
-	inbox, err := t.inboxID(l.Origin.Broker, l.Origin.VHost, l.Inbox)
-	if err != nil {
+	if row.origin, err = t.originID(l.Origin()); err != nil {
 		return "", err
 	}
-	origin, err := t.originID(l.Origin)
-	if err != nil {
-		return "", err
-	}
-	received := l.ReceivedAt.UnixMilli()
 	t.s.serial = max(t.s.serial, serial)
-	if _, err := t.exec(`INSERT INTO letters (id, random, state,
-		inbox, origin, reason, exchange, routing_key, received_at, died_at, changed_at, size, error, imported, checksum)
-		VALUES ($1, $2, 'received', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		serial, random, inbox, origin, l.Reason, l.Origin.Exchange, l.Origin.RoutingKey, received, millis(l.DiedAt),
-		t.now, len(l.Body), l.Error, string(l.Arrives()), checksum(properties, l.Body)); err != nil {
+	if err := t.insert(
+		&row, insertImported, importedColumns(&row.Row, &row.keys), l.ArrivedBy, l.Properties, l.Body,
+	); err != nil {
 		return "", err
 	}
-	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
-		VALUES ($1, $2, $3, $4, $5)`,
-		serial, l.ArrivedBy.Exchange, l.ArrivedBy.RoutingKey, properties, nonNil(l.Body)); err != nil {
-		return "", err
-	}
-	t.step.received++
-	t.moves.letter(&record{state: deadletter.StateReceived, origin: origin, reason: l.Reason, receivedAt: received}, 1)
 	detail := fmt.Sprintf(
 		"through %s; at its source it was %s, after %d attempts", deadletter.WayOf(t.ctx), l.State, l.Attempts,
 	)

@@ -125,7 +125,7 @@ func fillLibrary(t testing.TB, s *store.Store, c *clock, seed uint64) []found {
 			p := l.Properties
 			f.indexed = true
 			f.fields = map[string]string{
-				"id": string(id[len(id)-8:]), "exchange": l.Origin.Exchange, "key": l.Origin.RoutingKey, "rule": l.Rule,
+				"id": string(id[len(id)-8:]), "exchange": l.Exchange, "key": l.RoutingKey, "rule": l.Rule,
 				"app": p.AppID, "message_id": p.MessageID, "correlation_id": p.CorrelationID,
 				"body.tier": []string{"gold", "silver", ""}[i%3],
 				"read":      []string{"json", "too-large", "unknown", ""}[i%4],
@@ -213,11 +213,11 @@ func (f *found) holds(t query.Term) (yes, known bool) {
 		case query.Reason:
 			return text(l.Reason)
 		case query.Queue:
-			return glob(v.Pattern, l.Origin.Queue)
+			return glob(v.Pattern, l.Queue)
 		case query.VHost:
-			return l.Origin.Queue != "" && glob(v.Pattern, l.Origin.VHost)
+			return l.Queue != "" && glob(v.Pattern, l.VHost)
 		case query.Broker:
-			return l.Origin.Queue != "" && glob(v.Pattern, l.Origin.Broker)
+			return l.Queue != "" && glob(v.Pattern, l.Broker)
 		case query.Type:
 			if l.Type == "" {
 				return v.Raw == query.NoType

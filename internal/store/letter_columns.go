@@ -2,60 +2,169 @@ package store
 
 import (
 	"database/sql"
+	"slices"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// shown is a letter in the form that lists show. It contains ids instead of names.
-type shown struct {
-	deadletter.Row
+// keys are the values of a row of the table letters for which lists show names, or nothing.
+type keys struct {
 	serial, random     int64
 	inbox, origin, typ int64
 	waitsIn            sql.NullString
+	imported           deadletter.State // state that an imported letter is to get
 }
 
-func (r *shown) columns() columns {
+// A column that lists show has one line, in one of the next four functions. Queries read all of
+// them. The function says when the column gets its value. Only an import stores the values of a
+// verdict with the new row. A purge erases the columns of Row.Texts.
+
+// arrivedColumns are the columns that the store sets when a letter arrives, and never again.
+func arrivedColumns(r *deadletter.Row, k *keys) columns {
 	return columns{
-		{`l.id`, &r.serial},
-		{`l.random`, &r.random},
+		{`l.id`, &k.serial},
+		{`l.random`, &k.random},
+		{`l.inbox`, &k.inbox},
+		{`l.received_at`, instant{&r.ReceivedAt}},
+		{`l.size`, &r.Size},
+	}
+}
+
+// placeColumns are the columns that the store sets when a letter arrives, and with each verdict.
+func placeColumns(r *deadletter.Row, k *keys) columns {
+	return columns{
 		{`l.state`, &r.State},
-		{`l.inbox`, &r.inbox},
-		{`l.origin`, &r.origin},
-		{`l.type`, &r.typ},
+		{`l.origin`, &k.origin},
+		{`l.why`, &r.Why},
+	}
+}
+
+// verdictColumns are the columns that the store sets with each verdict.
+func verdictColumns(r *deadletter.Row, k *keys) columns {
+	return columns{
+		{`l.type`, &k.typ},
 		{`l.reason`, &r.Reason},
 		{`l.grp`, &r.Group},
 		{`l.severity`, &r.Severity},
 		{`l.exchange`, &r.Exchange},
 		{`l.routing_key`, &r.RoutingKey},
-		{`l.received_at`, instant{&r.ReceivedAt}},
 		{`l.died_at`, instant{&r.DiedAt}},
 		{`l.due_at`, instant{&r.DueAt}},
-		{`l.size`, &r.Size},
-		{`l.attempts`, &r.Attempts},
 		{`l.summary`, &r.Summary},
 		{`l.error`, &r.Error},
-		{`l.why`, &r.Why},
-		{`l.waits_in`, &r.waitsIn},
+	}
+}
+
+// sentColumns are the columns that the store sets when a letter is sent or comes back.
+func sentColumns(r *deadletter.Row, k *keys) columns {
+	return columns{
+		{`l.attempts`, &r.Attempts},
+		{`l.waits_in`, &k.waitsIn},
 		{`l.unverified`, &r.Unverified},
 	}
 }
 
-// row converts a letter of the type "shown" to a Row, in which names replace the ids.
-func (r *shown) row(n *names) deadletter.Row {
-	row := r.Row
-	place := n.placeOf(r.origin, r.inbox)
-	if unknownOrigin(r.origin) {
-		place.Queue = ""
-	}
-	row.ID, row.Type, row.WaitsIn = deadletter.NewID(r.serial, uint64(r.random)), n.typeName(r.typ), r.waitsIn.String
-	row.Broker, row.VHost, row.Queue = place.Broker, place.VHost, place.Queue
-	return row
+func shownColumns(r *deadletter.Row, k *keys) columns {
+	return slices.Concat(arrivedColumns(r, k), placeColumns(r, k), verdictColumns(r, k), sentColumns(r, k))
 }
 
-// stored is a complete letter as it is read from the database. The values that lists show are read
-// into its embedded part "shown".
+func receivedColumns(r *deadletter.Row, k *keys) columns {
+	return append(arrivedColumns(r, k), placeColumns(r, k)...)
+}
+
+func importedColumns(r *deadletter.Row, k *keys) columns {
+	return slices.Concat(receivedColumns(r, k), verdictColumns(r, k), columns{{`l.imported`, &k.imported}})
+}
+
+func decidedColumns(r *deadletter.Row, k *keys) columns {
+	return append(placeColumns(r, k), verdictColumns(r, k)...)
+}
+
+// rowOf returns what a verdict says about the values that lists show.
+func rowOf(c *deadletter.Classified, to deadletter.State, group int64) deadletter.Row {
+	r := deadletter.Row{
+		State:    to,
+		Reason:   c.Reason,
+		Group:    deadletter.GroupID(group),
+		Severity: c.Severity,
+		DiedAt:   c.DiedAt,
+		DueAt:    c.DueAt,
+		Summary:  c.Summary,
+		Error:    c.Error,
+		Why:      c.Why,
+	}
+	r.SetOrigin(c.Origin)
+	return r
+}
+
+var (
+	insertReceived = insertLetter(receivedColumns(&deadletter.Row{}, &keys{}))
+	insertImported = insertLetter(importedColumns(&deadletter.Row{}, &keys{}))
+	eraseTexts     = `UPDATE letters SET ` + textColumns() + `unpublishable = '' WHERE id = $1`
+)
+
+// insertLetter returns the statement that inserts a row with the given columns, and four more.
+func insertLetter(c columns) string {
+	return `INSERT INTO letters (` + strings.Join(c.names(), `, `) + `, changed_at, twin, suspect, checksum)
+		VALUES (` + placeholders(1, len(c)+4) + `)`
+}
+
+// insert stores the row of a new letter, and its message. The statement inserts the given columns.
+func (t *tx) insert(
+	row *arrival, statement string, set columns, by deadletter.Route, p deadletter.Properties, body []byte,
+) error {
+	properties, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	row.State, row.Size = deadletter.StateReceived, len(body)
+	if _, err := t.exec(statement, append(
+		set.values(), t.now, positiveOrNull(row.twin), slices.Index(deadletter.Doubts, row.doubt)+1,
+		checksum(properties, body),
+	)...); err != nil {
+		return err
+	}
+	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
+		VALUES ($1, $2, $3, $4, $5)`,
+		row.serial, by.Exchange, by.RoutingKey, properties, nonNil(body)); err != nil {
+		return err
+	}
+	t.step.received++
+	t.moves.letter(&record{
+		state:      row.State,
+		origin:     row.origin,
+		reason:     row.Reason,
+		receivedAt: row.ReceivedAt.UnixMilli(),
+	}, 1)
+	return nil
+}
+
+// textColumns returns the assignments that erase the columns of Row.Texts.
+func textColumns() string {
+	var r deadletter.Row
+	var b strings.Builder
+	for _, c := range shownColumns(&r, &keys{}) {
+		if text, ok := c.into.(*string); ok && slices.Contains(r.Texts(), text) {
+			b.WriteString(c.name() + ` = '', `)
+		}
+	}
+	return b.String()
+}
+
+// complete replaces the keys of a row that was read by the names that they stand for.
+func (k *keys) complete(r *deadletter.Row, n *names) {
+	place := n.placeOf(k.origin, k.inbox)
+	if unknownOrigin(k.origin) {
+		place.Queue = ""
+	}
+	r.ID, r.Type, r.WaitsIn = deadletter.NewID(k.serial, uint64(k.random)), n.typeName(k.typ), k.waitsIn.String
+	r.Broker, r.VHost, r.Queue = place.Broker, place.VHost, place.Queue
+}
+
+// stored is a complete letter as it is read from the database.
 type stored struct {
-	shown
+	keys
 	whole                    deadletter.Letter
 	operation                sql.NullInt64
 	twin, twinRandom         sql.NullInt64
@@ -67,7 +176,7 @@ type stored struct {
 
 func (r *stored) columns() columns {
 	l := &r.whole
-	return append(r.shown.columns(), columns{
+	return append(shownColumns(&l.Row, &r.keys), columns{
 		{`l.changed_at`, instant{&l.ChangedAt}},
 		{`l.reset`, &l.Reset},
 		{`l.nacks`, &l.Nacks},
@@ -100,17 +209,8 @@ func (r *stored) columns() columns {
 // letter returns the letter whose row was read. Some data of the letter is still missing in the
 // result, because separate queries read this data.
 func (r *stored) letter(n *names) (deadletter.Letter, error) {
-	row, l := r.row(n), r.whole
-	l.ID, l.State, l.Reason, l.Type, l.Group, l.Severity = row.ID, row.State, row.Reason, row.Type, row.Group, row.Severity
-	l.Origin = deadletter.Origin{
-		Broker:     row.Broker,
-		VHost:      row.VHost,
-		Queue:      row.Queue,
-		Exchange:   row.Exchange,
-		RoutingKey: row.RoutingKey,
-	}
-	l.ReceivedAt, l.DiedAt, l.DueAt, l.WaitsIn = row.ReceivedAt, row.DiedAt, row.DueAt, row.WaitsIn
-	l.Size, l.Attempts, l.Summary, l.Error, l.Why, l.Unverified = row.Size, row.Attempts, row.Summary, row.Error, row.Why, row.Unverified
+	l := r.whole
+	r.complete(&l.Row, n)
 	l.Inbox, l.Operation = n.inbox(r.inbox).Queue, deadletter.OperationID(r.operation.Int64)
 	l.Picked, l.GroupPick = r.picked.String, r.groupPick.String
 	if r.twin.Valid && r.twinRandom.Valid { // the twin of a letter may be outside the scope of the request

@@ -38,7 +38,7 @@ func TestALetterIsListedWhole(t *testing.T) {
 		}
 	}
 	l := letter(t, s, ids[0])
-	if diff := cmp.Diff(rows[0], l.Row()); diff != "" {
+	if diff := cmp.Diff(rows[0], l.Row); diff != "" {
 		t.Errorf("the letter is not what the list shows (-list +letter):\n%s", diff)
 	}
 }

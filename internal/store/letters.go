@@ -75,18 +75,19 @@ func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.L
 }
 
 // rowColumns are the columns that the method "rows" reads.
-var rowColumns = new(shown).columns().list()
+var rowColumns = shownColumns(&deadletter.Row{}, &keys{}).list()
 
 func (s *Store) rows(ctx context.Context, rows *sql.Rows) ([]deadletter.Row, error) {
 	var list []deadletter.Row
-	var r shown
+	var r deadletter.Row
+	var k keys
 	scope := deadletter.ScopeOf(ctx)
-	err := r.columns().scan(rows, func() error {
-		row := r.row(&s.names)
-		if !scope.Reads(deadletter.Origin{Broker: row.Broker, VHost: row.VHost, Queue: row.Queue}) {
-			row.Summary = ""
+	err := shownColumns(&r, &k).scan(rows, func() error {
+		k.complete(&r, &s.names)
+		if !scope.Reads(deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue}) {
+			r.Summary = ""
 		}
-		list = append(list, row)
+		list = append(list, r)
 		return nil
 	})
 	return list, err

@@ -206,7 +206,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			var verdicts []deadletter.Classified
 			for _, l := range letters {
 				deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
-				origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
+				origin.Broker, origin.VHost = l.Broker, l.VHost
 				v := deadletter.Classified{
 					Letter:       l.ID,
 					Origin:       origin,
@@ -299,7 +299,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				list = append(list, deadletter.Indexed{
 					Letter: l.ID,
 					Text:   "some words",
-					Fields: []deadletter.IndexedField{{Name: "key", Value: l.Origin.RoutingKey}},
+					Fields: []deadletter.IndexedField{{Name: "key", Value: l.RoutingKey}},
 				})
 			}
 			fail(t, m.s.Index(ctx, list))
@@ -506,7 +506,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			if rapid.Bool().Draw(t, "quiet") {
 				m.c.at = m.c.at.Add(time.Second)
 				for _, d := range due {
-					_, err := m.s.SettleQuiet(ctx, d.Letter.Origin, m.c.now(), 3, deadletter.UnknownQueue)
+					_, err := m.s.SettleQuiet(ctx, d.Letter.Origin(), m.c.now(), 3, deadletter.UnknownQueue)
 					fail(t, err)
 				}
 			}

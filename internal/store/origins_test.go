@@ -25,22 +25,22 @@ func TestAnOriginForLettersThatDoNotSay(t *testing.T) {
 	r := receive(t, s, w)
 	for i, want := range []string{"orders", "orders", "orders", "", "orders"} {
 		l := letter(t, s, r.New[i])
-		if l.Origin != (deadletter.Origin{
+		if l.Origin() != (deadletter.Origin{
 			Broker: "main", VHost: "/", Queue: want,
 		}) || l.Reason != "" || !l.DiedAt.IsZero() {
 			t.Errorf(
-				"letter %d: %+v, reason %q, died %s; its queue should be %q", i, l.Origin, l.Reason, l.DiedAt, want,
+				"letter %d: %+v, reason %q, died %s; its queue should be %q", i, l.Origin(), l.Reason, l.DiedAt, want,
 			)
 		}
 	}
 	w = window(t, 2, "sms", 1)
 	delete(w.Arrivals[0].Properties.Headers, "x-death")
 	fillFingerprints(t, &w)
-	if l := letter(t, s, receive(t, s, w).New[0]); l.Origin.Queue != "" {
-		t.Errorf("an inbox without an origin gives %q", l.Origin.Queue)
+	if l := letter(t, s, receive(t, s, w).New[0]); l.Queue != "" {
+		t.Errorf("an inbox without an origin gives %q", l.Queue)
 	}
 	letters, err := s.NextReceived(context.Background(), 10)
-	if err != nil || len(letters) != 6 || letters[0].Origin.Queue != "orders" {
+	if err != nil || len(letters) != 6 || letters[0].Queue != "orders" {
 		t.Errorf("%d letters to classify, %v", len(letters), err)
 	}
 }

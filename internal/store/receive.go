@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -48,6 +49,8 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	}
 	random := deadletter.RandomBits(len(w.Arrivals))
 	entries := make([]entry, len(w.Arrivals))
+	var row arrival // the columns read it, so all letters of the window use it
+	set := receivedColumns(&row.Row, &row.keys)
 	for i := range w.Arrivals {
 		a := &w.Arrivals[i]
 		e := entry{
@@ -57,7 +60,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			redelivered:   a.Redelivered,
 			verdict:       verdictNew,
 		}
-		row := arrival{inbox: inbox, random: random[i]}
+		row = arrival{keys: keys{inbox: inbox, random: random[i]}}
 		if w.Origin != "" {
 			deaths, o := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
 			if _, mayDelay := deadletter.Newest(a.Properties.Headers, deaths, w.Ours); o.Queue == "" || mayDelay {
@@ -120,12 +123,11 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 				e.verdict = verdictSuspect
 				receipt.Suspects++
 			}
-			id, err := t.insert(a, row)
-			if err != nil {
+			if err := t.receiveNew(a, &row, set); err != nil {
 				return receipt, err
 			}
-			e.letter = id
-			receipt.New = append(receipt.New, deadletter.NewID(id, uint64(row.random)))
+			e.letter = row.serial
+			receipt.New = append(receipt.New, row.id())
 		}
 		entries[i] = e
 	}
@@ -157,55 +159,37 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 	)
 }
 
-// arrival contains the values of a new letter's row that are not in the delivery.
+// arrival is the row of a new letter.
 type arrival struct {
-	inbox  int64
-	origin int64 // origin that the window gives, if the headers name none; 0 = not known yet
-	random int64
-	twin   int64
-	doubt  deadletter.Doubt
-	why    string
-
+	deadletter.Row
+	keys
+	twin     int64 // 0 = none
+	doubt    deadletter.Doubt
 	returned deadletter.ID // letter that the delivery joined
 }
+
+func (r *arrival) id() deadletter.ID { return deadletter.NewID(r.serial, uint64(r.random)) }
 
 // suspect links a new letter with the letter that it may be a copy of.
 func (r *arrival) suspect(twin int64, uncertain deadletter.Uncertain, doubt deadletter.Doubt) {
 	r.twin = twin
-	r.why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
+	r.Why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
 	if doubt == deadletter.DoubtRestart {
-		r.why = "probably the same as its twin, which the broker delivered again after its restart"
+		r.Why = "probably the same as its twin, which the broker delivered again after its restart"
 	}
 	if uncertain != deadletter.UncertainKeep {
 		r.doubt = doubt
 	}
 }
 
-// insert stores a new letter and returns its serial. The serial is higher than all earlier ones,
-// even if the clock was set back.
-func (t *tx) insert(a *deadletter.Arrival, row arrival) (int64, error) {
-	properties, err := a.Properties.Encode()
-	if err != nil {
-		return 0, err
-	}
+// receiveNew stores a new letter. Its serial is higher than all earlier ones, even if the clock was
+// set back.
+func (t *tx) receiveNew(a *deadletter.Arrival, row *arrival, set columns) error {
 	t.s.serial = max(t.s.serial+1, t.now<<12)
-	id := t.s.serial
-	suspect := slices.Index(deadletter.Doubts, row.doubt) + 1
-	if _, err := t.exec(`INSERT INTO letters (id, random, state,
-		inbox, origin, received_at, changed_at, size, twin, suspect, why, checksum)
-		VALUES ($1, $2, 'received', $3, $4, $5, $5, $6, $7, $8, $9, $10)`,
-		id, row.random, row.inbox, row.origin, t.now, len(a.Body), positiveOrNull(row.twin), suspect, row.why,
-		checksum(properties, a.Body)); err != nil {
-		return 0, err
-	}
-	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
-		VALUES ($1, $2, $3, $4, $5)`,
-		id, a.Exchange, a.RoutingKey, properties, nonNil(a.Body)); err != nil {
-		return 0, err
-	}
-	t.step.received, t.step.newest = t.step.received+1, deadletter.NewID(id, uint64(row.random))
-	t.moves.letter(&record{state: deadletter.StateReceived, origin: row.origin, receivedAt: t.now}, 1)
-	return id, nil
+	row.serial, row.ReceivedAt = t.s.serial, time.UnixMilli(t.now)
+	t.step.newest = row.id()
+	by := deadletter.Route{Exchange: a.Exchange, RoutingKey: a.RoutingKey}
+	return t.insert(row, insertReceived, set, by, a.Properties, a.Body)
 }
 
 func nonNil(b []byte) []byte {

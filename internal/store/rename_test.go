@@ -86,7 +86,7 @@ func (r *renamed) take(broker, queue string, n int, to deadletter.Trigger) []dea
 }
 
 func (r *renamed) verdict(l *deadletter.Letter, queue string, to deadletter.Trigger) deadletter.Classified {
-	origin := deadletter.Origin{Broker: l.Origin.Broker, VHost: "/", Queue: queue}
+	origin := deadletter.Origin{Broker: l.Broker, VHost: "/", Queue: queue}
 	v := deadletter.Classified{
 		Letter: l.ID, To: to, Origin: origin, Reason: "rejected", Type: "acme.T", Summary: "s", Error: "e",
 		GroupTitle: "g " + queue, GroupVersion: 2, Severity: deadletter.SeverityDigest,
@@ -109,7 +109,7 @@ func (r *renamed) claimDue(broker string) map[string]int {
 	}
 	n := map[string]int{}
 	for _, d := range list {
-		n[d.Letter.Origin.Broker+" "+d.Attempt.Queue]++
+		n[d.Letter.Broker+" "+d.Attempt.Queue]++
 	}
 	return n
 }
@@ -257,8 +257,8 @@ func TestARenamedBrokerKeepsWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSame(t, "due for prod", r.claimDue("prod"), map[string]int{"prod sms": 3})
-	if got := letter(t, r.Store, ids[0]); got.Origin.Broker != "prod" || r.FirstName("prod") != "main" {
-		t.Errorf("%+v, first name %s", got.Origin, r.FirstName("prod"))
+	if got := letter(t, r.Store, ids[0]); got.Broker != "prod" || r.FirstName("prod") != "main" {
+		t.Errorf("%+v, first name %s", got.Origin(), r.FirstName("prod"))
 	}
 	classify(t, r.Store, deadletter.ClassifiedDead, time.Time{}) // these are the letters of the open window
 	if got := letter(t, r.Store, r.take("prod", "email", 1, deadletter.ClassifiedDead)[0]); got.Group != group {

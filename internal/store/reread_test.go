@@ -110,7 +110,7 @@ func TestLettersAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := nextUnread(t, s, 10)
-	if len(got) != 2 || got[0].Origin.Queue != "email" || got[1].Origin.Queue != "email" {
+	if len(got) != 2 || got[0].Queue != "email" || got[1].Queue != "email" {
 		t.Fatalf("%+v", got)
 	}
 	if r := rereading(t, s); r != (deadletter.RereadProgress{Why: "set other 1", Total: 2, Left: 2}) {

@@ -135,7 +135,7 @@ func TestALetterThatReturns(t *testing.T) {
 			mark(t, s, c, deadletter.OutcomeConfirmed, d)
 			c.at = c.at.Add(time.Hour)
 			if n, err := s.SettleQuiet(
-				context.Background(), d.Letter.Origin, c.now(), 10, deadletter.UnknownQueue,
+				context.Background(), d.Letter.Origin(), c.now(), 10, deadletter.UnknownQueue,
 			); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}

@@ -102,9 +102,9 @@ func TestTheOnlyTypeOfAQueue(t *testing.T) {
 		var list []deadletter.Read
 		for _, l := range nextUnread(t, s, 30) {
 			now := deadletter.Classified{
-				Letter: l.ID, Reading: deadletter.ReadUnknown, Origin: l.Origin, GroupVersion: 1,
+				Letter: l.ID, Reading: deadletter.ReadUnknown, Origin: l.Origin(), GroupVersion: 1,
 			}
-			if l.Origin == sms {
+			if l.Origin() == sms {
 				if newest = cmp.Or(newest, l.ID); l.ID != newest {
 					now.Type, now.Reading = "acme.C", deadletter.ReadByMatch
 				}

@@ -211,7 +211,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 		ctx := withGrants(t, grants...)
 		scope := deadletter.ScopeOf(ctx)
 		sees := func(l deadletter.Letter) bool {
-			o := l.Origin
+			o := l.Origin()
 			if o.Queue == "" {
 				o = deadletter.Origin{Broker: "main", VHost: "/", Queue: "dlo.letters"}
 			}
@@ -266,7 +266,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 			for _, f := range facets.Fields {
 				for _, v := range f.Values {
 					if f.Field == "queue" &&
-						!slices.ContainsFunc(visible, func(x found) bool { return x.letter.Origin.Queue == v.Value }) {
+						!slices.ContainsFunc(visible, func(x found) bool { return x.letter.Queue == v.Value }) {
 						t.Errorf("%s: %q has a facet for queue %s", scope.Key(), text, v.Value)
 					}
 				}
@@ -284,12 +284,12 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 				continue
 			}
 			if _, err := s.Letter(ctx, f.letter.ID); !errors.Is(err, deadletter.ErrNotFound) {
-				t.Errorf("%s: letter %s of %s can be read: %v", scope.Key(), f.letter.ID, f.letter.Origin.Queue, err)
+				t.Errorf("%s: letter %s of %s can be read: %v", scope.Key(), f.letter.ID, f.letter.Queue, err)
 			}
 			if _, _, err := s.Survey(ctx, query.Selection{
 				IDs: []deadletter.ID{f.letter.ID},
 			}, 1<<20); !errors.Is(err, deadletter.ErrNotFound) {
-				t.Errorf("%s: letter %s of %s can be planned: %v", scope.Key(), f.letter.ID, f.letter.Origin.Queue, err)
+				t.Errorf("%s: letter %s of %s can be planned: %v", scope.Key(), f.letter.ID, f.letter.Queue, err)
 			}
 			for what, read := range map[string]func() (int, error){
 				"history":   func() (int, error) { list, err := s.History(ctx, f.letter.ID); return len(list), err },
@@ -310,7 +310,7 @@ func TestQueriesKeepToTheScope(t *testing.T) {
 				"siblings": func() (int, error) { list, err := s.Siblings(ctx, &f.letter); return len(list), err },
 			} {
 				if n, err := read(); n > 0 || err != nil && !errors.Is(err, deadletter.ErrNotFound) {
-					t.Fatalf("%s: %s of a letter of %s: %d, %v", scope.Key(), what, f.letter.Origin.Queue, n, err)
+					t.Fatalf("%s: %s of a letter of %s: %d, %v", scope.Key(), what, f.letter.Queue, n, err)
 				}
 			}
 			break

@@ -94,7 +94,7 @@ func classify(t testing.TB, s *store.Store, to deadletter.Trigger, due time.Time
 		var verdicts []deadletter.Classified
 		for _, l := range letters {
 			deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.OwnQueue)
-			origin.Broker, origin.VHost = l.Origin.Broker, l.Origin.VHost
+			origin.Broker, origin.VHost = l.Broker, l.VHost
 			reason, _ := deadletter.LastDeath(l.Arrived.Headers, deaths, origin.Queue)
 			verdicts = append(verdicts, deadletter.Classified{
 				Letter:       l.ID,
@@ -218,8 +218,8 @@ func TestALetterGoesOutAndComesBack(t *testing.T) {
 	}
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
 	c.at = c.at.Add(2 * time.Minute)
-	if n, err := s.SettleQuiet(ctx, l.Origin, c.now(), 10, deadletter.UnknownQueue); err != nil || n != 1 {
-		t.Fatal(n, err, l.Origin)
+	if n, err := s.SettleQuiet(ctx, l.Origin(), c.now(), 10, deadletter.UnknownQueue); err != nil || n != 1 {
+		t.Fatal(n, err, l.Origin())
 	}
 	rows, _, older, err := s.Letters(ctx, query.Query{}, deadletter.Page{Limit: 2})
 	if err != nil || len(rows) != 2 || older == "" {

@@ -58,14 +58,14 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)
 	c.at = c.at.Add(24 * time.Hour)
-	if n, err := s.SettleQuiet(ctx, due[0].Letter.Origin, c.at, 10, deadletter.UnknownQueue); n != 1 || err != nil {
+	if n, err := s.SettleQuiet(ctx, due[0].Letter.Origin(), c.at, 10, deadletter.UnknownQueue); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	gone := trialLetters(t, s, c, 4, 1, deadletter.ClassifiedRetry)[0]
 	c.at = c.at.Add(time.Minute)
 	mark(t, s, c, deadletter.OutcomeConfirmed, claim(t, s, c)...)
 	c.at = c.at.Add(time.Hour)
-	if n, err := s.EndWatch(ctx, due[0].Letter.Origin, c.at, 10, deadletter.Unseen{
+	if n, err := s.EndWatch(ctx, due[0].Letter.Origin(), c.at, 10, deadletter.Unseen{
 		Why: "it is gone", Since: c.at,
 	}, func(string) []string { return []string{"oncall"} }); n != 1 || err != nil {
 		t.Fatal("the watch over a letter whose queue expired: ", n, err)
@@ -79,7 +79,7 @@ func TestLettersOfTrialsAreNobodysFailure(t *testing.T) {
 		AsOf: l.ChangedAt,
 		Classified: deadletter.Classified{
 			Letter:       l.ID,
-			Origin:       l.Origin,
+			Origin:       l.Origin(),
 			Type:         deadletter.TrialType,
 			Summary:      "hi",
 			Tried:        true,

@@ -69,7 +69,8 @@ func TestHoldAndRelease(t *testing.T) {
 // staysAfterPurge contains the fields of a letter whose texts are kept after a purge. These texts
 // describe the letter but are not part of its contents.
 var staysAfterPurge = []string{
-	"ID", "State", "Origin", "Inbox", "Reason", "Type", "Reading", "Rule", "Severity", "Version",
+	"ID", "State", "Broker", "VHost", "Queue", "Exchange", "RoutingKey", "Inbox", "Reason", "Type", "Reading", "Rule",
+	"Severity", "Version",
 }
 
 // TestPurgeErasesWhatTheClassifierFound checks that a purge keeps only the texts in
@@ -85,11 +86,11 @@ func TestPurgeErasesWhatTheClassifierFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	operate(t, s, deadletter.VerbPurge, id)
-	for field, value := range reflect.ValueOf(letter(t, s, id)).Fields() {
+	l := reflect.ValueOf(letter(t, s, id))
+	for _, field := range reflect.VisibleFields(l.Type()) {
+		value := l.FieldByIndex(field.Index)
 		if text := fmt.Sprint(value); regexp.MustCompile(`[A-Z][a-z]+`).MatchString(text) &&
-			value.Kind() != reflect.Int64 && !slices.Contains(
-			staysAfterPurge, field.Name,
-		) {
+			value.Kind() != reflect.Int64 && !field.Anonymous && !slices.Contains(staysAfterPurge, field.Name) {
 			t.Errorf("%s stays: %s", field.Name, text)
 		}
 	}
@@ -118,7 +119,7 @@ func TestPurgeErases(t *testing.T) {
 	operate(t, s, deadletter.VerbPurge, id)
 	l := letter(t, s, id)
 	if l.State != deadletter.StatePurged || len(l.Body) > 0 || len(l.Properties.Headers) > 0 ||
-		l.Properties.MessageID != "" || l.Summary != "" || l.Error != "" || l.Size == 0 || l.Origin.Queue != "sms" {
+		l.Properties.MessageID != "" || l.Summary != "" || l.Error != "" || l.Size == 0 || l.Queue != "sms" {
 		t.Errorf("%+v", l)
 	}
 	for _, q := range []string{secret, "header.x-card:*", "message_id:*"} {
@@ -193,7 +194,7 @@ func TestOverridesAndViews(t *testing.T) {
 	receive(t, s, window(t, 1, "sms", 2))
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	due := claim(t, s, c)
-	if len(due) != 2 || due[0].Attempt.Queue != "sms2" || due[0].Letter.Origin.Queue != "sms" {
+	if len(due) != 2 || due[0].Attempt.Queue != "sms2" || due[0].Letter.Queue != "sms" {
 		t.Fatalf("%+v", due)
 	}
 	mark(t, s, c, deadletter.OutcomeConfirmed, due...)

@@ -93,8 +93,14 @@ func play(t *testing.T, unable, unready string, script func(trials *Trials, s *s
 // letterOf returns the letter that a message becomes when it arrives.
 func letterOf(m deadletter.TrialMessage) deadletter.Letter {
 	return deadletter.Letter{
-		ID: deadletter.NewID(7, 7), State: deadletter.StateScheduled, Rule: deadletter.TrialRule, Summary: "hello",
-		ReceivedAt: time.Now(), Arrived: m.Properties,
+		Row: deadletter.Row{
+			ID:         deadletter.NewID(7, 7),
+			State:      deadletter.StateScheduled,
+			Summary:    "hello",
+			ReceivedAt: time.Now(),
+		},
+		Rule:    deadletter.TrialRule,
+		Arrived: m.Properties,
 	}
 }
 

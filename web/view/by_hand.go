@@ -141,23 +141,13 @@ func copyText(
 func managementProperties(p deadletter.Properties) (out map[string]any, left []string) {
 	out = map[string]any{}
 	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
-	for _, t := range []struct{ name, value string }{
-		{"content_type", p.ContentType},
-		{"content_encoding", p.ContentEncoding},
-		{"correlation_id", p.CorrelationID},
-		{"reply_to", p.ReplyTo},
-		{"expiration", p.Expiration},
-		{"message_id", p.MessageID},
-		{"type", p.Type},
-		{"user_id", p.UserID},
-		{"app_id", p.AppID},
-	} {
+	for _, t := range p.ShortStrings() {
 		switch {
-		case t.value == "":
-		case !utf8.ValidString(t.value):
-			leave(t.name, notUTF8)
+		case *t.Value == "":
+		case !utf8.ValidString(*t.Value):
+			leave(t.Name, notUTF8)
 		default:
-			out[t.name] = t.value
+			out[t.Name] = *t.Value
 		}
 	}
 	if p.DeliveryMode != 0 {
@@ -233,7 +223,7 @@ func managedValue(v any, depth int) (value any, why string) {
 	case time.Time:
 		return nil, unknown + "timestamp"
 	}
-	return nil, unknown + fieldType(v)
+	return nil, unknown + deadletter.HeaderKind(v)
 }
 
 // real64 returns a number as JSON with a decimal point, so that it is always read as a

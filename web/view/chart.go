@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,11 +36,8 @@ var outcomes = []struct {
 func outcomesIn(bars []deadletter.Bar) []int {
 	var out []int
 	for i, o := range outcomes {
-		for _, b := range bars {
-			if o.of(b) > 0 {
-				out = append(out, i)
-				break
-			}
+		if slices.ContainsFunc(bars, func(b deadletter.Bar) bool { return o.of(b) > 0 }) {
+			out = append(out, i)
 		}
 	}
 	return out

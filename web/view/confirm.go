@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +22,14 @@ type ConfirmPage struct {
 	IDs      []deadletter.ID          // all chosen letters, eligible or not; if empty, Query selects the letters
 	Query    string                   // the query with fixed times
 	Except   []deadletter.ID          // the letters excluded from those that Query selects
-	Options  Options
-	Mistakes map[string]string // the error message of each field by its name
-	Problem  string            // why the last attempt was refused
-	Key      string            // the idempotency key: pressing the button twice starts one operation
-	Return   string            // the URL to which Cancel leads
-	Restore  string            // how long a discarded letter can be restored, for example "for 7 days", or ""
-	Samples  []ConfirmSample   // the results of an edit for some of the letters
-	Revision int               // the revision sent instead of the body if one letter was chosen; 0 is the body
+	Typed    url.Values               // the fields of the form as they were typed, or as they are by default
+	Mistakes map[string]string        // the error message of each field by its name
+	Problem  string                   // why the last attempt was refused
+	Key      string                   // the idempotency key: pressing the button twice starts one operation
+	Return   string                   // the URL to which Cancel leads
+	Restore  string                   // how long a discarded letter can be restored, for example "for 7 days", or ""
+	Samples  []ConfirmSample          // the results of an edit for some of the letters
+	Revision int                      // the revision sent instead of the body if one letter was chosen; 0 is the body
 }
 
 // GroupName names a group on a page that does not show its row.
@@ -72,11 +73,6 @@ func (p ConfirmPage) leavesRestored() bool {
 	)
 }
 
-// Options contains the form fields as text. An invalid value is shown again as it was typed.
-type Options struct {
-	Canary, Wait, Rate, StopAt, First, MaxDepth, Order, To, Due, Reset, Restored, Reason, Typed, Patch string
-}
-
 // haltedWords returns words such as "paused at 12:30": the state in which an operation waits for a
 // person, and the time at which the wait began.
 func haltedWords(state deadletter.OperationState, now, at time.Time) string {
@@ -118,7 +114,7 @@ func joinIDs(ids []deadletter.ID) string {
 
 func (p ConfirmPage) title() string {
 	switch {
-	case p.Action == deadletter.VerbRequeue && p.Options.To != "" && p.Mistakes["to"] == "":
+	case p.Action == deadletter.VerbRequeue && p.Typed.Get("to") != "" && p.Mistakes["to"] == "":
 		return "Requeue " + LetterCount(p.letterCount()) + " to another queue"
 	case p.Action == deadletter.VerbEdit:
 		return "Edit and requeue " + LetterCount(p.letterCount())
@@ -200,17 +196,6 @@ func (p ConfirmPage) scopeSentence() string {
 	return text + ". Later arrivals are not included."
 }
 
-// namesPlaces reports whether the queues of a plan belong to more than one broker or vhost. In that
-// case, the table names the broker and the vhost of each queue.
-func (p ConfirmPage) namesPlaces() bool {
-	for _, q := range p.Queues {
-		if q.Broker != p.Queues[0].Broker || q.VHost != p.Queues[0].VHost {
-			return true
-		}
-	}
-	return false
-}
-
 // labels returns the labels of the brokers in the plan, without repetition.
 func (p ConfirmPage) labels() []Label {
 	return p.labelsOf(func(broker string) bool {
@@ -284,7 +269,7 @@ func placeholder(v deadletter.Verb) string {
 // sendingTime says how long it takes to send the letters at the rate in the form. It returns "" if
 // the time is not known.
 func (p ConfirmPage) sendingTime() string {
-	rate, err := strconv.ParseFloat(p.Options.Rate, 64)
+	rate, err := strconv.ParseFloat(p.Typed.Get("rate"), 64)
 	n := p.letterCount()
 	if err != nil || rate <= 0 || n == 0 {
 		return ""
@@ -314,11 +299,10 @@ const planned = 50
 
 // opensMore reports whether the collapsed part of the form contains input or an error.
 func (p ConfirmPage) opensMore() bool {
-	for _, name := range []string{"order", "first", "max_depth", "to"} {
-		if p.Mistakes[name] != "" {
+	for _, name := range []string{"first", "max_depth", "to", "reset"} {
+		if p.Mistakes[name] != "" || p.Typed.Get(name) != "" {
 			return true
 		}
 	}
-	return p.Options.Order == "newest" || p.Options.First != "" || p.Options.MaxDepth != "" || p.Options.To != "" ||
-		p.Options.Reset != ""
+	return p.Mistakes["order"] != "" || p.Typed.Get("order") == "newest"
 }

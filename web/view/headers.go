@@ -60,7 +60,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		var b strings.Builder
 		whole := writeField(&b, p.Headers[name], 0)
-		row := headerRow{Name: name, Value: b.String(), Type: fieldType(p.Headers[name]), From: headerFrom(name)}
+		kind := deadletter.HeaderKind(p.Headers[name])
+		row := headerRow{Name: name, Value: b.String(), Type: kind, From: headerFrom(name)}
 		if !whole {
 			row.Cut = 1
 		}
@@ -96,47 +97,6 @@ func headerFrom(name string) string {
 		return "header, set by dlo"
 	}
 	return "header"
-}
-
-// fieldType returns the name of the AMQP type of a header value.
-func fieldType(v any) string {
-	switch v.(type) {
-	case nil:
-		return "void"
-	case bool:
-		return "bool"
-	case int8:
-		return "int8"
-	case uint8:
-		return "uint8"
-	case int16:
-		return "int16"
-	case uint16:
-		return "uint16"
-	case int32:
-		return "int32"
-	case uint32:
-		return "uint32"
-	case int64:
-		return "int64"
-	case float32:
-		return "float32"
-	case float64:
-		return "float64"
-	case deadletter.Decimal:
-		return "decimal"
-	case string:
-		return "longstr"
-	case []byte:
-		return "bytes"
-	case deadletter.Unread:
-		return "unread"
-	case []any:
-		return "array"
-	case deadletter.Table:
-		return "table"
-	}
-	return "timestamp"
 }
 
 // fieldShown is the maximum number of bytes that are written for one header value. The table on the

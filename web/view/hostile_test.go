@@ -116,25 +116,31 @@ func hostilePages(n int) map[string]templ.Component {
 		GroupTitle: bad,
 		ErrorFrom:  []Span{{Text: line(bad, 100)}, {Text: line(bad, 100), Code: true}},
 		Letter: deadletter.Letter{
-			ID:         id,
-			State:      deadletter.State(bad),
-			Origin:     deadletter.Origin{Broker: bad, VHost: bad, Queue: bad, Exchange: bad, RoutingKey: bad},
+			Row: deadletter.Row{
+				ID:         id,
+				State:      deadletter.State(bad),
+				Broker:     bad,
+				VHost:      bad,
+				Queue:      bad,
+				Exchange:   bad,
+				RoutingKey: bad,
+				Reason:     bad,
+				Type:       bad,
+				Group:      1,
+				Severity:   deadletter.SeverityPage,
+				Error:      bad,
+				Why:        bad,
+				WaitsIn:    bad,
+			},
 			Inbox:      bad,
-			Reason:     bad,
 			Properties: props,
 			Arrived: deadletter.Properties{
 				AppID:   bad,
 				Headers: deadletter.Table{"x-death": table["x-death"], "other": bad},
 			},
 			ArrivedBy: deadletter.Route{Exchange: bad, RoutingKey: bad},
-			Type:      bad,
-			Group:     1,
-			Severity:  deadletter.SeverityPage,
 			Rule:      bad,
-			Error:     bad,
-			Why:       bad,
 			Twin:      id,
-			WaitsIn:   bad,
 			Annotation: &deadletter.Failure{
 				By: bad, Type: bad, Message: bad, Stack: bad, Service: bad, Version: bad, FailedAt: now,
 			},
@@ -192,9 +198,9 @@ func hostilePages(n int) map[string]templ.Component {
 		IDs:      []deadletter.ID{id},
 		Mistakes: map[string]string{"rate": bad, "to": bad, "reason": bad},
 	}
-	confirm.Options = Options{
-		Canary: bad[:min(n, 50)], Rate: bad[:min(n, 50)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)],
-		Typed: bad[:min(n, 50)],
+	confirm.Typed = url.Values{
+		"canary": {bad[:min(n, 50)]}, "rate": {bad[:min(n, 50)]}, "to": {bad[:min(n, 255)]},
+		"reason": {bad[:min(n, 500)]}, "count": {bad[:min(n, 50)]},
 	}
 	confirmAll := confirm
 	confirmAll.IDs, confirmAll.Query, confirmAll.Until = nil, bad[:min(n, 4096)], now

@@ -11,19 +11,6 @@ import (
 // HTML as the parameter "budget". The second result is the number of bytes of the text that are not
 // shown. tokens does not validate the text, and returns text that is not JSON unchanged.
 func tokens(text string, budget int) (out []piece, omitted int) {
-	add := func(look look, s string) bool {
-		s = deadletter.VisibleLines(s)
-		cost := len(html.EscapeString(s))
-		if look != plain {
-			cost += len(`<span class="s"></span>`)
-		}
-		if cost > budget {
-			return false
-		}
-		budget -= cost
-		out = appendPiece(out, look, s)
-		return true
-	}
 	for at := 0; at < len(text); {
 		look, end := plain, at+1
 		switch c := text[at]; {
@@ -49,36 +36,40 @@ func tokens(text string, budget int) (out []piece, omitted int) {
 				end++
 			}
 		}
-		// A long piece is written in chunks of at most 4 KiB, so that it can end where the budget
-		// ends.
-		for at < end {
-			next := min(end, at+4096)
-			for next < end && text[next]&0xc0 == 0x80 {
-				next++
-			}
-			if !add(look, text[at:next]) {
-				return out, len(text) - at
-			}
-			at = next
+		var left int
+		if out, budget, left = addText(out, look, text[at:end], budget); left > 0 {
+			return out, left + len(text) - end
 		}
+		at = end
 	}
 	return out, 0
 }
 
-// textPieces returns as much of a text as fits into the budget. The budget is in bytes of HTML.
-// textPieces also returns the number of bytes that are not shown.
-func textPieces(text string, budget int) (out []piece, left int) {
+// addText appends as much of a text as fits into the budget, in bytes of HTML. It also returns the
+// rest of the budget, and the number of bytes that are not shown. A long text is written in chunks
+// of at most 4 KiB, so that it can end where the budget ends.
+func addText(all []piece, look look, text string, budget int) (out []piece, rest, left int) {
 	for at := 0; at < len(text); {
 		next := min(len(text), at+4096)
 		for next < len(text) && text[next]&0xc0 == 0x80 {
 			next++
 		}
 		shown := deadletter.VisibleLines(text[at:next])
-		if budget -= len(html.EscapeString(shown)); budget < 0 {
-			return out, len(text) - at
+		cost := len(html.EscapeString(shown))
+		if look != plain {
+			cost += len(`<span class="s"></span>`)
 		}
-		out = appendPiece(out, plain, shown)
-		at = next
+		if cost > budget {
+			return all, budget, len(text) - at
+		}
+		all, budget, at = appendPiece(all, look, shown), budget-cost, next
 	}
-	return out, 0
+	return all, budget, 0
+}
+
+// textPieces returns as much of a text as fits into the budget. The budget is in bytes of HTML.
+// textPieces also returns the number of bytes that are not shown.
+func textPieces(text string, budget int) ([]piece, int) {
+	out, _, left := addText(nil, plain, text, budget)
+	return out, left
 }

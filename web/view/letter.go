@@ -143,18 +143,23 @@ func (p LetterPage) tree(room int) tree {
 // label returns the name of a tab, and the number shown beside it.
 func (p LetterPage) label(t Tab) (name string, count int) {
 	switch t {
-	case TabJSON:
-		return "JSON", 0
-	case TabRaw:
-		return "Raw", 0
 	case TabHeaders:
-		return "Headers", len(headerRows(p.Letter.Properties))
+		count = len(headerRows(p.Letter.Properties))
 	case TabTimeline:
-		return "x-death timeline", p.deaths()
+		count = p.deaths()
 	case TabHistory:
-		return "Attempts and history", len(p.Attempts)
+		count = len(p.Attempts)
 	}
-	return "Decoded", 0
+	return tabNames[t], count
+}
+
+var tabNames = map[Tab]string{
+	TabDecoded:  "Decoded",
+	TabJSON:     "JSON",
+	TabRaw:      "Raw",
+	TabHeaders:  "Headers",
+	TabTimeline: "x-death timeline",
+	TabHistory:  "Attempts and history",
 }
 
 // deaths returns how often the letter died, for the timeline. It counts the deaths in the headers
@@ -238,20 +243,6 @@ func (p LetterPage) headersChanged() bool {
 	return err1 == nil && err2 == nil && !bytes.Equal(first, last)
 }
 
-func heldTone(s deadletter.State) string {
-	if s == deadletter.StateHeld {
-		return "warn"
-	}
-	return ""
-}
-
-func neighbourRel(name string) string {
-	if name == "left" {
-		return "prev"
-	}
-	return "next"
-}
-
 func attemptDetail(a deadletter.Attempt) string {
 	detail := a.Detail
 	if a.Sends > 1 {
@@ -293,13 +284,6 @@ func (p LetterPage) waitBefore(i int) string {
 		return ""
 	}
 	return Duration(d)
-}
-
-func dueWord(s deadletter.State) string {
-	if s == deadletter.StateRequeued {
-		return "Watched"
-	}
-	return "Due"
 }
 
 func unknownIf(s string) string {

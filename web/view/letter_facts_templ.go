@@ -107,9 +107,9 @@ func facts(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
-			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(dueWord(p.Letter.State))
+			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(map[bool]string{true: "Watched", false: "Due"}[p.Letter.State == deadletter.StateRequeued])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 19, Col: 33}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 19, Col: 100}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -146,7 +146,7 @@ func facts(p LetterPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.Letter.Origin.Queue == "" {
+		if p.Letter.Queue == "" {
 			var templ_7745c5c3_Var7 string
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("unknown")
 			if templ_7745c5c3_Err != nil {
@@ -162,9 +162,9 @@ func facts(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 templ.SafeURL
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinURLErrs(LettersURL(fieldTerm("queue", deadletter.Cut(p.Letter.Origin.Queue, 255)), "", ""))
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinURLErrs(LettersURL(fieldTerm("queue", deadletter.Cut(p.Letter.Queue, 255)), "", ""))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 35, Col: 97}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 35, Col: 90}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -175,9 +175,9 @@ func facts(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var9 string
-			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(line(p.Letter.Origin.Queue, 255))
+			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(line(p.Letter.Queue, 255))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 35, Col: 134}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 35, Col: 120}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -519,9 +519,9 @@ func facts(p LetterPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var28 string
-		templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(exchangeName(p.Letter.Origin.Exchange))
+		templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(exchangeName(p.Letter.Exchange))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 97, Col: 60}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 97, Col: 53}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 		if templ_7745c5c3_Err != nil {
@@ -532,9 +532,9 @@ func facts(p LetterPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var29 string
-		templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(unknownIf(line(p.Letter.Origin.RoutingKey, 255)))
+		templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(unknownIf(line(p.Letter.RoutingKey, 255)))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 99, Col: 70}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 99, Col: 63}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var29))
 		if templ_7745c5c3_Err != nil {
@@ -545,9 +545,9 @@ func facts(p LetterPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var30 string
-		templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(line(p.Letter.Origin.Broker, 80))
+		templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(line(p.Letter.Broker, 80))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 101, Col: 41}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 101, Col: 34}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 		if templ_7745c5c3_Err != nil {
@@ -558,9 +558,9 @@ func facts(p LetterPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var31 string
-		templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs("vhost " + line(p.Letter.Origin.VHost, 80))
+		templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs("vhost " + line(p.Letter.VHost, 80))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 101, Col: 113}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 101, Col: 99}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 		if templ_7745c5c3_Err != nil {

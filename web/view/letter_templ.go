@@ -245,7 +245,7 @@ func Letter(p LetterPage) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = note(heldTone(p.Letter.State), "info").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = note(map[bool]string{true: "warn"}[p.Letter.State == deadletter.StateHeld], "info").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -440,7 +440,7 @@ func Letter(p LetterPage) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					if deadletter.IsProbe(p.Letter.Origin.Queue) {
+					if deadletter.IsProbe(p.Letter.Queue) {
 						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<b>dlo made this letter to prove a policy.</b>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
@@ -915,9 +915,9 @@ func neighbour(label, name string, id deadletter.ID, q string, tab Tab) templ.Co
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var39 string
-			templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(neighbourRel(name))
+			templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(map[string]string{"left": "prev", "right": "next"}[name])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter.templ`, Line: 176, Col: 118}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter.templ`, Line: 176, Col: 156}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 			if templ_7745c5c3_Err != nil {

@@ -198,7 +198,9 @@ func TestTheTimelineIsInTheOrderInWhichItHappened(t *testing.T) {
 	// Nevertheless the entries must be in the right order.
 	at := now.Truncate(time.Second)
 	l := deadletter.Letter{
-		ReceivedAt: at.Add(-3 * time.Second),
+		Row: deadletter.Row{
+			ReceivedAt: at.Add(-3 * time.Second),
+		},
 		Properties: deadletter.Properties{Headers: deadletter.Table{"x-death": []any{
 			deadletter.Table{"queue": "third", "reason": "expired", "time": at},
 			deadletter.Table{"queue": "second", "reason": "maxlen", "time": at},
@@ -251,7 +253,7 @@ func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 		deadletter.StateRequeued: "purge", deadletter.StateSettled: "purge",
 		deadletter.StateDiscarded: "purge restore", deadletter.StatePurged: "",
 	} {
-		p := LetterPage{Letter: deadletter.Letter{State: state}}
+		p := LetterPage{Letter: deadletter.Letter{Row: deadletter.Row{State: state}}}
 		var got []string
 		for _, v := range p.verbs() {
 			got = append(got, string(v))

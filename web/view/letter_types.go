@@ -32,8 +32,8 @@ func (p LetterPage) typeFors() []typeFor {
 	if p.Letter.Group != 0 {
 		list = append(list, typeFor{"group", "Its group, " + p.Letter.Group.String()})
 	}
-	if p.Letter.Origin.Queue != "" {
-		list = append(list, typeFor{"binding", "Its queue, " + queueName(p.Letter.Origin.Queue)})
+	if p.Letter.Queue != "" {
+		list = append(list, typeFor{"binding", "Its queue, " + queueName(p.Letter.Queue)})
 	}
 	return list
 }

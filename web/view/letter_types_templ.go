@@ -434,7 +434,7 @@ func candidate(p LetterPage, c payload.Match) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.Types.May && p.needsChoice() && p.Letter.Origin.Queue != "" {
+		if p.Types.May && p.needsChoice() && p.Letter.Queue != "" {
 			if mayUse(ctx, deadletter.VerbTypes) {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<form method=\"post\" action=\"")
 				if templ_7745c5c3_Err != nil {
@@ -480,9 +480,9 @@ func candidate(p LetterPage, c payload.Match) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var20 string
-				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs("Bind its queue, " + queueName(p.Letter.Origin.Queue) + ", to " + last)
+				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs("Bind its queue, " + queueName(p.Letter.Queue) + ", to " + last)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_types.templ`, Line: 110, Col: 143}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_types.templ`, Line: 110, Col: 136}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 				if templ_7745c5c3_Err != nil {

@@ -30,10 +30,10 @@ type LettersPage struct {
 	Unindexed    int    // letters that a search for words cannot find yet, if the query searches for words
 	FirstRun     *FirstRun
 	All          All
-	Retries      *GroupGuard // the retries of the group; nil unless the list shows a single group
-	Doubts       []string    // the doubts that the query names
-	Looked       *Looked     // how far fields without an index were searched; nil if all fields have one
-	Widen        string      // if nothing matches, the link to the list without its narrowest term, or ""
+	Retries      *GroupGuard        // the retries of the group; nil unless the list shows a single group
+	Doubts       []string           // the doubts that the query names
+	Looked       *deadletter.Looked // how far fields without an index were searched; nil if all fields have one
+	Widen        string             // if nothing matches, the link to the list without its narrowest term, or ""
 }
 
 // Sort is an order in which a list can be shown.
@@ -86,15 +86,6 @@ func (p LettersPage) verbs() []deadletter.Verb {
 
 // pageURL returns the URL of the current page of the list.
 func (p LettersPage) pageURL() string { return p.Shell.Path }
-
-// Looked describes how far a search has got. A search in fields without an index reads the letters
-// one by one, and may end before it has read all of them.
-type Looked struct {
-	Paths   []string // the paths of the body that have no index
-	Letters int      // the number of letters that were examined
-	Back    time.Time
-	All     bool // all letters were searched
-}
 
 // lookedWords describes how far a search in fields without an index has got. Such a search reads
 // the letters one by one, and may end before it has read all of them.

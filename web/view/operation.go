@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -169,14 +170,13 @@ func (p OperationPage) sentWords() string {
 		" cannot be recalled. If they fail again, they come back here, to the same letters."
 }
 
-// inSeveralPlaces reports whether queues belong to more than one broker or vhost.
-func inSeveralPlaces(queues []deadletter.OperationQueue) bool {
-	for _, q := range queues {
-		if q.Broker != queues[0].Broker || q.VHost != queues[0].VHost {
-			return true
-		}
-	}
-	return false
+// inSeveralPlaces reports whether queues belong to more than one broker or vhost. In that case, a
+// table names the broker and the vhost of each queue.
+func inSeveralPlaces[Q interface{ Place() deadletter.Origin }](queues []Q) bool {
+	return slices.ContainsFunc(queues, func(q Q) bool {
+		at, first := q.Place(), queues[0].Place()
+		return at.Broker != first.Broker || at.VHost != first.VHost
+	})
 }
 
 func toneIf(n int, tone string) string {

@@ -41,32 +41,23 @@ func (p OperationPage) steps() []nextStep {
 		return list
 	}
 	for _, g := range p.Groups {
-		title := groupTitle(g) + ": "
-		switch {
+		step := nextStep{group: g.ID}
+		const none = "none of its letters is dead, held or waiting to be retried."
+		switch waiting := g.Overdue + g.Waiting; {
 		case g.Status == deadletter.GroupResolved:
-			list = append(list, nextStep{text: title + "it is resolved.", group: g.ID})
-		case g.Count == 0 && g.Overdue+g.Waiting == 0 && p.isIn(deadletter.PhaseWatching):
-			list = append(list, nextStep{
-				text: title + "none of its letters is dead, held or waiting to be retried. Letters are watched" +
-					p.watchEnd() + "; resolve it when they stay quiet.",
-				group: g.ID,
-			})
-		case g.Count == 0 && g.Overdue+g.Waiting == 0:
-			list = append(list, nextStep{
-				text:    title + "none of its letters is dead, held or waiting to be retried.",
-				button:  "Resolve " + g.ID.String(),
-				group:   g.ID,
-				resolve: true,
-			})
-		case g.Count == 0:
-			list = append(list, nextStep{text: title + waitForRetry(g.Waiting+g.Overdue), group: g.ID})
+			step.text = "it is resolved."
+		case g.Count > 0:
+			step.text = LetterCount(g.Count) + " of it " + plural(g.Count, "is", "are") + " dead or held."
+			step.button = "Requeue " + Count(g.Count)
+		case waiting > 0:
+			step.text = LetterCount(waiting) + plural(waiting, " waits", " wait") + " to be retried."
+		case p.isIn(deadletter.PhaseWatching):
+			step.text = none + " Letters are watched" + p.watchEnd() + "; resolve it when they stay quiet."
 		default:
-			list = append(list, nextStep{
-				text:   title + LetterCount(g.Count) + " of it " + areDead(g.Count),
-				button: "Requeue " + Count(g.Count),
-				group:  g.ID,
-			})
+			step.text, step.button, step.resolve = none, "Resolve "+g.ID.String(), true
 		}
+		step.text = groupTitle(g) + ": " + step.text
+		list = append(list, step)
 	}
 	return list
 }
@@ -76,14 +67,6 @@ func theSkipped(n int) string {
 		return "the skipped one"
 	}
 	return "the " + Count(n) + " skipped"
-}
-
-func waitForRetry(n int) string {
-	return LetterCount(n) + plural(n, " waits", " wait") + " to be retried."
-}
-
-func areDead(n int) string {
-	return plural(n, "is", "are") + " dead or held."
 }
 
 // sameMark returns the coloured mark that shows whether a letter came back with its old error or

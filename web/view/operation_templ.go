@@ -2145,7 +2145,7 @@ func operationUndo(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var106 string
-			templ_7745c5c3_Var106, templ_7745c5c3_Err = templ.JoinStringErrs(p.restorableSentence())
+			templ_7745c5c3_Var106, templ_7745c5c3_Err = templ.JoinStringErrs(p.reversibleSentence())
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 431, Col: 79}
 			}
@@ -2248,7 +2248,7 @@ func operationUndo(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var112 string
-			templ_7745c5c3_Var112, templ_7745c5c3_Err = templ.JoinStringErrs(p.releasableSentence())
+			templ_7745c5c3_Var112, templ_7745c5c3_Err = templ.JoinStringErrs(p.reversibleSentence())
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 441, Col: 74}
 			}

@@ -24,28 +24,23 @@ func (p OperationPage) undoableCount() string {
 	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
 }
 
-// restorableSentence returns a sentence with the number of discarded letters that can be restored.
-func (p OperationPage) restorableSentence() string {
+// reversibleSentence returns a sentence with the number of discarded or held letters that can be
+// restored or released.
+func (p OperationPage) reversibleSentence() string {
+	none, all, some := "None of them is held any more, so there is nothing to release.", "Release lets them go on.",
+		" are still held. Release lets them go on."
+	if p.Operation.Action == deadletter.VerbDiscard {
+		none, all, some = "None of them is discarded any more, so there is nothing to restore.",
+			"They can be restored until retention purges them.",
+			" can still be restored, until retention purges them."
+	}
 	switch n := progressOf(p.Operation.Counts).Good; {
 	case n == 0:
 		return ""
 	case p.Undoable == 0:
-		return "None of them is discarded any more, so there is nothing to restore."
+		return none
 	case p.Undoable == n:
-		return "They can be restored until retention purges them."
+		return all
 	}
-	return "Of these, " + p.undoableCount() + " can still be restored, until retention purges them."
-}
-
-// releasableSentence returns a sentence with the number of held letters that can be released.
-func (p OperationPage) releasableSentence() string {
-	switch n := progressOf(p.Operation.Counts).Good; {
-	case n == 0:
-		return ""
-	case p.Undoable == 0:
-		return "None of them is held any more, so there is nothing to release."
-	case p.Undoable == n:
-		return "Release lets them go on."
-	}
-	return "Of these, " + p.undoableCount() + " are still held. Release lets them go on."
+	return "Of these, " + p.undoableCount() + some
 }

@@ -142,15 +142,15 @@ func (p OperationPage) resultURL(r deadletter.Result, after string) string {
 
 // openWord returns the text of the link to the n letters with a result.
 func openWord(r deadletter.Result, n int) string {
-	switch r {
-	case deadletter.ResultCameBack:
-		return "Open the " + Count(n) + " that came back."
-	case deadletter.ResultReturned:
-		return "Open the " + Count(n) + " that the broker returned."
-	case deadletter.ResultInDoubt:
-		return "Open the " + Count(n) + " in doubt."
+	words, ok := map[deadletter.Result]string{
+		deadletter.ResultCameBack: " that came back.",
+		deadletter.ResultReturned: " that the broker returned.",
+		deadletter.ResultInDoubt:  " in doubt.",
+	}[r]
+	if !ok {
+		words = " that failed."
 	}
-	return "Open the " + Count(n) + " that failed."
+	return "Open the " + Count(n) + words
 }
 
 // newFailures returns, as text, the number of letters of the same groups that arrived since the

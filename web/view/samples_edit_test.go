@@ -1,6 +1,8 @@
 package view
 
 import (
+	"maps"
+
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -88,7 +90,8 @@ func editPages() map[string]templ.Component {
 	}
 	asIs.Whole[0].Cut, asIs.Whole[1].Removed = true, true
 	many := sampleConfirmAll(deadletter.VerbEdit)
-	many.Options.Patch = "[\n  {\"op\": \"replace\", \"path\": \"/template/name\", \"value\": \"welcome_v2\"}\n]"
+	many.Typed = maps.Clone(many.Typed)
+	many.Typed.Set("patch", "[\n  {\"op\": \"replace\", \"path\": \"/template/name\", \"value\": \"welcome_v2\"}\n]")
 	many.Samples = []ConfirmSample{
 		{Letter: sampleID(1), Diff: sampleEdit().Diff},
 		{Letter: sampleID(2), Problem: "/template/name: there is no such value in this letter"},

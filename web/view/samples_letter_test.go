@@ -98,27 +98,31 @@ func sampleLetter(tab Tab) LetterPage {
 		},
 		ErrorFrom: []Span{{Text: "header "}, {Text: "x-error-message", Code: true}},
 		Letter: deadletter.Letter{
-			ID:    sampleID(0),
-			State: deadletter.StateDead,
-			Origin: deadletter.Origin{
-				Broker: "main", VHost: "/", Queue: "email-queue", Exchange: "notify", RoutingKey: "email.welcome",
+			Row: deadletter.Row{
+				ID:         sampleID(0),
+				State:      deadletter.StateDead,
+				Broker:     "main",
+				VHost:      "/",
+				Queue:      "email-queue",
+				Exchange:   "notify",
+				RoutingKey: "email.welcome",
+				Reason:     "rejected",
+				Type:       "acme.notify.v1.EmailRequested",
+				Group:      418,
+				Severity:   deadletter.SeverityPage,
+				Error:      `TemplateMissing: template "welcome_v3" not found`,
+				Why:        "retries used up: 3 of 3",
+				Attempts:   3,
+				Size:       157,
+				ReceivedAt: published.Add(400 * time.Millisecond),
+				DiedAt:     published,
 			},
 			Inbox:      "dlo.letters",
-			Reason:     "rejected",
 			Properties: props,
 			Arrived:    arrived,
 			ArrivedBy:  deadletter.Route{Exchange: "dlo.dlx", RoutingKey: "email.welcome"},
 			Body:       sampleBody,
-			Type:       "acme.notify.v1.EmailRequested",
-			Group:      418,
-			Severity:   deadletter.SeverityPage,
 			Rule:       "email",
-			Error:      `TemplateMissing: template "welcome_v3" not found`,
-			Why:        "retries used up: 3 of 3",
-			Attempts:   3,
-			Size:       157,
-			ReceivedAt: published.Add(400 * time.Millisecond),
-			DiedAt:     published,
 			ChangedAt:  now.Add(-2 * time.Hour),
 		},
 		Decoded: Decoded{
@@ -422,11 +426,11 @@ func sampleByHand(f Form) ByHandPage {
 	sent, _ := deadletter.Sanitise(l.Properties)
 	switch f {
 	case FormCurl:
-		p.Copy = Curl(l.Origin, sent, l.Body)
+		p.Copy = Curl(l.Origin(), sent, l.Body)
 	case FormAdmin:
-		p.Copy = Admin(l.Origin, sent, l.Body)
+		p.Copy = Admin(l.Origin(), sent, l.Body)
 	default:
-		p.Copy, _ = JSONCopy(map[string]any{"id": l.ID, "queue": l.Origin.Queue})
+		p.Copy, _ = JSONCopy(map[string]any{"id": l.ID, "queue": l.Queue})
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
@@ -46,7 +47,9 @@ func sampleConfirm(v deadletter.Verb) ConfirmPage {
 				},
 			},
 		},
-		Options: Options{Canary: "10", Wait: "2m", Rate: "50", StopAt: "5", Order: "oldest"},
+		Typed: url.Values{
+			"canary": {"10"}, "wait": {"2m"}, "rate": {"50"}, "stop_at": {"5"}, "order": {"oldest"},
+		},
 	}
 	for i := range 135 {
 		p.IDs = append(p.IDs, sampleID(i))

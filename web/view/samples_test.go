@@ -236,10 +236,13 @@ func pages() map[string]templ.Component {
 	}
 	confirmAway.Warnings = []string{sampleAway}
 	refused := sampleConfirm(deadletter.VerbDiscard)
-	refused.Problem, refused.Options.Typed, refused.Options.Reason = "Nothing was discarded.", "13", "test data"
+	refused.Problem, refused.Typed = "Nothing was discarded.", url.Values{"count": {"13"}, "reason": {"test data"}}
 	refused.Mistakes = map[string]string{"count": "Type 133 to discard 133 letters."}
 	mistyped := sampleConfirmAll(deadletter.VerbRequeue)
-	mistyped.Problem, mistyped.Options.Rate, mistyped.Options.To, mistyped.Options.Order = "Nothing was started: see the marked fields.", "fast", "amq.gen-x", "newest"
+	mistyped.Problem, mistyped.Typed = "Nothing was started: see the marked fields.", maps.Clone(mistyped.Typed)
+	mistyped.Typed.Set("rate", "fast")
+	mistyped.Typed.Set("to", "amq.gen-x")
+	mistyped.Typed.Set("order", "newest")
 	mistyped.Mistakes = map[string]string{
 		"rate": "a rate is a number above 0, for example 50", "to": "amq.gen-x belongs to the broker",
 	}

@@ -244,7 +244,7 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 		Field: bad, Value: bad, Here: 1 << 24,
 	}, 12)
 	g.Newest = &LetterPage{
-		Letter:  deadletter.Letter{ID: sampleID(0), Error: bad, State: deadletter.StateDead},
+		Letter:  deadletter.Letter{Row: deadletter.Row{ID: sampleID(0), Error: bad, State: deadletter.StateDead}},
 		Query:   hostileTerm(bad),
 		Decoded: Decoded{Kind: bad, Type: bad, Title: bad, Note: bad, Nodes: hostileTree(bad, 2, 4)},
 	}

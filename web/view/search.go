@@ -44,15 +44,15 @@ func (r Range) name() string {
 			return p.Name
 		}
 	}
-	switch short := func(t time.Time) string { return t.UTC().Format("2 Jan 15:04") }; {
+	switch {
 	case r.From.IsZero() && r.To.IsZero():
 		return "All time"
 	case r.To.IsZero():
-		return "Since " + short(r.From)
+		return "Since " + dayTime(r.From)
 	case r.From.IsZero():
-		return "Before " + short(r.To)
+		return "Before " + dayTime(r.To)
 	default:
-		return short(r.From) + " to " + short(r.To)
+		return dayTime(r.From) + " to " + dayTime(r.To)
 	}
 }
 

@@ -15,6 +15,15 @@ type happening struct {
 	Text  []Span
 }
 
+// entry returns an entry of a timeline. Its time is zero if it is unknown, or yet to come.
+func entry(at time.Time, tone, title string, text ...Span) happening {
+	return happening{at, tone, title, text}
+}
+
+func words(text string) Span { return Span{Text: text} }
+
+func code(text string) Span { return Span{Text: text, Code: true} }
+
 // timeline returns one list of the deaths that the broker reports and of the events that dlo
 // recorded. The events say when the letter was published, arrived, was sent again and came back.
 // The oldest entry comes first. The times of deaths are whole seconds, and each x-death entry
@@ -45,9 +54,7 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	if l.State == deadletter.StateScheduled && !l.DueAt.IsZero() {
 		next := happening{At: l.DueAt, Title: p.dueSentence(), Text: p.waitingPlace()}
 		if l.Rule != "" {
-			next.Text = append(
-				next.Text, Span{Text: " Rule "}, Span{Text: line(l.Rule, 60), Code: true}, Span{Text: "."},
-			)
+			next.Text = append(next.Text, words(" Rule "), code(line(l.Rule, 60)), words("."))
 		}
 		out = append(out, next)
 	}
@@ -89,9 +96,8 @@ func deathEntry(d deadletter.Death) happening {
 		text = append(text, Span{Text: join}, Span{Text: line(key, 120), Code: true})
 	}
 	if d.Count > 1 {
-		text = append(text, Span{
-			Text: ". The broker counts " + Count(int(min(d.Count, 1<<40))) + " of these; this is the first",
-		})
+		counted := Count(int(min(d.Count, 1<<40)))
+		text = append(text, words(". The broker counts "+counted+" of these; this is the first"))
 	}
 	return happening{At: d.FirstAt, Tone: "bad", Title: deathWords(d.Reason) + queueName(d.Queue), Text: text}
 }
@@ -100,11 +106,7 @@ func deathEntry(d deadletter.Death) happening {
 // how it came back.
 func attemptEntries(a deadletter.Attempt, waited []Span) []happening {
 	m := outcomeMark(a.Outcome)
-	sent := happening{
-		At:    a.At,
-		Tone:  "wait",
-		Title: "Attempt " + Count(a.Number) + ": to the tail of " + queueName(a.Queue),
-	}
+	sent := entry(a.At, "wait", "Attempt "+Count(a.Number)+": to the tail of "+queueName(a.Queue))
 	text := m.Word
 	if a.Outcome == deadletter.OutcomeCameBack {
 		text = outcomeMark(deadletter.OutcomeConfirmed).Word
@@ -131,21 +133,11 @@ func attemptEntries(a deadletter.Attempt, waited []Span) []happening {
 	}
 	out := []happening{sent}
 	if b := a.Back; b != nil {
-		text := []Span{
-			{Text: "came back from attempt " + Count(a.Number) + ", reason "},
-			{Text: line(b.Reason, 60), Code: true},
-		}
+		text := []Span{words("came back from attempt " + Count(a.Number) + ", reason "), code(line(b.Reason, 60))}
 		if b.Copies > 0 {
-			text = append(text, Span{
-				Text: ", and " + Number(b.Copies, "more copy", "more copies") + " with the same token",
-			})
+			text = append(text, words(", and "+Number(b.Copies, "more copy", "more copies")+" with the same token"))
 		}
-		out = append(out, happening{
-			At:    b.At,
-			Tone:  "bad",
-			Title: deathWords(b.Reason) + queueName(b.Queue),
-			Text:  text,
-		})
+		out = append(out, entry(b.At, "bad", deathWords(b.Reason)+queueName(b.Queue), text...))
 	}
 	return out
 }

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"time"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -20,51 +22,37 @@ func (t Tried) Waits() bool {
 
 // triedSteps returns what has happened to the only letter of a requeue, and what comes next.
 func (p OperationPage) triedSteps() []happening {
-	t, op := p.Tried, &p.Operation
-	all := []happening{{At: op.CreatedAt, Title: "Requested", Text: []Span{{Text: "by " + line(op.By, 60)}}}}
-	a := t.Attempt
-	if a == nil {
-		switch {
-		case t.Letter.Result.Open():
-			return append(all, happening{
-				Tone:  "wait",
-				Title: "Not sent yet",
-				Text:  []Span{{Text: "Nothing leaves before the time to undo is over."}},
-			})
-		case t.Letter.Reason != "":
-			return append(all, happening{Title: "Not sent", Text: []Span{{Text: line(t.Letter.Reason, 300)}}})
-		}
-		return append(all, happening{Title: "Not sent"})
+	t, op, a := p.Tried, &p.Operation, p.Tried.Attempt
+	all := []happening{entry(op.CreatedAt, "", "Requested", words("by "+line(op.By, 60)))}
+	switch {
+	case a != nil:
+	case t.Letter.Result.Open():
+		return append(all, entry(
+			time.Time{}, "wait", "Not sent yet", words("Nothing leaves before the time to undo is over."),
+		))
+	case t.Letter.Reason != "":
+		return append(all, entry(time.Time{}, "", "Not sent", words(line(t.Letter.Reason, 300))))
+	default:
+		return append(all, entry(time.Time{}, "", "Not sent"))
 	}
 	how := ", as attempt " + Count(a.Number)
 	if a.Revision > 0 {
 		how += ": the edited copy, revision " + Count(a.Revision)
 	}
-	all = append(all, happening{
-		At:    a.At,
-		Title: "Sent",
-		Text:  []Span{{Text: "to the tail of "}, {Text: queueName(a.Queue), Code: true}, {Text: how}},
-	})
+	all = append(all, entry(a.At, "", "Sent", words("to the tail of "), code(queueName(a.Queue)), words(how)))
 	all = append(all, p.answerEntries(*a)...)
 	switch t.Letter.Result {
 	case deadletter.ResultConfirmed:
-		all = append(all, consumerEntry(t.Facts, a.Queue))
-		return append(all, happening{
-			Tone:  "wait",
-			Title: "Watched" + p.watchEnd(),
-			Text:  []Span{{Text: "If it does not come back until then, it counts as quiet."}},
-		})
+		quiet := words("If it does not come back until then, it counts as quiet.")
+		return append(
+			all, consumerEntry(t.Facts, a.Queue), entry(time.Time{}, "wait", "Watched"+p.watchEnd(), quiet),
+		)
 	case deadletter.ResultQuiet, deadletter.ResultUnverified:
 		end := op.SentAt
 		if !end.IsZero() {
 			end = end.Add(p.Watch)
 		}
-		return append(all, happening{
-			At:    end,
-			Tone:  "good",
-			Title: resultMark(t.Letter.Result).Word,
-			Text:  []Span{{Text: "It did not come back."}},
-		})
+		return append(all, entry(end, "good", resultMark(t.Letter.Result).Word, words("It did not come back.")))
 	}
 	return all
 }
@@ -72,75 +60,47 @@ func (p OperationPage) triedSteps() []happening {
 // answerEntries returns entries for the answer of the broker to an attempt, and for the return of
 // the letter.
 func (p OperationPage) answerEntries(a deadletter.Attempt) []happening {
-	var all []happening
 	switch a.Outcome {
 	case deadletter.OutcomeOpen:
-		return []happening{
-			{Tone: "wait", Title: "Not confirmed yet", Text: []Span{{Text: "The broker has not answered."}}},
-		}
+		return []happening{entry(time.Time{}, "wait", "Not confirmed yet", words("The broker has not answered."))}
 	case deadletter.OutcomeConfirmed, deadletter.OutcomeCameBack:
-		all = append(all, happening{
-			At:    a.ClosedAt,
-			Title: "Confirmed",
-			Text:  []Span{{Text: "The broker has put it into the queue."}},
-		})
 	default:
-		return []happening{
-			{
-				At:    a.ClosedAt,
-				Tone:  "bad",
-				Title: upperFirst(string(a.Outcome)),
-				Text:  []Span{{Text: line(a.Detail, 300)}},
-			},
-		}
+		return []happening{entry(a.ClosedAt, "bad", upperFirst(string(a.Outcome)), words(line(a.Detail, 300)))}
 	}
+	all := []happening{entry(a.ClosedAt, "", "Confirmed", words("The broker has put it into the queue."))}
 	if a.Back == nil {
 		return all
 	}
-	text := []Span{{Text: line(p.Tried.Letter.Error, 300)}}
+	text := []Span{words(line(p.Tried.Letter.Error, 300))}
 	if same, known := p.Tried.Letter.SameError(); known && same {
-		text = append(text, Span{Text: " The error is the same as before."})
+		text = append(text, words(" The error is the same as before."))
 	} else if known {
-		text = append(text, Span{Text: " The error is not the same as before."})
+		text = append(text, words(" The error is not the same as before."))
 	}
-	return append(all, happening{At: a.Back.At, Tone: "bad", Title: "Came back", Text: text})
+	return append(all, entry(a.Back.At, "bad", "Came back", text...))
 }
 
 // consumerEntry returns the entry that says whether a consumer has the letter. It is based on the
 // facts about the queue.
 func consumerEntry(f deadletter.QueueFacts, queue string) happening {
-	name := Span{Text: queueName(queue), Code: true}
+	name, now := code(queueName(queue)), time.Time{}
 	switch {
 	case !f.Known || f.Ready < 0:
-		return happening{
-			Tone:  "wait",
-			Title: "Not known whether a consumer has it",
-			Text:  []Span{{Text: "Only the management API of the broker shows this."}},
-		}
+		return entry(
+			now, "wait", "Not known whether a consumer has it",
+			words("Only the management API of the broker shows this."),
+		)
 	case f.Consumers == 0:
-		return happening{
-			Tone:  "wait",
-			Title: "Nobody takes it",
-			Text:  []Span{{Text: "No consumer is on "}, name, {Text: "."}},
-		}
+		return entry(now, "wait", "Nobody takes it", words("No consumer is on "), name, words("."))
 	case f.Ready > 0:
-		return happening{
-			Tone:  "wait",
-			Title: "It may still be in the queue",
-			Text:  []Span{{Text: Number(f.Ready, "message is", "messages are") + " ready in "}, name, {Text: "."}},
-		}
+		ready := words(Number(f.Ready, "message is", "messages are") + " ready in ")
+		return entry(now, "wait", "It may still be in the queue", ready, name, words("."))
 	case f.Unacked > 0:
-		return happening{
-			Title: "A consumer has it",
-			Text: []Span{
-				{Text: "Nothing is ready in "},
-				name,
-				{Text: "; " + Number(f.Unacked, "message is", "messages are") + " being worked on."},
-			},
-		}
+		worked := words("; " + Number(f.Unacked, "message is", "messages are") + " being worked on.")
+		return entry(now, "", "A consumer has it", words("Nothing is ready in "), name, worked)
 	}
-	return happening{
-		Title: "A consumer has taken it",
-		Text:  []Span{{Text: "Nothing is ready in "}, name, {Text: ", and nothing is being worked on."}},
-	}
+	return entry(
+		now, "", "A consumer has taken it",
+		words("Nothing is ready in "), name, words(", and nothing is being worked on."),
+	)
 }
