@@ -68,9 +68,9 @@
   const aim = () => { const chosen = ticked(); return chosen.length || !here ? chosen : [here]; };
   /** @type {List['body']} */
   const body = (by, about) => {
-    const sent = fields(list, by), name = box(about[0]).name;
-    sent.delete(name);
-    for (const row of about) sent.append(name, box(row).value);
+    const sent = fields(list, by);
+    for (const row of about) sent.delete(box(row).name);
+    for (const row of about) sent.append(box(row).name, box(row).value);
     return sent;
   };
   keys.r = () => {
