@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestALivePageOfLettersCountsNoFacets checks that an open page which asks for what has changed gets
-// its rows and live parts without the facets, which are slow and not live.
+// TestALivePageOfLettersCountsNoFacets checks that an open page which asks for what has changed
+// gets its rows and live parts without the facets, which are slow and not live.
 func TestALivePageOfLettersCountsNoFacets(t *testing.T) {
 	t.Parallel()
 	h := open(t)
