@@ -12,6 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -63,7 +64,7 @@ func choiceIn(r *http.Request) (choice, error) {
 		c.parsePace()
 		if patch := c.typed("patch", ""); patch == "" {
 			c.mistakes["patch"] = "Write what to change."
-		} else if err := checkPatch([]byte(patch)); err != nil {
+		} else if err := payload.CheckPatch([]byte(patch)); err != nil {
 			c.mistakes["patch"] = sentence(err, http.StatusBadRequest) + "."
 		} else {
 			b.Patch = []byte(patch)

@@ -334,11 +334,10 @@ func (w *Web) sameChange(
 }
 
 func mistakeOf(err error) *payload.EditError {
-	var m *payload.EditError
-	if !errors.As(err, &m) {
-		return &payload.EditError{Message: err.Error()}
+	if m, ok := errors.AsType[*payload.EditError](err); ok {
+		return m
 	}
-	return m
+	return &payload.EditError{Message: err.Error()}
 }
 
 // These constants limit the bytes of a diff on a page. The constant diffOfOne is for the diff in

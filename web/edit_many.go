@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -9,38 +8,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
-
-// checkPatch rejects a patch that is not valid as RFC 6902, because it would fail for every letter.
-func checkPatch(patch []byte) error {
-	var ops []struct {
-		Op    string          `json:"op"`
-		Path  *string         `json:"path"`
-		From  *string         `json:"from"`
-		Value json.RawMessage `json:"value"`
-	}
-	if err := json.Unmarshal(patch, &ops); err != nil || len(ops) == 0 {
-		return invalid(
-			`a patch is a list of changes, for example [{"op":"replace","path":"/template/name","value":"welcome_v2"}]`,
-		)
-	}
-	for i, op := range ops {
-		moves := op.Op == "move" || op.Op == "copy"
-		valued := op.Op == "add" || op.Op == "replace" || op.Op == "test"
-		switch {
-		case !moves && !valued && op.Op != "remove":
-			return invalid(
-				"change %d of the patch: op is add, remove, replace, move, copy or test, not %q", i+1,
-				deadletter.Visible(deadletter.Cut(op.Op, 40)),
-			)
-		case op.Path == nil, moves && op.From == nil, valued && op.Value == nil:
-			return invalid("change %d of the patch: %s wants path%s", i+1, op.Op, map[bool]string{
-				moves:  " and from",
-				valued: " and value",
-			}[true])
-		}
-	}
-	return nil
-}
 
 const sampled = 5 // number of letters for which the effect of a patch is shown
 

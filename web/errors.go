@@ -12,6 +12,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -52,7 +53,7 @@ func statusOf(err error) int {
 			return s.code
 		}
 	}
-	if _, _, _, ok := editPlace(err); ok {
+	if errors.As(err, new(*payload.EditError)) {
 		return http.StatusBadRequest
 	}
 	return http.StatusInternalServerError
@@ -171,7 +172,9 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	if name != "" {
 		p.Instance = "urn:dlo:request:" + name
 	}
-	p.Line, p.Column, p.Path, _ = editPlace(err)
+	if m, ok := errors.AsType[*payload.EditError](err); ok {
+		p.Line, p.Column, p.Path = m.Line, m.Column, m.Path
+	}
 	var refused deadletter.FieldErrors
 	if errors.As(err, &refused) {
 		for _, f := range refused {

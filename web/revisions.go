@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -149,14 +148,4 @@ func plainDiff(l payload.DiffLine) string {
 		text += s.Text
 	}
 	return text
-}
-
-// editPlace returns the position of a mistake in the text of an edit. The result "ok" is false if
-// err is not such a mistake.
-func editPlace(err error) (line, column int, path string, ok bool) {
-	var m *payload.EditError
-	if !errors.As(err, &m) {
-		return 0, 0, "", false
-	}
-	return m.Line, m.Column, m.Path, true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -48,7 +49,7 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 		return out, false, invalid("expect is a number of letters, not %d", in.Expect)
 	}
 	if in.Patch != nil {
-		if err := checkPatch(in.Patch); err != nil {
+		if err := payload.CheckPatch(in.Patch); err != nil {
 			return out, false, err
 		}
 	}

@@ -58,6 +58,16 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	return e, err
 }
 
+// CheckPatch returns the first mistake in a patch that has it for every body. Errors are *EditError.
+func CheckPatch(patch []byte) error {
+	p := &patching{source: string(patch), budget: budget.NewBudget()}
+	ops, err := p.operations()
+	if err == nil && len(ops) == 0 {
+		return p.fail("", "the patch is empty: nothing would change")
+	}
+	return err
+}
+
 // patching is a document to which a patch is being applied.
 type patching struct {
 	source string
@@ -98,22 +108,55 @@ func (p *patching) clone(n *jsonNode) (*jsonNode, error) {
 	return c.reindex(), nil
 }
 
+// operations returns the operations of the patch. Each has the members that it needs.
+func (p *patching) operations() ([]*jsonNode, error) {
+	list, err := parseJSON(p.source, p.budget)
+	if err != nil {
+		return nil, err
+	}
+	p.op = list
+	switch {
+	case list.kind != '[':
+		return nil, p.fail("", "a patch is a list of operations: [ ... ]")
+	case len(list.items) > maxPatchOps:
+		return nil, p.fail("", "a patch has at most "+deadletter.Count(maxPatchOps)+" operations: divide it")
+	}
+	for _, p.op = range list.items {
+		if p.op.kind != '{' {
+			return nil, p.fail("", `an operation is an object: { "op": "replace", "path": "/name", "value": 1 }`)
+		}
+		kind, err := p.member("op")
+		if err == nil {
+			_, err = p.member("path")
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case "add", "replace", "test":
+			if p.op.find("value") < 0 {
+				err = p.fail("path", `the operation needs "value"`)
+			}
+		case "copy", "move":
+			_, err = p.member("from")
+		case "remove":
+		default:
+			err = p.fail("op", "there is no such operation: take add, remove, replace, move, copy or test")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	p.op = list
+	return list.items, nil
+}
+
 func (p *patching) apply() error {
-	ops, err := parseJSON(p.source, p.budget)
+	ops, err := p.operations()
 	if err != nil {
 		return err
 	}
-	p.op = ops
-	switch {
-	case ops.kind != '[':
-		return p.fail("", "a patch is a list of operations: [ ... ]")
-	case len(ops.items) > maxPatchOps:
-		return p.fail("", "a patch has at most "+deadletter.Count(maxPatchOps)+" operations: divide it")
-	}
-	for _, op := range ops.items {
-		if p.op = op; op.kind != '{' {
-			return p.fail("", `an operation is an object: { "op": "replace", "path": "/name", "value": 1 }`)
-		}
+	for _, p.op = range ops {
 		if err := p.applyOne(); err != nil {
 			return err
 		}
@@ -130,27 +173,16 @@ func (p *patching) member(name string) (string, error) {
 	return "", p.fail(name, fmt.Sprintf("the operation needs %q, a text", name))
 }
 
-func (p *patching) value() (*jsonNode, error) {
-	i := p.op.find("value")
-	if i < 0 {
-		return nil, p.fail("path", `the operation needs "value"`)
-	}
-	return p.clone(p.op.items[i])
-}
-
 // applyOne applies the current operation of the patch.
 func (p *patching) applyOne() error {
-	kind, err := p.member("op")
-	if err != nil {
-		return err
-	}
+	kind, _ := p.member("op")
 	to, err := p.pointer("path")
 	if err != nil {
 		return err
 	}
 	switch kind {
 	case "add", "replace", "test":
-		v, err := p.value()
+		v, err := p.clone(p.op.items[p.op.find("value")])
 		if err != nil {
 			return err
 		}
@@ -190,7 +222,7 @@ func (p *patching) applyOne() error {
 		}
 		return p.add(to, v)
 	}
-	return p.fail("op", "there is no such operation: take add, remove, replace, move, copy or test")
+	return nil
 }
 
 // pointer parses an RFC 6901 pointer. The result has the names of fields as they are in the
