@@ -158,9 +158,8 @@ func TestTheSameChangeForAGroup(t *testing.T) {
 	confirmed.Set("reason", "gone")
 	was := confirmed.Get("patch")
 	for patch, want := range map[string]string{
-		`{"op":"test"}`: "patch is a list of changes", `[{"op":"put","path":"/a"}]`: "op is add, remove",
-		`[{"op":"test","path":"/a"}]`: "test wants path and value",
-		`[{"op":"move","path":"/a"}]`: "move wants path and from",
+		`{"op":"test"}`: "a patch is a list of operations", `[{"op":"put","path":"/a"}]`: "there is no such operation",
+		`[{"op":"test","path":"/a"}]`: "needs &#34;value&#34;", `[]`: "the patch is empty",
 	} {
 		confirmed.Set("patch", patch)
 		h.post("/operations", confirmed).want(t, 400, want)
