@@ -174,9 +174,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	p.Line, p.Column, p.Path, _ = editPlace(err)
 	var refused deadletter.FieldErrors
 	if errors.As(err, &refused) {
-		for _, f := range refused {
-			p.Fields = append(p.Fields, api.FieldError{Field: f.Field, Why: f.Why})
-		}
+		p.Fields = refused
 	}
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
@@ -184,7 +182,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	}
 	var written *config.Error
 	if errors.As(err, &written) {
-		p.Mistakes = each(written.Mistakes, func(m config.Mistake) api.Mistake { return api.Mistake(m) })
+		p.Mistakes = written.Mistakes
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)

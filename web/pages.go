@@ -50,9 +50,6 @@ func (w *Web) pages(r chi.Router) {
 	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)
 	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(w.useUpload))
 	post("/schemas/remove/confirm", everywhere(deadletter.VerbTypes), w.page(w.confirmRemoval))
-	post("/rules/try", everywhere(deadletter.VerbRead), w.page(w.tryRules))
-	post("/rules/apply/confirm", everywhere(deadletter.VerbReschedule), w.page(w.confirmApply))
-	post("/rules/apply", everywhere(deadletter.VerbReschedule), w.page(w.applyWaiting))
 	get(eventsPath, within(deadletter.VerbView), w.watchEvents)
 }
 

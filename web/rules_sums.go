@@ -8,6 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 const (
@@ -51,7 +52,7 @@ func (s *sums) realOutcome(l *deadletter.Letter) rules.Outcome {
 		v.Severity = l.Severity
 	}
 	if rule, ok := s.use.Named(l.Rule); ok {
-		v.Delays = delaysOf(s.use, rule, l.Reason)
+		v.Delays = view.Delays(s.use, rule, l.Reason)
 	}
 	return v
 }
@@ -63,7 +64,7 @@ func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) rules.Outcom
 		v.Severity = d.Severity
 	}
 	rule, _ := s.set.Named(d.Rule)
-	v.Delays = delaysOf(s.set, rule, l.Reason)
+	v.Delays = view.Delays(s.set, rule, l.Reason)
 	return v
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -50,36 +49,13 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Schemaless = queues
 	}
 	s.SchemasBad = len(schemaProblems(w.Schemas.Status())) > 0
-	for _, b := range w.brokers(r.Context()) {
-		s.Brokers = append(s.Brokers, broker(b))
-	}
+	s.Brokers = w.brokers(r.Context())
 	for _, p := range w.problems(r.Context()) {
 		if p.Kind != deadletter.ProblemBrokerAway { // an unavailable broker has its own banner
 			s.Problems = append(s.Problems, p)
 		}
 	}
 	return s
-}
-
-func broker(b deadletter.BrokerStatus) view.Broker {
-	v := view.Broker{
-		Label:    view.Label{Text: b.Label, Colour: b.Colour},
-		Name:     b.Name,
-		VHost:    b.VHost,
-		Up:       b.Connected,
-		Reached:  b.Reached,
-		Met:      b.Version != "",
-		Exchange: b.Exchange,
-		Setting:  b.Setting,
-		Since:    b.Since,
-		NextTry:  b.NextTry,
-		Detail:   b.Reason,
-	}
-	if b.Connected {
-		v.Detail = strings.TrimSpace("RabbitMQ " + b.Version)
-	}
-	v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue })
-	return v
 }
 
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that

@@ -28,7 +28,7 @@ func (f *FirstRun) Running() bool {
 func (s Shell) connected(f FirstRun) bool {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker {
-			return b.Up
+			return b.Connected
 		}
 	}
 	return false
@@ -38,8 +38,8 @@ func (s Shell) connected(f FirstRun) bool {
 // the first run.
 func (s Shell) connection(f FirstRun) []Span {
 	for _, b := range s.Brokers {
-		if b.Name == f.Broker && b.Up {
-			return []Span{{Text: "done: " + line(b.Detail, 100) + "."}}
+		if b.Name == f.Broker && b.Connected {
+			return []Span{{Text: "done: " + product(b) + "."}}
 		}
 	}
 	return []Span{{Text: "not yet."}}

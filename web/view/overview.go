@@ -123,7 +123,7 @@ func (p OverviewPage) verdict() judgement {
 	j := p.standingVerdict()
 	j.text = append(j.text, p.asideSentence(j)...)
 	for _, b := range p.Brokers {
-		if !b.Up {
+		if !b.Connected {
 			j.tone, j.icon = "bad", "stop"
 			when := " since it was last connected"
 			if !b.Reached {
@@ -339,19 +339,19 @@ func (p OverviewPage) health() []fact {
 		if len(p.Brokers) > 1 {
 			name += " " + line(b.Name, 40)
 		}
-		if b.Up {
-			say(name, "good", line(b.Detail, 80)+", connected "+When(p.Now, b.Since))
+		if b.Connected {
+			say(name, "good", product(b)+", connected "+When(p.Now, b.Since))
 		} else {
-			say(name, "bad", "not connected: "+line(b.Detail, 120))
+			say(name, "bad", "not connected: "+line(b.Reason, 120))
 		}
 		for _, i := range b.Inboxes[:min(len(b.Inboxes), 20)] {
-			inbox := Span{Text: line(i, 80), Code: true}
+			inbox := Span{Text: line(i.Queue, 80), Code: true}
 			switch {
 			case !b.Reached:
 				add("Inbox", "bad", inbox, Span{Text: " was never read"})
-			case !b.Up:
+			case !b.Connected:
 				add("Inbox", "bad", inbox, Span{Text: " waits for the broker"})
-			case p.isUnread(i):
+			case p.isUnread(i.Queue):
 				add("Inbox", "bad", inbox, Span{Text: " is not read"})
 			default:
 				add("Inbox", "good", Span{Text: "reading "}, inbox)

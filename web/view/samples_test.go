@@ -17,19 +17,18 @@ var now = time.Date(2026, 11, 20, 9, 14, 0, 0, time.UTC)
 func sampleShell(title string, section Section, path string) Shell {
 	return Shell{
 		Title: title, Section: section, Path: path, Actor: "local", Running: 1, Live: true, Now: now,
-		Brokers: []Broker{
+		Brokers: []deadletter.BrokerStatus{
 			{
-				Name:     "main",
-				VHost:    "/",
-				Label:    Label{"production", "red"},
-				Up:       true,
-				Reached:  true,
-				Met:      true,
-				Exchange: "dlo.dlx",
-				Setting:  "DLO_AMQP_URL",
-				Since:    now.Add(-time.Hour),
-				Detail:   "RabbitMQ 4.3.6",
-				Inboxes:  []string{"dlo.letters"},
+				Name:  "main",
+				VHost: "/",
+				Label: "production", Colour: "red",
+				Connected: true,
+				Reached:   true,
+				Exchange:  "dlo.dlx",
+				Setting:   "DLO_AMQP_URL",
+				Since:     now.Add(-time.Hour),
+				Version:   "4.3.6",
+				Inboxes:   []deadletter.InboxStatus{{Queue: "dlo.letters"}},
 			},
 		},
 	}
@@ -203,18 +202,18 @@ func pages() map[string]templ.Component {
 	first := LettersPage{Shell: empty.Shell, InStore: 0, Exact: true, FirstRun: sampleFirstRun()}
 	down := sampleLetters()
 	down.Theme = ThemeDark
-	down.Brokers = []Broker{
+	down.Brokers = []deadletter.BrokerStatus{
 		{
 			Name:    "main",
 			VHost:   "/",
 			Reached: true,
-			Met:     true,
+			Version: "4.3.6",
 			Since:   now.Add(-42 * time.Second),
 			NextTry: now.Add(8 * time.Second),
-			Inboxes: []string{"dlo.letters", "orders_error"},
-			Detail:  "connection refused",
+			Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}, {Queue: "orders_error"}},
+			Reason:  "connection refused",
 		},
-		{Name: "second", VHost: "shop", Label: Label{"spare", "teal"}, Up: true},
+		{Name: "second", VHost: "shop", Label: "spare", Colour: "teal", Connected: true},
 	}
 	down.Problems = []deadletter.Problem{
 		{

@@ -29,7 +29,7 @@ type Shell struct {
 	Running    int  // the number of running operations
 	Schemaless int  // the number of queues that need a schema
 	SchemasBad bool // some schemas cannot be read
-	Brokers    []Broker
+	Brokers    []deadletter.BrokerStatus
 	Problems   []deadletter.Problem
 	Live       bool   // the page receives events from /events
 	Seen       string // the position up to which the page shows all events; later ones are sent at once
