@@ -31,7 +31,7 @@ func (w *Web) queue(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	w.putPath(r.Context(), &p, o)
-	ctx, q := r.Context(), queueQuery(o)
+	ctx, q := r.Context(), view.QueueQuery(o, true)
 	var err error
 	if p.Groups, _, err = w.groups(ctx, q, deadletter.GroupPage{
 		Tab:   deadletter.TabAll,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -151,11 +150,6 @@ func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQu
 	}
 	p.Queues = kept[p.From:min(p.From+queuesShown, len(kept))]
 	return p
-}
-
-// queueQuery returns the query for the letters of a queue.
-func queueQuery(o deadletter.Origin) query.Query {
-	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 }
 
 // ownLast compares two queues for sorting. The queues of dlo itself come after the others.

@@ -107,7 +107,6 @@ type Web struct {
 	drain    sync.Once
 	pinger   pinger
 	depths   depths
-	shapes   shapes
 	names    fieldNames
 	uploads  uploads
 	denials  denials

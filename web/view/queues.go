@@ -67,14 +67,14 @@ func PlaceOf(o deadletter.Origin) string {
 	return url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// lettersOf returns the URL of the letters of a queue in one state. If there are several brokers or
-// vhosts, the URL names those of the queue.
-func lettersOf(o deadletter.Origin, state string, several bool) string {
-	q := (query.Query{}).With(query.State, state)
-	if several {
+// QueueQuery returns the query for the letters of a queue. If the name of the queue alone may be
+// ambiguous, the query also has the broker and the vhost.
+func QueueQuery(o deadletter.Origin, ambiguous bool) query.Query {
+	q := (query.Query{}).With(query.Queue, o.Queue)
+	if ambiguous {
 		q = q.With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 	}
-	return LettersURL(q.With(query.Queue, o.Queue).String(), "", "")
+	return q
 }
 
 // depth returns words for the number of messages that are ready in a queue.

@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
@@ -20,37 +19,13 @@ type Coverage struct {
 	Unread    int // the number of letters that this version has not read yet
 }
 
-// UnmatchedQueues lists the queues with letters for which no type was found.
-type UnmatchedQueues struct {
-	Letters int
-	Rows    []UnmatchedQueue // the queue with the most letters comes first
-	More    int              // the number of omitted queues
-}
-
-// UnmatchedQueue is a queue with letters for which no type was found. It describes the newest of
-// them.
-type UnmatchedQueue struct {
-	Broker, VHost, Queue string
-	Letters              int
-	Link                 string    // the link to a list of these letters
-	Since                time.Time // when the first of these letters was received; zero if unknown
-	Smallest, Largest    int       // the sizes of the newest letters in bytes
-	Sampled              int       // the number of newest letters whose sizes are known
-	Letter               deadletter.ID
-	Shape                string // the shape of the newest letter; "" if it is no protobuf message
-	Masked               bool
-	Why                  string // why no type was chosen, as a sentence
-	Closest              []payload.Match
-	Late                 bool // the queue was not examined, because time ran out
-}
-
 // TypedQueue is a queue with the types of its letters.
 type TypedQueue struct {
-	Broker, VHost, Queue string
-	Letters              int
-	Unread               int
-	Link                 string
-	Types                []TypeCount // the type with the most letters comes first
+	deadletter.Origin
+	Letters   int
+	Unread    int
+	Unmatched int         // letters for which no type was found
+	Types     []TypeCount // the type with the most letters comes first
 	// how the letters of the queue were decoded; the most frequent way comes first
 	By         []deadletter.ReadCount
 	Bound      *deadletter.Pick // the first matching binding made by a person
@@ -126,36 +101,6 @@ func rereadingWords(a deadletter.RereadProgress) string {
 	return text + "; " + Number(a.Changed, "was", "were") + " found to be something else."
 }
 
-// size describes the sizes of the newest letters.
-func (u UnmatchedQueue) size() string {
-	text := ""
-	switch {
-	case u.Sampled == 0:
-		return ""
-	case u.Smallest == u.Largest:
-		text = Size(u.Smallest)
-	case u.Largest < 1024:
-		text = Count(u.Smallest) + " to " + Size(u.Largest)
-	default:
-		text = Size(u.Smallest) + " to " + Size(u.Largest)
-	}
-	if u.Sampled < u.Letters {
-		text += " (newest " + Count(u.Sampled) + ")"
-	}
-	return text
-}
-
-// bodyWords describes the newest letter if it is not a protobuf message.
-func (u UnmatchedQueue) bodyWords() string {
-	switch {
-	case u.Late:
-		return "not looked at now: time ran out"
-	case u.Letter == "":
-		return "not known yet: they are being indexed"
-	}
-	return "not protobuf"
-}
-
 func (q TypedQueue) count(r deadletter.Reading) int {
 	n := 0
 	for _, c := range q.By {
@@ -166,7 +111,7 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read returns the number of letters of a queue that this version of dlo has tried to decode.
+// read returns the number of letters of a queue that this version of dlo has tried to decode, and
 // decoded returns the number of letters that were decoded to something that people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 
