@@ -304,25 +304,23 @@ func hostilePages(n int) map[string]templ.Component {
 		ID: 1, Broker: name, VHost: name, Policy: topology.Policy{Name: bad}, Queues: slicesRepeat(name, 20), By: bad,
 	}, 3)
 	watched := WatchedQueue{
-		Origin:    deadletter.Origin{Broker: name, VHost: name, Queue: name},
-		Kind:      bad,
-		Ready:     -1,
-		Unacked:   1 << 40,
-		Consumers: 3,
-		Published: 1e9,
+		Origin: deadletter.Origin{Broker: name, VHost: name, Queue: name},
+		Described: topology.Described{
+			Kind: bad, Unacked: topology.Figure{N: 1 << 40, Known: true}, Published: 1e9, Policy: bad,
+			Route: topology.Route{
+				Known: true, Judged: true, Set: true, Exchange: name, Key: name, Fixed: true, From: bad,
+				Queues: slicesRepeat(name, 5), More: 9, Lost: bad, Guarantee: bad,
+			},
+		},
 		Rule:      bad,
 		Dead:      1,
 		Scheduled: 1,
-		Chain: Chain{
-			Known: true, Judged: true, Set: true, Exchange: name, Key: name, From: bad, Queues: slicesRepeat(name, 5),
-			More: 9, Lost: bad, Guarantee: bad,
-		},
 	}
 	queues.Watched = WatchedQueues{
 		Queues: slicesRepeat(watched, 30), Total: 90, From: 30, PageSize: 30, Filter: name, Only: OnlyLosing,
 	}
 	queue := QueuePage{
-		Shell: shell, Queue: watched, Policy: bad, Retries: queues.Queues[0], Faults: queues.Faults[:3],
+		Shell: shell, Queue: watched, Retries: queues.Queues[0], Faults: queues.Faults[:3],
 		Groups: slicesRepeat(deadletter.GroupRow{
 			ID: 1, Title: bad, Queue: bad, Error: bad, Severity: deadletter.Severity(bad),
 		}, 10),

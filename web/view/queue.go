@@ -10,7 +10,6 @@ import (
 type QueuePage struct {
 	Shell
 	Queue   WatchedQueue
-	Policy  string    // the policy that applies to the queue; "" if there is none or it is unknown
 	ReadAt  time.Time // when dlo last read the broker; zero if never
 	Passive bool      // dlo reads the broker over AMQP, because there is no management API
 	Retries deadletter.Queue
@@ -26,7 +25,7 @@ type QueuePage struct {
 
 // place returns the broker and the vhost of the queue.
 func (p QueuePage) place() string {
-	return "vhost " + line(p.Queue.Origin.VHost, 80) + " of broker " + line(p.Queue.Origin.Broker, 80)
+	return "vhost " + line(p.Queue.VHost, 80) + " of broker " + line(p.Queue.Broker, 80)
 }
 
 // way says whether dlo reads the queue's broker over AMQP or through the management API.
