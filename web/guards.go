@@ -39,6 +39,11 @@ func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) 
 		Origin: deadletter.Origin{Broker: in.Broker, VHost: in.VHost, Queue: in.Queue},
 		Why:    strings.TrimSpace(in.Reason),
 	}
+	return w.guarded(ctx, g, do)
+}
+
+// guarded changes a guard, and returns what holds the retries back now.
+func (w *Web) guarded(ctx context.Context, g deadletter.Guard, do guarding) (*reply[deadletter.Guard], error) {
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
 	}
@@ -68,11 +73,7 @@ func (w *Web) guardGroup(ctx context.Context, in *reasonIn, do guarding) (*reply
 	if err != nil {
 		return nil, err
 	}
-	g := deadletter.Guard{Group: id, Why: strings.TrimSpace(in.Body.Reason)}
-	if err := do(ctx, principal(ctx), g); err != nil {
-		return nil, err
-	}
-	return answer(w.guardOf(ctx, g))
+	return w.guarded(ctx, deadletter.Guard{Group: id, Why: strings.TrimSpace(in.Body.Reason)}, do)
 }
 
 // guardOf returns what holds back the retries of a queue or a group now. This is a pause by a
@@ -130,19 +131,11 @@ func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.R
 	if err != nil {
 		return nil, nil
 	}
-	guards, err := w.guards(ctx)
-	if err != nil {
-		return nil, err
-	}
 	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
 	v := &view.GroupGuard{Group: id, Away: deadletter.Away(w.brokers(ctx), queue)}
-	for _, g := range guards {
-		switch {
-		case g.Group == id && v.Guard.State != deadletter.GuardPaused:
-			v.Guard = g
-		case g.Group == 0 && g.Origin == queue && v.Queue.State != deadletter.GuardPaused:
-			v.Queue = g
-		}
+	if v.Guard, err = w.guardOf(ctx, deadletter.Guard{Group: id}); err != nil {
+		return nil, err
 	}
-	return v, nil
+	v.Queue, err = w.guardOf(ctx, deadletter.Guard{Origin: queue})
+	return v, err
 }

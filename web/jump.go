@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a-h/templ"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -14,19 +16,22 @@ import (
 // jump handles GET /jump?to=. It redirects to the page of the object that the text names. If the
 // text names no object, jump treats it as a query and redirects to the letters that match. A text
 // such as G-9 always means a group, even if that group does not exist.
-func (w *Web) jump(r *http.Request) (string, error) {
+func (w *Web) jump(r *http.Request) (templ.Component, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))
 	if id, ok := groupWritten(to); ok {
-		return view.GroupURL(id), nil
+		return nil, movedError{view.GroupURL(id)}
 	}
 	if id, ok := operationWritten(to); ok {
-		return view.OperationURL(id), nil
+		return nil, movedError{view.OperationURL(id)}
 	}
 	page, found, err := w.pageOf(r.Context(), to)
-	if err != nil || found {
-		return page, err
+	switch {
+	case err != nil:
+		return nil, err
+	case found:
+		return nil, movedError{page}
 	}
-	return view.LettersURL(to, "", ""), nil
+	return nil, movedError{view.LettersURL(to, "", "")}
 }
 
 // groupWritten parses the name of a group, such as G-418.

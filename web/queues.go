@@ -251,18 +251,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	p.Queues = shown
 	p.Inboxes, p.NotAsked = w.askFacts(r.Context(), shown)
 	w.addFaults(r.Context(), &p)
-	if err := w.adoptedPolicies(r.Context(), &p); err != nil {
-		return p, err
-	}
-	for _, b := range w.brokers(r.Context()) {
-		if !b.Managed {
-			p.Unasked = append(p.Unasked, b.Name)
-		}
-		for _, r := range b.Rights {
-			p.Rights = append(p.Rights, view.RightRow{Broker: b.Name, User: b.User, Right: r})
-		}
-	}
-	return p, nil
+	return p, w.adoptedPolicies(r.Context(), &p)
 }
 
 // keptBack returns a rank by which queues are sorted. The rank is highest if the retries of the

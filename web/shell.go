@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/a-h/templ"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -60,17 +62,16 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that
 // theme, so that no page flashes.
-func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
+func (w *Web) theme(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
 	chosen := view.ParseTheme(r.PostFormValue("theme"))
 	age := 365 * 24 * 60 * 60
 	if chosen == view.ThemeSystem {
 		age = -1
 	}
-	http.SetCookie(rw, &http.Cookie{
+	return nil, cookieError{movedError{r.PostFormValue("return")}, &http.Cookie{
 		Name:     themeCookie,
 		Value:    string(chosen),
 		Path:     "/",
@@ -78,6 +79,5 @@ func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
 		HttpOnly: true,
 		Secure:   r.TLS != nil,
 		SameSite: http.SameSiteStrictMode,
-	})
-	redirect(rw, r.PostFormValue("return"))
+	}}
 }

@@ -421,7 +421,7 @@ func hostilePages(n int) map[string]templ.Component {
 		"account": Account(AccountPage{
 			Shell:    shell,
 			Grants:   []string{bad},
-			Sessions: []AccountSession{{Session: deadletter.Session{User: bad, Address: bad, Agent: bad}}},
+			Sessions: []deadletter.Session{{User: bad, Address: bad, Agent: bad}},
 			Error:    bad,
 		}),
 		"access": Access(AccessPage{

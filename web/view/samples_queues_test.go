@@ -59,14 +59,11 @@ func sampleQueues() QueuesPage {
 			Depth:     deadletter.UnknownAmount,
 		},
 	}
-	right := func(operation, resource, use string, state deadletter.RightState) RightRow {
-		return RightRow{
-			"main",
-			"dlo",
-			deadletter.Right{Operation: operation, Resource: resource, For: use, State: state},
-		}
+	right := func(operation, resource, use string, state deadletter.RightState) deadletter.Right {
+		return deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}
 	}
-	p.Rights = []RightRow{
+	p.Brokers[0].Managed, p.Brokers[0].User = false, "dlo"
+	p.Brokers[0].Rights = []deadletter.Right{
 		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
 		right(
 			"configure", "dlo.epoch.*",
@@ -74,7 +71,6 @@ func sampleQueues() QueuesPage {
 		),
 		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
 	}
-	p.Unasked = []string{"main"}
 	p.Watched = sampleWatched()
 	p.Adopted = []topology.Adopted{
 		{

@@ -344,23 +344,21 @@ const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)> javascript
 	"\x1b[31m\u202eright to left\u200b\x00\xff {{.}} </textarea></title>"
 
 func sampleAccount() AccountPage {
-	session := func(n byte, this bool) AccountSession {
-		return AccountSession{
-			Session: deadletter.Session{
-				User:      "lena",
-				Hash:      [32]byte{n},
-				CreatedAt: now.Add(-26 * time.Hour),
-				UsedAt:    now.Add(-time.Minute),
-				Address:   "192.0.2.7",
-				Agent:     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
-			},
-			This: this,
+	session := func(n byte) deadletter.Session {
+		return deadletter.Session{
+			User:      "lena",
+			Hash:      [32]byte{n},
+			CreatedAt: now.Add(-26 * time.Hour),
+			UsedAt:    now.Add(-time.Minute),
+			Address:   "192.0.2.7",
+			Agent:     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
 		}
 	}
 	return AccountPage{
 		Shell:    sampleShell("Your account", "", "/account"),
 		Grants:   []string{"operator, reveal", "reader"},
-		Sessions: []AccountSession{session(1, true), session(2, false)},
+		Sessions: []deadletter.Session{session(1), session(2)},
+		This:     [32]byte{1},
 		Error:    "The two passwords differ.",
 	}
 }
