@@ -16,8 +16,8 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers only return values or errors. The adapters "page" and "json", and the table of calls, turn
-// them into responses. No other code handles status codes, errors and logging.
+// Handlers only return values or errors. The adapters "page" and "json", and the table of calls,
+// turn them into responses. No other code handles status codes, errors and logging.
 
 // movedError redirects the reader to another address.
 type movedError struct{ to string }

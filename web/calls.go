@@ -68,7 +68,10 @@ func (w *Web) calls() []call {
 		row(http.MethodGet, "/types", everywhere(deadletter.VerbView), w.listTypes),
 		plain[uploadIn, created[api.Upload]](http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes),
 		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes).
-			form("/schemas/remove", "/schemas"),
+			form("/schemas/remove", "/schemas").
+			form("/schemas/remove/confirm", "").
+			reading(previewRemoval).
+			showing(w.showRemoval),
 		row(http.MethodGet, "/types/proto", everywhere(deadletter.VerbView), w.getProto),
 		row(http.MethodPost, "/types/match", everywhere(deadletter.VerbRead), w.matchTypes),
 		row(http.MethodGet, "/rules", everywhere(deadletter.VerbView), w.listRules),

@@ -49,7 +49,6 @@ func (w *Web) pages(r chi.Router) {
 	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))
 	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)
 	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(w.useUpload))
-	post("/schemas/remove/confirm", everywhere(deadletter.VerbTypes), w.page(w.confirmRemoval))
 	get(eventsPath, within(deadletter.VerbView), w.watchEvents)
 }
 

@@ -78,18 +78,12 @@ func (d *depths) factsOf(
 		queue deadletter.Origin
 		facts deadletter.QueueFacts
 	}
-	todo, answers := make(chan deadletter.Origin, len(ask)), make(chan answer, len(ask))
+	answers, atOnce := make(chan answer, len(ask)), make(places, askedAtOnce)
 	for _, q := range ask {
-		todo <- q
-	}
-	close(todo)
-	for range min(askedAtOnce, len(ask)) {
 		go func() {
-			for q := range todo {
-				if ctx.Err() != nil {
-					return
-				}
+			if done, err := atOnce.waitForPlace(ctx); err == nil {
 				answers <- answer{q, facts(ctx, q)}
+				done()
 			}
 		}()
 	}

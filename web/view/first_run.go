@@ -9,14 +9,15 @@ import (
 // FirstRun guides people to their first letter. The page shows it until the store contains a letter
 // that is not a test letter.
 type FirstRun struct {
-	Broker   string // the name of the broker
-	Exchange string // the dead-letter exchange that dlo declares, or ""
-	Inbox    string
-	VHost    string
-	Types    int               // the number of registered protobuf types
-	Unable   string            // why the configuration allows no trial, or "" if it allows one
-	Trial    *deadletter.Trial // the newest trial, or nil if none was started
+	Setup
+	Types  int               // the number of registered protobuf types
+	Unable string            // why the configuration allows no trial, or "" if it allows one
+	Trial  *deadletter.Trial // the newest trial, or nil if none was started
 }
+
+// Setup contains the names for the example of the first run: the broker, its dead-letter exchange,
+// the first inbox, and their vhost. Exchange is "" if dlo declares no exchange.
+type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
 // Running reports whether a trial is running.
 func (f *FirstRun) Running() bool {
@@ -36,13 +37,13 @@ func (s Shell) connected(f FirstRun) bool {
 
 // connection describes whether dlo is connected to the broker in the example that the pages show at
 // the first run.
-func (s Shell) connection(f FirstRun) []Span {
+func (s Shell) connection(f FirstRun) string {
 	for _, b := range s.Brokers {
 		if b.Name == f.Broker && b.Connected {
-			return []Span{{Text: "done: " + product(b) + "."}}
+			return "done: " + product(b) + "."
 		}
 	}
-	return []Span{{Text: "not yet."}}
+	return "not yet."
 }
 
 func typesLine(n int) string {

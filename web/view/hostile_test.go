@@ -84,7 +84,7 @@ func hostilePages(n int) map[string]templ.Component {
 	noMatch.Rows, noMatch.Newer = nil, ""
 	first := letters
 	first.FirstRun = &FirstRun{
-		Broker: bad[:min(n, 200)], Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)], Unable: bad,
+		Setup: Setup{Broker: bad[:min(n, 200)], Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)]}, Unable: bad,
 		Trial: &deadletter.Trial{
 			State: deadletter.TrialFailed, Letter: id, Problem: bad, Cure: bad, Summary: bad, StartedAt: now,
 			DecodedAt: now,

@@ -307,7 +307,7 @@ func applyPages() map[string]templ.Component {
 }
 
 func sampleFirstRun() *FirstRun {
-	return &FirstRun{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}
+	return &FirstRun{Setup: Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
 }
 
 // sampleTrial returns a trial that has completed all its steps.

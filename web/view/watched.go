@@ -62,8 +62,8 @@ func QueueURL(o deadletter.Origin) string {
 	return "/queues/one?" + url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// deadLetterExchange returns the name of the exchange as people call it. The default exchange, which has no
-// name, is called "default exchange".
+// deadLetterExchange returns the name of the exchange as people call it. The default exchange,
+// which has no name, is called "default exchange".
 func deadLetterExchange(c topology.Route) string {
 	if c.Exchange == "" {
 		return "default exchange"
@@ -84,7 +84,7 @@ func routeTone(c topology.Route) (icon, tone string) {
 	return "check", "good"
 }
 
-// routeNote returns a remark about the dead-letter path of a queue, for example "letters stay here".
+// routeNote returns a remark about a dead-letter path, for example "letters stay here".
 func routeNote(c topology.Route) string {
 	switch {
 	case !c.Known:
