@@ -65,27 +65,19 @@ func sentence(err error, code int) string {
 	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
 		return ""
 	}
-	text := err.Error()
+	text, bare := err.Error(), false
 	for _, s := range statuses {
+		bare = bare || err.Error() == s.err.Error()
 		// the text before it is only for the log
 		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok {
 			text = said
 		}
 		text = strings.TrimSuffix(text, ": "+s.err.Error())
 	}
-	if text == err.Error() && isBare(text) {
+	if bare {
 		return ""
 	}
 	return text
-}
-
-func isBare(text string) bool {
-	for _, s := range statuses {
-		if text == s.err.Error() {
-			return true
-		}
-	}
-	return false
 }
 
 // fail responds to a request with an error. People get a page, and scripts get problem+json. No

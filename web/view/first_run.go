@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -27,12 +28,9 @@ func (f *FirstRun) Running() bool {
 // connected reports whether dlo is connected to the broker in the example that the pages show at
 // the first run.
 func (s Shell) connected(f FirstRun) bool {
-	for _, b := range s.Brokers {
-		if b.Name == f.Broker {
-			return b.Connected
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Brokers, func(b deadletter.BrokerStatus) bool {
+		return b.Name == f.Broker && b.Connected
+	})
 }
 
 // connection describes whether dlo is connected to the broker in the example that the pages show at

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -394,33 +395,23 @@ func (p OverviewPage) health() []fact {
 
 // isUnread reports whether a problem says that dlo does not read the given inbox.
 func (p OverviewPage) isUnread(inbox string) bool {
-	for _, problem := range p.Problems {
-		if problem.Kind == deadletter.ProblemInboxNotRead && problem.Inbox == inbox {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Problems, func(one deadletter.Problem) bool {
+		return one.Kind == deadletter.ProblemInboxNotRead && one.Inbox == inbox
+	})
 }
 
-func (p OverviewPage) healthy() bool {
+// toned returns the number of lines of the health panel with a tone. A line with the tone "warn"
+// does not prevent anything from working.
+func (p OverviewPage) toned(tone string) (n int) {
 	for _, f := range p.health() {
-		if f.Tone == "bad" {
-			return false
-		}
-	}
-	return len(p.Problems) == 0
-}
-
-// warningCount returns the number of warnings in the health panel. A warning does not prevent
-// anything from working.
-func (p OverviewPage) warningCount() (n int) {
-	for _, f := range p.health() {
-		if f.Tone == "warn" {
+		if f.Tone == tone {
 			n++
 		}
 	}
 	return n
 }
+
+func (p OverviewPage) healthy() bool { return len(p.Problems) == 0 && p.toned("bad") == 0 }
 
 // deploySentence returns a sentence with the newest deploys of the chart.
 func deploySentence(list []deadletter.Deploy) string {
