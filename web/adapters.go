@@ -22,7 +22,8 @@ import (
 // movedError redirects the reader to another address.
 type movedError struct{ to string }
 
-// cookieError sets a cookie, and redirects the reader to another address.
+// cookieError sets a cookie for all pages, which scripts cannot read, and redirects the reader to
+// another address.
 type cookieError struct {
 	movedError
 	cookie *http.Cookie
@@ -39,6 +40,7 @@ func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.Handle
 		var set cookieError
 		switch {
 		case errors.As(err, &set):
+			set.cookie.Path, set.cookie.HttpOnly = "/", true
 			http.SetCookie(rw, set.cookie)
 			redirect(rw, set.to)
 		case errors.As(err, &moved):

@@ -89,7 +89,7 @@ func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origi
 		if r.Broker != o.Broker || r.VHost != o.VHost {
 			continue
 		}
-		p.ReadAt, p.Passive = r.ReadAt, r.Passive
+		p.Look = r
 		for _, f := range r.Findings {
 			if f.Queue == o.Queue {
 				one := w.faultOf(ctx, []topology.Finding{f})

@@ -66,7 +66,13 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	}
 	p.Bindings = w.Bindings
 	queues := typedQueues(readings)
-	p.Coverage, p.Several, p.Total = coverageOf(readings), severalPlaces(readings), len(queues)
+	p.Several, p.Total = severalPlaces(readings), len(queues)
+	for _, q := range queues {
+		p.All.Letters += q.Letters
+		p.All.Unread += q.Unread
+		p.All.Unmatched += q.Unmatched
+		p.All.By = append(p.All.By, q.By...)
+	}
 	if p.Added, err = w.Store.AddedFields(ctx, addedShown); err != nil {
 		return p, err
 	}

@@ -9,28 +9,6 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// coverageOf counts letters by how their bodies were read.
-func coverageOf(readings []deadletter.ReadCount) view.Coverage {
-	var c view.Coverage
-	for _, r := range readings {
-		switch {
-		case r.Reading == "":
-			c.Unread += r.Letters
-		case r.Reading.Typed():
-			c.Typed += r.Letters
-		case r.Reading.Readable():
-			c.Plain += r.Letters
-		case r.Reading == deadletter.ReadAmbiguous:
-			c.Ambiguous += r.Letters
-		case r.Reading == deadletter.ReadUnknown:
-			c.Unknown += r.Letters
-		default:
-			c.Refused += r.Letters
-		}
-	}
-	return c
-}
-
 // typedQueues returns the queues in which letters died. For each queue, it lists the types of the
 // letters, and how dlo chose each type. The queue with the most letters that no type matches comes
 // first, then the one with the most letters.

@@ -130,6 +130,6 @@ func (w *Web) showRemoval(r *http.Request, plan *reply[api.Removal]) (templ.Comp
 	return view.SchemaRemove(view.SchemaRemovePage{
 		Shell:        w.shell(r, "Remove a set", view.SectionSchemas),
 		Set:          plan.Body.Set,
-		SchemaEffect: deadletter.SchemaEffect{Types: plan.Body.TypeCount, Letters: plan.Body.Letters},
+		SchemaEffect: plan.Body.SchemaEffect,
 	}), nil
 }

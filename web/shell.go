@@ -74,9 +74,7 @@ func (w *Web) theme(r *http.Request) (templ.Component, error) {
 	return nil, cookieError{movedError{r.PostFormValue("return")}, &http.Cookie{
 		Name:     themeCookie,
 		Value:    string(chosen),
-		Path:     "/",
 		MaxAge:   age,
-		HttpOnly: true,
 		Secure:   r.TLS != nil,
 		SameSite: http.SameSiteStrictMode,
 	}}

@@ -58,8 +58,6 @@ func (w *Web) keep(secret, to string) error {
 	c := &http.Cookie{
 		Name:     identity.CookieName(w.Secure),
 		Value:    secret,
-		Path:     "/",
-		HttpOnly: true,
 		Secure:   w.Secure,
 		SameSite: http.SameSiteLaxMode,
 	}

@@ -85,9 +85,7 @@ func (w *Web) setViewAs(to, value string, age time.Duration) error {
 	return cookieError{movedError{to}, &http.Cookie{
 		Name:     w.viewAsCookie(),
 		Value:    value,
-		Path:     "/",
 		MaxAge:   int(age.Seconds()),
-		HttpOnly: true,
 		Secure:   w.Secure,
 		SameSite: http.SameSiteStrictMode,
 	}}

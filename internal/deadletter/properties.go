@@ -3,6 +3,7 @@ package deadletter
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -63,6 +64,18 @@ func (p *Properties) shortStrings() [9]struct {
 		{hasType, "type", &p.Type},
 		{hasUserID, "user_id", &p.UserID},
 		{hasAppID, "app_id", &p.AppID},
+	}
+}
+
+// Texts returns the names and the values of the properties that are texts. The value of a property
+// that is not set is "".
+func (p Properties) Texts() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for _, s := range p.shortStrings() {
+			if !yield(s.name, *s.value) {
+				return
+			}
+		}
 	}
 }
 

@@ -141,23 +141,13 @@ func copyText(
 func managementProperties(p deadletter.Properties) (out map[string]any, left []string) {
 	out = map[string]any{}
 	leave := func(what, why string) { left = append(left, line(what, 120)+": "+why) }
-	for _, t := range []struct{ name, value string }{
-		{"content_type", p.ContentType},
-		{"content_encoding", p.ContentEncoding},
-		{"correlation_id", p.CorrelationID},
-		{"reply_to", p.ReplyTo},
-		{"expiration", p.Expiration},
-		{"message_id", p.MessageID},
-		{"type", p.Type},
-		{"user_id", p.UserID},
-		{"app_id", p.AppID},
-	} {
+	for name, value := range p.Texts() {
 		switch {
-		case t.value == "":
-		case !utf8.ValidString(t.value):
-			leave(t.name, notUTF8)
+		case value == "":
+		case !utf8.ValidString(value):
+			leave(name, notUTF8)
 		default:
-			out[t.name] = t.value
+			out[name] = value
 		}
 	}
 	if p.DeliveryMode != 0 {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,11 +36,8 @@ var outcomes = []struct {
 func outcomesIn(bars []deadletter.Bar) []int {
 	var out []int
 	for i, o := range outcomes {
-		for _, b := range bars {
-			if o.of(b) > 0 {
-				out = append(out, i)
-				break
-			}
+		if slices.ContainsFunc(bars, func(b deadletter.Bar) bool { return o.of(b) > 0 }) {
+			out = append(out, i)
 		}
 	}
 	return out
@@ -222,11 +220,10 @@ func perStep(h deadletter.Histogram) string {
 }
 
 func largest(values []int) int {
-	n := 0
-	for _, v := range values {
-		n = max(n, v)
+	if len(values) == 0 {
+		return 0
 	}
-	return n
+	return slices.Max(values)
 }
 
 // curve draws values from left to right in a box 100 wide and 24 high. It returns the SVG path of

@@ -143,8 +143,6 @@ func mayResume(g deadletter.Guard) bool {
 	return g.State == deadletter.GuardPaused || g.State == deadletter.GuardTripped || g.State == deadletter.GuardProbing
 }
 
-func groupsHeldBack(n int) string { return Number(n, "group held back", "groups held back") }
-
 func guardedTitle(g deadletter.Guard) string {
 	if g.Title == "" {
 		return g.Group.String()

@@ -224,10 +224,6 @@ func (r rule) dies() string {
 // needsPlaces reports whether a redirect has to name the broker and the vhost of its queue.
 func (p RulesPage) needsPlaces() bool { return len(p.Brokers) > 1 }
 
-func overrideWord(o deadletter.Override) string {
-	return "Remove the redirect of " + queueName(o.Queue)
-}
-
 func ruleWrong(wrong map[string]string, name string) templ.Attributes {
 	return fieldWrong("rule-"+name, wrong[name])
 }

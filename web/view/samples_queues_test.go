@@ -269,7 +269,7 @@ func sampleWatched() WatchedQueues {
 func sampleQueue() QueuePage {
 	p := QueuePage{
 		Shell: sampleShell("Queue billing.invoices", SectionQueues, "/queues/one?queue=billing.invoices"),
-		Queue: sampleWatched().Queues[0], ReadAt: now.Add(-8 * time.Second),
+		Queue: sampleWatched().Queues[0], Look: topology.Report{ReadAt: now.Add(-8 * time.Second)},
 		Retries: sampleQueues().Queues[0], Faults: sampleQueues().Faults[:1],
 		Letters: "/letters?q=queue%3Abilling.invoices", Triage: "/triage", Audit: "/audit", More: true,
 		Arrived: sampleOverview().Arrivals,

@@ -42,8 +42,13 @@ func sampleSchemas() SchemasPage {
 		Total:     8,
 		PageSize:  30,
 		Directory: "/etc/dlo/schemas",
-		Coverage:  Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
-		Names:     []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
+		All: TypedQueue{
+			Letters: 2705, Unmatched: 19, By: []deadletter.ReadCount{
+				{Reading: deadletter.ReadByMatch, Letters: 2566}, {Reading: deadletter.ReadAsJSON, Letters: 120},
+				{Reading: deadletter.ReadAmbiguous, Letters: 2}, {Reading: deadletter.ReadUnknown, Letters: 17},
+			},
+		},
+		Names: []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
 		Bindings: []payload.Binding{
 			{Queue: "billing-*", Type: "acme.billing.v1.Invoice"},
 			{Queue: "old.*", Key: "order.#", Type: "acme.orders.v1.Order"},
@@ -145,7 +150,7 @@ func schemaPages() map[string]templ.Component {
 	asked.Problems = []string{
 		"notify.proto: line 3: edition 2024 is not understood", "orders.internal:50051: connection refused",
 	}
-	asked.SchemasBad, asked.Coverage.Unread, asked.Coverage.Refused, asked.Several, asked.From, asked.Total, asked.Unnamed = true, 305, 1, true, 30, 230, 61
+	asked.SchemasBad, asked.All.Letters, asked.All.Unread, asked.Several, asked.From, asked.Total, asked.Unnamed = true, 3010, 305, true, 30, 230, 61
 	asked.Servers = append(asked.Servers, deadletter.SchemaServer{
 		Address: "orders.internal:50051", Problem: "connection refused",
 	})
@@ -195,7 +200,7 @@ func schemaPages() map[string]templ.Component {
 		Problem: "Nothing was changed: schema.proto:1:1: edition 2024 is not understood\nadd a descriptor set.",
 	}
 	gone := sampleSchemas()
-	gone.Coverage = Coverage{Unread: 305}
+	gone.All = TypedQueue{Letters: 305, Unread: 305}
 	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{
 		Source: descriptor.Source{Type: "acme.Gone"}, Problem: "no set defines this type",
 	}, &SetDetail{Name: "gone"}

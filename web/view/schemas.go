@@ -13,9 +13,9 @@ import (
 // which sources the types come.
 type SchemasPage struct {
 	Shell
-	Types     int      // the number of registered types
-	Problems  []string // the schemas that cannot be read, each with the reason
-	Coverage  Coverage
+	Types     int        // the number of registered types
+	Problems  []string   // the schemas that cannot be read, each with the reason
+	All       TypedQueue // the letters of all queues together
 	Rereading deadletter.RereadProgress
 	Added     []deadletter.AddedCount // the field with the most letters comes first
 	Queues    []TypedQueue            // the queues of this page; the one with the most letters comes first

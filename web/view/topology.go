@@ -20,11 +20,6 @@ type Fault struct {
 
 func pathPlace(broker, vhost string) string { return line(broker+", vhost "+vhost, 120) }
 
-// refusalWords says why a plan contains no policy for a queue.
-func refusalWords(r topology.Refusal) string {
-	return "dlo plans no policy for " + queueName(r.Queue) + ": " + line(r.Why, 300) + "."
-}
-
 // dropWords describes the messages that a queue drops now. If dlo changed the policy of the queue,
 // all of them would become letters.
 func dropWords(d topology.Drop) string {
