@@ -5,19 +5,29 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// Handlers only return values or errors. The adapters "page", "act" and "json", and the table of
-// calls, turn them into responses. No other code handles status codes, errors and logging.
+// Handlers only return values or errors. The adapters "page" and "json", and the table of calls,
+// turn them into responses. No other code handles status codes, errors and logging.
 
 // movedError redirects the reader to another address.
 type movedError struct{ to string }
+
+// cookieError sets a cookie for all pages, which scripts cannot read, and redirects the reader to
+// another address.
+type cookieError struct {
+	movedError
+	cookie *http.Cookie
+}
 
 func (e movedError) Error() string { return "moved to " + e.to }
 
@@ -27,28 +37,24 @@ func (w *Web) page(f func(r *http.Request) (templ.Component, error)) http.Handle
 	return func(rw http.ResponseWriter, r *http.Request) {
 		c, err := f(r)
 		var moved movedError
+		var set cookieError
 		switch {
+		case errors.As(err, &set):
+			set.cookie.Path, set.cookie.HttpOnly = "/", true
+			http.SetCookie(rw, set.cookie)
+			redirect(rw, set.to)
 		case errors.As(err, &moved):
 			redirect(rw, moved.to)
-		case c == nil && err != nil:
+		case err != nil && (c == nil || statusOf(err) == http.StatusInternalServerError):
 			w.fail(rw, r, err)
 		case err != nil:
+			if many, ok := errors.AsType[identity.TooManyTriesError](err); ok {
+				rw.Header().Set("Retry-After", strconv.Itoa(max(1, int(many.Again.Sub(w.Now())/time.Second))))
+			}
 			w.writePage(rw, r, statusOf(err), c)
 		default:
 			w.writePage(rw, r, http.StatusOK, c)
 		}
-	}
-}
-
-// act returns a handler that takes an action and then redirects the browser.
-func (w *Web) act(f func(r *http.Request) (to string, err error)) http.HandlerFunc {
-	return func(rw http.ResponseWriter, r *http.Request) {
-		to, err := f(r)
-		if err != nil {
-			w.fail(rw, r, err)
-			return
-		}
-		redirect(rw, to)
 	}
 }
 

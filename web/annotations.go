@@ -59,7 +59,7 @@ func (in *annotationsIn) UnmarshalJSON(body []byte) error {
 // within the window is the same annotation, so a call that nobody knows the end of is sent again.
 // Members that are not described are ignored; empty ones are not said. message is kept to 4 KiB,
 // stack to 16 KiB. A queue of the broker takes the same (docs/consumers.md).
-func (w *Web) addAnnotations(ctx context.Context, r *struct{ Body annotationsIn }) (*reply[api.Annotated], error) {
+func (w *Web) addAnnotations(ctx context.Context, r *struct{ Body annotationsIn }) (*reply[deadletter.Annotated], error) {
 	in := &r.Body
 	list := make([]deadletter.Annotation, len(in.each))
 	for i, one := range in.each {
@@ -85,8 +85,7 @@ func (w *Web) addAnnotations(ctx context.Context, r *struct{ Body annotationsIn 
 			return nil, err
 		}
 	}
-	sum, err := w.Reports.Annotate(ctx, list)
-	return answer(api.Annotated{New: sum.New, Again: sum.Again, Joined: sum.Joined}, err)
+	return answer(w.Reports.Annotate(ctx, list))
 }
 
 // annotationPlace sets the broker and the vhost of an annotation if they are missing. It uses the

@@ -25,43 +25,23 @@ func (w *Web) label(broker string) string {
 	return ""
 }
 
-func apiBrokerOf(b deadletter.BrokerStatus) api.Broker {
-	v := api.Broker{
-		Name:      b.Name,
-		VHost:     b.VHost,
-		Label:     b.Label,
-		Colour:    string(b.Colour),
-		Connected: b.Connected,
-		Reached:   b.Reached,
-		Reason:    b.Reason,
-		Blocked:   b.Blocked,
-		Since:     b.Since,
-		NextTry:   b.NextTry,
-		Inboxes:   each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue }),
-	}
-	if b.Version != "" {
-		v.Version = &b.Version
-	}
-	return v
-}
-
 // listBrokers returns the brokers in the order of the configuration, and whether they are
 // connected. It has the state of each connection and inbox, and what the broker permits dlo to do.
 func (w *Web) listBrokers(ctx context.Context, _ *struct{}) (*reply[api.Brokers], error) {
-	return &reply[api.Brokers]{api.Brokers{Brokers: each(w.brokers(ctx), apiBrokerOf)}}, nil
+	return &reply[api.Brokers]{api.Brokers{Brokers: w.brokers(ctx)}}, nil
 }
 
 // connectBroker tries at once to connect to a broker that is away. Instead of at the end of the
 // back-off, which begins again. It answers when that was tried, or after 3 s; connected says what
 // came of it. A broker that is connected is left alone, and none is tried more than twice a second.
 // 404 when no broker of the configuration has this name.
-func (w *Web) connectBroker(ctx context.Context, in *NamePath) (*reply[api.Broker], error) {
+func (w *Web) connectBroker(ctx context.Context, in *NamePath) (*reply[deadletter.BrokerStatus], error) {
 	if err := w.Connector.Connect(ctx, principal(ctx), in.Name); err != nil {
 		return nil, err
 	}
 	for _, b := range w.brokers(ctx) {
 		if b.Name == in.Name {
-			return &reply[api.Broker]{apiBrokerOf(b)}, nil
+			return &reply[deadletter.BrokerStatus]{b}, nil
 		}
 	}
 	return nil, noSuch("broker", in.Name)

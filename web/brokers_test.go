@@ -66,7 +66,7 @@ func TestABrokerIsTriedNow(t *testing.T) {
 	h.post("/brokers/connect", url.Values{"name": {"main"}, "return": {"/queues"}}).redirectsTo(t, "/queues")
 	h.post("/brokers/connect", url.Values{"name": {"main"}, "return": {"//evil.example"}}).redirectsTo(t, "/")
 	h.post("/brokers/connect", url.Values{"name": {"other"}}).want(t, 404)
-	var b api.Broker
+	var b deadletter.BrokerStatus
 	h.postJSON("/api/v1/brokers/gone/connect", "").want(t, 200).json(t, &b)
 	if b.Connected || b.Reason != "connection refused" || !b.NextTry.Equal(start.Add(90*time.Second)) {
 		t.Errorf("%+v", b)

@@ -68,12 +68,27 @@ func (w *Web) calls() []call {
 		row(http.MethodGet, "/types", everywhere(deadletter.VerbView), w.listTypes),
 		plain[uploadIn, created[api.Upload]](http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes),
 		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes).
-			form("/schemas/remove", "/schemas"),
+			form("/schemas/remove", "/schemas").
+			form("/schemas/remove/confirm", "").
+			reading(previewRemoval).
+			showing(w.showRemoval),
 		row(http.MethodGet, "/types/proto", everywhere(deadletter.VerbView), w.getProto),
 		row(http.MethodPost, "/types/match", everywhere(deadletter.VerbRead), w.matchTypes),
 		row(http.MethodGet, "/rules", everywhere(deadletter.VerbView), w.listRules),
-		row(http.MethodPost, "/rules/test", everywhere(deadletter.VerbRead), w.testRules),
-		row(http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules),
+		row(http.MethodPost, "/rules/test", everywhere(deadletter.VerbRead), w.testRules).
+			form("/rules/try", "").
+			reading(readTest).
+			showing(w.showTested).
+			orAgain(w.testAgain),
+		row(http.MethodPost, "/rules/apply", everywhere(deadletter.VerbReschedule), w.applyRules).
+			form("/rules/apply/confirm", "").
+			reading(w.previewApply).
+			showing(w.showApplied).
+			orAgain(w.applyAgain).
+			form("/rules/apply", "").
+			reading(w.readApply).
+			showing(w.showApplied).
+			orAgain(w.applyAgain),
 		row(http.MethodGet, "/deploys", everywhere(deadletter.VerbView), w.listDeploys),
 		row(http.MethodPost, "/deploys", everywhere(deadletter.VerbDeploy), w.addDeploy),
 		row(http.MethodGet, "/digest", within(deadletter.VerbView), w.getDigest),

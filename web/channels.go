@@ -18,10 +18,9 @@ type Channels interface {
 // accept it, the answer is 200 with accepted false.
 func (w *Web) testChannel(
 	ctx context.Context, in *struct{ Body api.ChannelTest },
-) (*reply[api.ChannelTested], error) {
+) (*reply[deadletter.Channel], error) {
 	if err := deadletter.Allow(principal(ctx), deadletter.VerbTell, deadletter.Origin{}); err != nil {
 		return nil, err
 	}
-	c, err := w.Channels.Test(ctx, in.Body.Channel, principal(ctx))
-	return answer(api.ChannelTested{Channel: c.Name, Accepted: c.Accepted, Answer: c.Answer}, err)
+	return answer(w.Channels.Test(ctx, in.Body.Channel, principal(ctx)))
 }

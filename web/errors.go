@@ -66,27 +66,19 @@ func sentence(err error, code int) string {
 	if code >= 500 && code != http.StatusServiceUnavailable || errors.As(err, &status) {
 		return ""
 	}
-	text := err.Error()
+	text, bare := err.Error(), false
 	for _, s := range statuses {
+		bare = bare || err.Error() == s.err.Error()
 		// the text before it is only for the log
 		if _, said, ok := strings.Cut(": "+text, ": "+s.err.Error()+": "); ok {
 			text = said
 		}
 		text = strings.TrimSuffix(text, ": "+s.err.Error())
 	}
-	if text == err.Error() && isBare(text) {
+	if bare {
 		return ""
 	}
 	return text
-}
-
-func isBare(text string) bool {
-	for _, s := range statuses {
-		if text == s.err.Error() {
-			return true
-		}
-	}
-	return false
 }
 
 // fail responds to a request with an error. People get a page, and scripts get problem+json. No
@@ -177,9 +169,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	}
 	var refused deadletter.FieldErrors
 	if errors.As(err, &refused) {
-		for _, f := range refused {
-			p.Fields = append(p.Fields, api.FieldError{Field: f.Field, Why: f.Why})
-		}
+		p.Fields = refused
 	}
 	var mistake *query.Error
 	if errors.As(err, &mistake) {
@@ -187,7 +177,7 @@ func writeProblem(rw http.ResponseWriter, code int, err error, name string) {
 	}
 	var written *config.Error
 	if errors.As(err, &written) {
-		p.Mistakes = each(written.Mistakes, func(m config.Mistake) api.Mistake { return api.Mistake(m) })
+		p.Mistakes = written.Mistakes
 	}
 	rw.Header().Set("Content-Type", "application/problem+json")
 	rw.WriteHeader(code)

@@ -42,7 +42,7 @@ func (w *Web) guardQueue(ctx context.Context, in api.QueueRequest, do guarding) 
 	return w.guarded(ctx, g, do)
 }
 
-// guarded pauses or resumes retries, and returns what holds them back now.
+// guarded changes a guard, and returns what holds the retries back now.
 func (w *Web) guarded(ctx context.Context, g deadletter.Guard, do guarding) (*reply[deadletter.Guard], error) {
 	if err := do(ctx, principal(ctx), g); err != nil {
 		return nil, err
@@ -131,19 +131,11 @@ func (w *Web) groupGuard(ctx context.Context, q query.Query, rows []deadletter.R
 	if err != nil {
 		return nil, nil
 	}
-	guards, err := w.guards(ctx)
-	if err != nil {
-		return nil, err
-	}
 	queue := deadletter.Origin{Broker: rows[0].Broker, VHost: rows[0].VHost, Queue: rows[0].Queue}
 	v := &view.GroupGuard{Group: id, Away: deadletter.Away(w.brokers(ctx), queue)}
-	for _, g := range guards {
-		switch {
-		case g.Group == id && v.Guard.State != deadletter.GuardPaused:
-			v.Guard = g
-		case g.Group == 0 && g.Origin == queue && v.Queue.State != deadletter.GuardPaused:
-			v.Queue = g
-		}
+	if v.Guard, err = w.guardOf(ctx, deadletter.Guard{Group: id}); err != nil {
+		return nil, err
 	}
-	return v, nil
+	v.Queue, err = w.guardOf(ctx, deadletter.Guard{Origin: queue})
+	return v, err
 }

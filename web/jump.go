@@ -1,10 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -14,43 +18,32 @@ import (
 // jump handles GET /jump?to=. It redirects to the page of the object that the text names. If the
 // text names no object, jump treats it as a query and redirects to the letters that match. A text
 // such as G-9 always means a group, even if that group does not exist.
-func (w *Web) jump(r *http.Request) (string, error) {
+func (w *Web) jump(r *http.Request) (templ.Component, error) {
 	to := strings.TrimSpace(r.URL.Query().Get("to"))
-	if id, ok := groupWritten(to); ok {
-		return view.GroupURL(id), nil
+	page, _, err := w.pageOf(r.Context(), to)
+	if err != nil {
+		return nil, err
 	}
-	if id, ok := operationWritten(to); ok {
-		return view.OperationURL(id), nil
-	}
-	page, found, err := w.pageOf(r.Context(), to)
-	if err != nil || found {
-		return page, err
-	}
-	return view.LettersURL(to, "", ""), nil
+	return nil, movedError{cmp.Or(page, view.LettersURL(to, "", ""))}
 }
 
-// groupWritten parses the name of a group, such as G-418.
-func groupWritten(text string) (deadletter.GroupID, bool) {
-	id, err := deadletter.ParseGroupID(text)
+// written parses the name of a group or an operation, such as G-418 or O-77.
+func written[ID fmt.Stringer](parse func(string) (ID, error), text string) (ID, bool) {
+	id, err := parse(text)
 	return id, err == nil && strings.EqualFold(text, id.String())
 }
 
-// operationWritten parses the name of an operation, such as O-77.
-func operationWritten(text string) (deadletter.OperationID, bool) {
-	id, err := deadletter.ParseOperationID(text)
-	return id, err == nil && strings.EqualFold(text, id.String())
-}
-
-// pageOf returns the page of the object that a text names. The text may be the full or short id of
-// a letter, a group or an operation. If several letters have the same short id, the page is a list
-// of them. If there is no such object, found is false.
-func (w *Web) pageOf(ctx context.Context, text string) (page string, found bool, err error) {
+// pageOf returns the page of the object that a text names, and whether the object exists. The text
+// may be the full or short id of a letter, a group or an operation. If several letters have the
+// same short id, the page is a list of them. If the text is no such id, or if no letter has it, the
+// page is "".
+func (w *Web) pageOf(ctx context.Context, text string) (page string, exists bool, err error) {
 	text = strings.TrimSpace(text)
-	if id, ok := groupWritten(text); ok {
+	if id, ok := written(deadletter.ParseGroupID, text); ok {
 		_, err := w.Store.GroupTitle(ctx, id)
 		return pageIfFound(view.GroupURL(id), err)
 	}
-	if id, ok := operationWritten(text); ok {
+	if id, ok := written(deadletter.ParseOperationID, text); ok {
 		_, err := w.Store.Operation(ctx, id)
 		return pageIfFound(view.OperationURL(id), err)
 	}
@@ -68,11 +61,10 @@ func (w *Web) pageOf(ctx context.Context, text string) (page string, found bool,
 	return view.LettersURL(q.String(), "", ""), true, nil
 }
 
-// pageIfFound returns the page and true. If err says that the object of the page does not exist, it
-// returns false.
+// pageIfFound returns the page of an object, and whether the object exists. The error says so.
 func pageIfFound(page string, err error) (string, bool, error) {
 	if errors.Is(err, deadletter.ErrNotFound) {
-		return "", false, nil
+		return page, false, nil
 	}
 	return page, err == nil, err
 }

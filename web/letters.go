@@ -108,13 +108,10 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 
 func (w *Web) firstRun() *view.FirstRun {
 	return &view.FirstRun{
-		Broker:   w.Setup.Broker,
-		Exchange: w.Setup.Exchange,
-		Inbox:    w.Setup.Inbox,
-		VHost:    w.Setup.VHost,
-		Types:    len(w.Decoder().Types.Types()),
-		Trial:    w.Trials.Newest(),
-		Unable:   w.Trials.Unable(w.Setup.Broker),
+		Setup:  w.Setup,
+		Types:  len(w.Decoder().Types.Types()),
+		Trial:  w.Trials.Newest(),
+		Unable: w.Trials.Unable(w.Setup.Broker),
 	}
 }
 

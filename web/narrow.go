@@ -28,11 +28,7 @@ func (w *Web) narrow(form url.Values) (string, bool) {
 	if form.Has("add") {
 		return strings.TrimSpace(text + " " + strings.TrimSpace(form.Get("add"))), true
 	}
-	pressed := false
-	for _, name := range []string{"toggle", "exclude", "range", "from", "to", "between"} {
-		pressed = pressed || form.Has(name)
-	}
-	if !pressed {
+	if !slices.ContainsFunc([]string{"toggle", "exclude", "range", "from", "to", "between"}, form.Has) {
 		return "", false
 	}
 	q, err := query.Parse(text, w.lookOptions())

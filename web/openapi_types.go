@@ -2,6 +2,7 @@ package web
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,25 +17,35 @@ import (
 
 // ownSchemas describes the types that api.Marshal writes in a form of its own, and those with a
 // fixed set of values.
-var ownSchemas = map[reflect.Type]*huma.Schema{
-	reflect.TypeFor[time.Time]():              {Type: huma.TypeString, Format: "date-time", Nullable: true},
-	reflect.TypeFor[time.Duration]():          {Type: huma.TypeString},
-	reflect.TypeFor[deadletter.ID]():          {Type: huma.TypeString, Pattern: "^([0-9a-f-]{36})?$"},
-	reflect.TypeFor[deadletter.GroupID]():     {Type: huma.TypeString, Pattern: "^(G-[0-9]+)?$"},
-	reflect.TypeFor[deadletter.OperationID](): {Type: huma.TypeString, Pattern: "^(O-[0-9]+)?$"},
-	reflect.TypeFor[deadletter.Amount]():      {Type: huma.TypeInteger, Format: "int64", Nullable: true},
-	reflect.TypeFor[deadletter.NewestFirst](): oneOf([]string{api.OldestFirst, api.NewestFirst}),
-	reflect.TypeFor[deadletter.Result]():      oneOf(each(deadletter.Results, api.ResultName)),
-	reflect.TypeFor[deadletter.State]():       oneOf(deadletter.States),
-	reflect.TypeFor[deadletter.Verb]():        oneOf(deadletter.Actions),
-	reflect.TypeFor[deadletter.RuleOutcome](): oneOf(deadletter.RuleOutcomes),
-	reflect.TypeFor[deadletter.Role]():        oneOf(deadletter.RoleNames()),
-	reflect.TypeFor[api.Text]():               {Type: huma.TypeString},
-	reflect.TypeFor[deadletter.Typed]():       {},
+var ownSchemas = []ownSchema{
+	described[time.Time](huma.Schema{Type: huma.TypeString, Format: "date-time", Nullable: true}),
+	described[time.Duration](huma.Schema{Type: huma.TypeString}),
+	described[deadletter.ID](huma.Schema{Type: huma.TypeString, Pattern: "^([0-9a-f-]{36})?$"}),
+	described[deadletter.GroupID](huma.Schema{Type: huma.TypeString, Pattern: "^(G-[0-9]+)?$"}),
+	described[deadletter.OperationID](huma.Schema{Type: huma.TypeString, Pattern: "^(O-[0-9]+)?$"}),
+	described[deadletter.Amount](huma.Schema{Type: huma.TypeInteger, Format: "int64", Nullable: true}),
+	described[deadletter.NewestFirst](oneOf([]string{api.OldestFirst, api.NewestFirst})),
+	described[deadletter.Result](oneOf(each(deadletter.Results, api.ResultName))),
+	described[deadletter.State](oneOf(deadletter.States)),
+	described[deadletter.Verb](oneOf(deadletter.Actions)),
+	described[deadletter.RuleOutcome](oneOf(deadletter.RuleOutcomes)),
+	described[deadletter.Role](oneOf(deadletter.RoleNames())),
+	described[api.Text](huma.Schema{Type: huma.TypeString}),
+	described[deadletter.Typed](huma.Schema{}),
 }
 
-func oneOf[T ~string](list []T) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Enum: each(list, func(v T) any { return string(v) })}
+// ownSchema is a type, and the type that stands for it in the document.
+type ownSchema struct {
+	of, as reflect.Type
+	schema huma.Schema
+}
+
+func described[T any](s huma.Schema) ownSchema {
+	return ownSchema{reflect.TypeFor[T](), reflect.TypeFor[asSchema[T]](), s}
+}
+
+func oneOf[T ~string](list []T) huma.Schema {
+	return huma.Schema{Type: huma.TypeString, Enum: each(list, func(v T) any { return string(v) })}
 }
 
 // names are the names of types that share theirs with another one.
@@ -55,7 +66,8 @@ var names = map[reflect.Type]string{
 type asSchema[T any] struct{}
 
 func (asSchema[T]) Schema(huma.Registry) *huma.Schema {
-	s := *ownSchemas[reflect.TypeFor[T]()]
+	i := slices.IndexFunc(ownSchemas, func(s ownSchema) bool { return s.of == reflect.TypeFor[T]() })
+	s := ownSchemas[i].schema
 	return &s
 }
 
@@ -67,23 +79,8 @@ func newSchemas() huma.Registry {
 		}
 		return huma.DefaultSchemaNamer(t, hint)
 	})
-	described[time.Time](r)
-	described[time.Duration](r)
-	described[deadletter.ID](r)
-	described[deadletter.GroupID](r)
-	described[deadletter.OperationID](r)
-	described[deadletter.Amount](r)
-	described[deadletter.NewestFirst](r)
-	described[deadletter.Result](r)
-	described[deadletter.State](r)
-	described[deadletter.Verb](r)
-	described[deadletter.RuleOutcome](r)
-	described[deadletter.Role](r)
-	described[api.Text](r)
-	described[deadletter.Typed](r)
+	for _, s := range ownSchemas {
+		r.RegisterTypeAlias(s.of, s.as)
+	}
 	return r
-}
-
-func described[T any](r huma.Registry) {
-	r.RegisterTypeAlias(reflect.TypeFor[T](), reflect.TypeFor[asSchema[T]]())
 }

@@ -21,17 +21,17 @@ func (w *Web) pages(r chi.Router) {
 	}
 	get("/account", within(deadletter.VerbView), w.page(w.account))
 	get("/access", everywhere(deadletter.VerbAccess), w.page(w.access))
-	post("/view-as", everywhere(deadletter.VerbAccess), w.viewAs)
-	post("/view-as/stop", within(deadletter.VerbView), w.stopViewAs)
+	post("/view-as", everywhere(deadletter.VerbAccess), w.page(w.viewAs))
+	post("/view-as/stop", within(deadletter.VerbView), w.page(w.stopViewAs))
 	if w.Users != nil {
-		post("/account/password", within(deadletter.VerbView), limitPasswordForm(http.HandlerFunc(w.changePassword)).ServeHTTP)
-		post("/account/sessions/{id}/end", within(deadletter.VerbView), w.act(w.endSession))
+		post("/account/password", within(deadletter.VerbView), limitPasswordForm(w.page(w.changePassword)).ServeHTTP)
+		post("/account/sessions/{id}/end", within(deadletter.VerbView), w.page(w.endSession))
 		get("/signin/again", within(deadletter.VerbView), w.page(w.againPage))
-		post("/signin/again", within(deadletter.VerbView), limitPasswordForm(http.HandlerFunc(w.confirmPassword)).ServeHTTP)
+		post("/signin/again", within(deadletter.VerbView), limitPasswordForm(w.page(w.confirmPassword)).ServeHTTP)
 	}
-	get("/jump", within(deadletter.VerbView), w.act(w.jump))
+	get("/jump", within(deadletter.VerbView), w.page(w.jump))
 	get("/palette", within(deadletter.VerbView), w.json(inTurn(w, w.palette)))
-	post("/theme", within(deadletter.VerbView), w.theme)
+	post("/theme", within(deadletter.VerbView), w.page(w.theme))
 	post("/letters/confirm", within(deadletter.VerbRequeue), w.page(inTurn(w, w.confirm)))
 	get("/letters/complete", within(deadletter.VerbView), w.json(inTurn(w, w.complete)))
 	get("/letters/export", within(deadletter.VerbRead), w.exportLetters)
@@ -49,10 +49,6 @@ func (w *Web) pages(r chi.Router) {
 	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))
 	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)
 	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(w.useUpload))
-	post("/schemas/remove/confirm", everywhere(deadletter.VerbTypes), w.page(w.confirmRemoval))
-	post("/rules/try", everywhere(deadletter.VerbRead), w.page(w.tryRules))
-	post("/rules/apply/confirm", everywhere(deadletter.VerbReschedule), w.page(w.confirmApply))
-	post("/rules/apply", everywhere(deadletter.VerbReschedule), w.page(w.applyWaiting))
 	get(eventsPath, within(deadletter.VerbView), w.watchEvents)
 }
 

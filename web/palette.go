@@ -94,22 +94,19 @@ func (w *Web) paletteNames(ctx context.Context, text string) ([]view.PaletteEntr
 		return nil, err
 	}
 	var out []view.PaletteEntry
-	for _, of := range []struct {
-		field query.Field
-		kind  string
-	}{{query.Queue, "Queue"}, {query.Type, "Type"}} {
+	kinds := map[query.Field]string{query.Queue: "Queue", query.Type: "Type"}
+	for _, f := range counted.Fields {
 		n := 0
-		for _, f := range counted.Fields {
-			for _, v := range f.Values {
-				if query.Field(f.Field) == of.field && n < paletteOf && v.Value != "" && containsFold(v.Value, text) {
-					n++
-					out = append(out, view.PaletteEntry{
-						Kind:  of.kind,
-						Text:  v.Value,
-						Label: view.LetterCount(v.Count),
-						Link:  view.LettersURL((query.Query{}).With(of.field, v.Value).String(), "", ""),
-					})
-				}
+		for _, v := range f.Values {
+			field := query.Field(f.Field)
+			if kinds[field] != "" && n < paletteOf && v.Value != "" && containsFold(v.Value, text) {
+				n++
+				out = append(out, view.PaletteEntry{
+					Kind:  kinds[field],
+					Text:  v.Value,
+					Label: view.LetterCount(v.Count),
+					Link:  view.LettersURL((query.Query{}).With(field, v.Value).String(), "", ""),
+				})
 			}
 		}
 	}

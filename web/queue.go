@@ -31,7 +31,7 @@ func (w *Web) queue(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	w.putPath(r.Context(), &p, o)
-	ctx, q := r.Context(), queueQuery(o)
+	ctx, q := r.Context(), view.QueueQuery(o, true)
 	var err error
 	if p.Groups, _, err = w.groups(ctx, q, deadletter.GroupPage{
 		Tab:   deadletter.TabAll,
@@ -83,16 +83,13 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 }
 
 // putPath adds facts about the dead-letter path of a queue to the page: the problems that dlo found
-// in it, when dlo last read it, and the policy.
+// in it, and when dlo last read it.
 func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origin) {
 	for _, r := range w.reports(ctx) {
 		if r.Broker != o.Broker || r.VHost != o.VHost {
 			continue
 		}
-		p.ReadAt, p.Passive = r.ReadAt, r.Passive
-		if i := slices.IndexFunc(r.All, func(d topology.Described) bool { return d.Name == o.Queue }); i >= 0 {
-			p.Policy = r.All[i].Policy
-		}
+		p.Look = r
 		for _, f := range r.Findings {
 			if f.Queue == o.Queue {
 				one := w.faultOf(ctx, []topology.Finding{f})

@@ -78,18 +78,12 @@ func (d *depths) factsOf(
 		queue deadletter.Origin
 		facts deadletter.QueueFacts
 	}
-	todo, answers := make(chan deadletter.Origin, len(ask)), make(chan answer, len(ask))
+	answers, atOnce := make(chan answer, len(ask)), make(places, askedAtOnce)
 	for _, q := range ask {
-		todo <- q
-	}
-	close(todo)
-	for range min(askedAtOnce, len(ask)) {
 		go func() {
-			for q := range todo {
-				if ctx.Err() != nil {
-					return
-				}
+			if done, err := atOnce.waitForPlace(ctx); err == nil {
 				answers <- answer{q, facts(ctx, q)}
+				done()
 			}
 		}()
 	}
@@ -251,18 +245,7 @@ func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) 
 	p.Queues = shown
 	p.Inboxes, p.NotAsked = w.askFacts(r.Context(), shown)
 	w.addFaults(r.Context(), &p)
-	if err := w.adoptedPolicies(r.Context(), &p); err != nil {
-		return p, err
-	}
-	for _, b := range w.brokers(r.Context()) {
-		if !b.Managed {
-			p.Unasked = append(p.Unasked, b.Name)
-		}
-		for _, r := range b.Rights {
-			p.Rights = append(p.Rights, view.RightRow{Broker: b.Name, User: b.User, Right: r})
-		}
-	}
-	return p, nil
+	return p, w.adoptedPolicies(r.Context(), &p)
 }
 
 // keptBack returns a rank by which queues are sorted. The rank is highest if the retries of the

@@ -30,7 +30,7 @@ func TestQueuesPage(t *testing.T) {
 	h.receive("sms", 3, "x")
 	h.receive("email", 1, "x")
 	page := h.get("/queues").want(
-		t, 200, `href="/letters?q=state%3Adead+queue%3Asms" aria-label="3 dead letters of sms">3</a>`, "Running",
+		t, 200, `href="/letters?q=queue%3Asms+state%3Adead" aria-label="3 dead letters of sms">3</a>`, "Running",
 		`>7</td>`, "unknown", "Pause the retries of sms",
 	).text
 	if strings.Contains(page, "Resume") {
@@ -70,7 +70,7 @@ func TestQueuesPage(t *testing.T) {
 	})
 	h.get("/queues").want(
 		t, 200, "Not connected", "connection refused", "orders_error",
-		`q=state%3Adead+broker%3Amain+vhost%3A%2F+queue%3Asms`,
+		`q=queue%3Asms+broker%3Amain+vhost%3A%2F+state%3Adead`,
 	)
 	h.Drain()
 	h.post("/queues/pause", url.Values{"place": {sms}}).want(t, 503)

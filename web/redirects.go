@@ -7,10 +7,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/deadletteroffice/dlo/internal/api"
-
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -18,8 +17,7 @@ import (
 // redirectAgain shows the form for a redirect again, with each mistake beside its field.
 func (w *Web) redirectAgain(r *http.Request, err error) (templ.Component, error) {
 	p, broken := w.rulesPage(r)
-	form := r.PostForm
-	p.Form = view.OverrideForm{Place: form.Get("place"), Queue: form.Get("queue"), To: form.Get("to"), Reason: form.Get("reason")}
+	p.Form = r.PostForm
 	var refused deadletter.FieldErrors
 	if !errors.As(err, &refused) {
 		refused = deadletter.FieldErrors{{Field: "queue", Why: sentence(err, statusOf(err))}}

@@ -30,8 +30,6 @@ var noForm = map[string]string{
 	"POST /letters/{id}/revisions":  "the editor has fields of its own",
 	"POST /types":                   "the page keeps the file until somebody has seen what it changes",
 	"POST /types/match":             "it changes nothing, and there is no page for it yet",
-	"POST /rules/test":              "it changes nothing; the page Rules shows more",
-	"POST /rules/apply":             "the page says when the rules were loaded",
 	"POST /deploys":                 "whatever deploys says it",
 	"POST /topology/plan":           "it changes nothing; the page Queues has the plans",
 	"PATCH /groups/{id}":            "POST /groups/decisions is for one group too",

@@ -1,16 +1,16 @@
 package web
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -21,7 +21,7 @@ func (w *Web) rules(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n, err := strconv.Atoi(r.URL.Query().Get("rule")); err == nil && n >= 1 && n <= len(p.Rules) {
+	if n, err := strconv.Atoi(r.URL.Query().Get("rule")); err == nil && n >= 1 && n <= len(p.Set.Rules)+1 {
 		p.Chosen = n - 1
 	}
 	return view.Rules(p), nil
@@ -29,13 +29,9 @@ func (w *Web) rules(r *http.Request) (templ.Component, error) {
 
 func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 	p := view.RulesPage{Shell: w.shell(r, "Rules", view.SectionRules), Mistakes: map[string]string{}}
-	set := w.Rules.Set()
-	p.File, p.Loaded, p.Rules = set.File, set.Loaded, rulesOf(set)
-	if p.Try.Text = allYAML(set); len(p.Try.Text) > config.MaxPasted {
+	p.Set = w.Rules.Set()
+	if p.Try.Text = allYAML(p.Set); len(p.Try.Text) > config.MaxPasted {
 		p.Try.Text, p.Try.Unshown = "", len(p.Try.Text)
-	}
-	for _, b := range w.brokers(r.Context()) {
-		p.Places = append(p.Places, view.RulesPlace{Broker: b.Name, VHost: b.VHost})
 	}
 	var err error
 	if p.Guards, err = w.guards(r.Context()); err != nil {
@@ -43,68 +39,6 @@ func (w *Web) rulesPage(r *http.Request) (view.RulesPage, error) {
 	}
 	p.Overrides, err = w.Store.Overrides(r.Context())
 	return p, err
-}
-
-// rulesOf converts the rules of a set for the page. The default rule comes last.
-func rulesOf(set *rules.Set) []view.Rule {
-	list := make([]view.Rule, 0, len(set.Rules)+1)
-	for i := range set.Rules {
-		list = append(list, ruleOf(&set.Rules[i], set))
-	}
-	rule := ruleOf(&set.Default, set)
-	rule.Default = true
-	return append(list, rule)
-}
-
-func ruleOf(rule *rules.Rule, set *rules.Set) view.Rule {
-	v := view.Rule{
-		Rule:   *rule,
-		When:   rule.Match.Conditions(),
-		Delays: delaysOf(set, rule, deadletter.ReasonRejected),
-	}
-	v.Further = waiterWords(cmp.Or(rule.Retry, set.Default.Retry, &rules.Retry{}))
-	if rule.InDoubt != "" {
-		v.Further = append(v.Further, "If the broker does not answer a requeue: "+rule.InDoubt+".")
-	}
-	if rule.Watch > 0 {
-		v.Further = append(v.Further, "Watched for "+view.Duration(rule.Watch)+" before it is quiet.")
-	}
-	if rule.Rate != nil {
-		v.Further = append(v.Further, rateWords(*rule.Rate))
-	}
-	if rule.MirrorXDeath {
-		v.Further = append(v.Further, "Retries carry an x-death for workers that read it.")
-	}
-	return v
-}
-
-// waiterWords describes where the letters of a rule wait for their retry, and the limits of that
-// place. It returns nil if they wait in the store, as by default.
-func waiterWords(retry *rules.Retry) []string {
-	const hands = " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down."
-	if retry.Count() == 0 {
-		return nil
-	}
-	switch retry.Waiter {
-	case rules.WaiterQueue:
-		return []string{"Letters wait in the broker, in a queue for each delay." + hands}
-	case rules.WaiterTTL:
-		return []string{
-			"Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it, even if they wait longer." + hands,
-		}
-	case rules.WaiterDelayed:
-		return []string{
-			"Letters wait in the broker, in an exchange of type x-delayed-message. If the broker has no such exchange, they wait in the store." + hands,
-		}
-	}
-	return nil
-}
-
-func rateWords(rate float64) string {
-	if rate == 0 {
-		return "Its retries have no limit of their own by queue and second."
-	}
-	return "At most " + strconv.FormatFloat(rate, 'g', 6, 64) + " retries per queue and second."
 }
 
 // listRules returns the rules in use, in order; the first that matches a letter wins. The
@@ -121,11 +55,13 @@ func (w *Web) listRules(context.Context, *struct{}) (*reply[api.Rules], error) {
 	return &reply[api.Rules]{out}, nil
 }
 
+type testIn struct{ Body api.RuleTestRequest }
+
 // testRules returns what rules would have made of stored letters. Says what the rules would have
 // made of the newest letters of a query when these last died, beside what became of them, read
 // within 2 seconds. Without rules it is said of those in use. Nothing is changed, and nothing is
 // kept. What is wrong in rules is answered with 400, and each mistake with its line and column.
-func (w *Web) testRules(ctx context.Context, r *struct{ Body api.RuleTestRequest }) (*reply[rules.WhatIf], error) {
+func (w *Web) testRules(ctx context.Context, r *testIn) (*reply[rules.WhatIf], error) {
 	in := &r.Body
 	most := view.WhatIfLetters
 	if in.Limit != nil {
@@ -140,4 +76,42 @@ func (w *Web) testRules(ctx context.Context, r *struct{ Body api.RuleTestRequest
 	f, err := w.whatIf(ctx, principal(ctx), set, in.Query, most)
 	f.Notes = notes
 	return answer(f, err)
+}
+
+// readTest reads the form of the page Rules. Without a text, the rules in use are tested.
+func readTest(_ *http.Request, in *testIn) error {
+	if text := in.Body.Rules; text != nil && strings.TrimSpace(*text) == "" {
+		in.Body.Rules = nil
+	}
+	in.Body.Query = strings.TrimSpace(in.Body.Query)
+	return nil
+}
+
+// testedPage returns the page Rules with the form as it was sent.
+func (w *Web) testedPage(r *http.Request) (view.RulesPage, error) {
+	p, err := w.rulesPage(r)
+	p.Try.Query = strings.TrimSpace(r.PostForm.Get("q"))
+	if text := r.PostForm.Get("rules"); strings.TrimSpace(text) != "" {
+		p.Try.Text, p.Try.Unshown = text, 0
+	}
+	return p, err
+}
+
+// showTested returns the page with what would have become of letters.
+func (w *Web) showTested(r *http.Request, out *reply[rules.WhatIf]) (templ.Component, error) {
+	p, err := w.testedPage(r)
+	p.WhatIf = &out.Body
+	return view.Rules(p), err
+}
+
+// testAgain shows the form again: mistakes in rules beside their text, and any other beside the
+// query.
+func (w *Web) testAgain(r *http.Request, wrong error) (templ.Component, error) {
+	p, err := w.testedPage(r)
+	if in, ok := errors.AsType[*config.Error](wrong); ok {
+		p.Try.Mistakes = in.Mistakes
+	} else {
+		p.Mistakes["try-q"] = sentence(wrong, statusOf(wrong))
+	}
+	return view.Rules(p), err
 }

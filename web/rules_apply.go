@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -18,101 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// confirmApply handles POST /rules/apply/confirm. It shows which decisions about waiting letters
-// would change if the current rules were applied to them. It changes nothing and has no time limit.
-func (w *Web) confirmApply(r *http.Request) (templ.Component, error) {
-	q, again, err := w.applyQuery(r)
-	if err != nil {
-		return again, err
-	}
-	p, err := w.applyPage(r, operation.ApplyRequest{Query: q, DryRun: true})
-	if err != nil {
-		return nil, err
-	}
-	return view.Apply(p), nil
-}
-
-// applyWaiting handles POST /rules/apply, which the button on the confirmation page sends. If the
-// form has mistakes, it shows the form again.
-func (w *Web) applyWaiting(r *http.Request) (templ.Component, error) {
-	q, again, err := w.applyQuery(r)
-	if err != nil {
-		return again, err
-	}
-	reason := strings.TrimSpace(r.PostFormValue("reason"))
-	mistakes, problem := w.applyMistakes(r, reason)
-	asked := operation.ApplyRequest{Query: q, Reason: reason}
-	if problem != nil {
-		asked = operation.ApplyRequest{Query: q, DryRun: true}
-	}
-	p, err := w.applyPage(r, asked)
-	if err != nil {
-		return nil, err
-	}
-	if problem != nil {
-		p.Reason, p.Typed, p.Mistakes = reason, r.PostFormValue("count"), mistakes
-		p.Problem = "Nothing was changed: " + sentence(problem, statusOf(problem)) + "."
-	}
-	return view.Apply(p), problem
-}
-
-// applyQuery parses the query that selects the letters to which the rules are applied. If the query
-// has a mistake, applyQuery returns the Rules page with the mistake in the form.
-func (w *Web) applyQuery(r *http.Request) (query.Query, templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return query.Query{}, nil, formError(err)
-	}
-	text := strings.TrimSpace(r.PostFormValue("q"))
-	q, mistake := query.Parse(text, w.queryOptions())
-	if mistake == nil {
-		return q, nil, nil
-	}
-	p, err := w.rulesPage(r)
-	if err != nil {
-		return q, nil, err
-	}
-	p.Apply, p.Mistakes["q"] = text, sentence(mistake, statusOf(mistake))
-	return q, view.Rules(p), mistake
-}
-
-// applyMistakes returns the mistakes in the form by field. If the rules cannot be applied now, the
-// reason is also among them. Without mistakes, it returns nil.
-func (w *Web) applyMistakes(r *http.Request, reason string) (map[string]string, error) {
-	mistakes := map[string]string{}
-	if len(reason) > maxReasonText {
-		mistakes["reason"] = fmt.Sprintf("A reason has at most %d bytes.", maxReasonText)
-	}
-	discards, _ := strconv.Atoi(r.PostFormValue("discards"))
-	if view.MustType(deadletter.VerbDiscard, discards) && !view.TypedCount(r.PostFormValue("count"), discards) {
-		mistakes["count"] = "Type " + view.Count(discards) + " to discard " + view.LetterCount(discards) + "."
-	}
-	switch {
-	case r.PostFormValue("loaded") != view.Stamp(w.Rules.Set().Loaded):
-		return mistakes, errRulesChanged
-	case len(mistakes) > 0:
-		return mistakes, invalid("see the marked field")
-	}
-	return nil, nil
-}
-
-// errRulesChanged is the error if the rules have changed since they were shown.
-var errRulesChanged = fmt.Errorf(
-	"%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict,
-)
-
-// applyPage applies the current rules, or only finds out what they would change. It returns the
-// page with the result.
-func (w *Web) applyPage(r *http.Request, asked operation.ApplyRequest) (view.ApplyPage, error) {
-	p := view.ApplyPage{
-		Shell:   w.shell(r, "Apply the rules", view.SectionRules),
-		Query:   asked.Query.Fixed().String(),
-		Loaded:  w.Rules.Set().Loaded,
-		Restore: restorableWords(w.Restore),
-	}
-	var err error
-	p.Applied, err = w.decideAgain(r.Context(), asked)
-	return p, err
-}
+type applyIn struct{ Body api.ApplyRequest }
 
 // applyRules decides again, by the rules in use, about letters that wait for their retry. A changed
 // configuration decides by itself about letters only that are not decided yet. This applies it to
@@ -120,18 +27,11 @@ func (w *Web) applyPage(r *http.Request, asked operation.ApplyRequest) (view.App
 // past. Letters whose due time a person chose, and those that an operation has released, are left
 // alone. It takes as long as it needs; when the caller goes away, it stops, and what was not
 // reached is as it was. One call works at a time, the next waits.
-func (w *Web) applyRules(ctx context.Context, r *struct{ Body api.ApplyRequest }) (*reply[rules.Applied], error) {
-	in := &r.Body
-	q, err := query.Parse(in.Q, w.queryOptions())
+func (w *Web) applyRules(ctx context.Context, r *applyIn) (*reply[rules.Applied], error) {
+	q, err := query.Parse(r.Body.Q, w.queryOptions())
 	if err != nil {
 		return nil, err
 	}
-	return answer(w.decideAgain(ctx, operation.ApplyRequest{Query: q, DryRun: in.DryRun, Reason: in.Reason}))
-}
-
-// decideAgain applies the rules in use to letters that wait for a retry, so that they get a new
-// decision. It ends when the caller disconnects or dlo stops.
-func (w *Web) decideAgain(ctx context.Context, asked operation.ApplyRequest) (rules.Applied, error) {
 	// if the writer does not support deadlines, the server's own deadlines apply
 	control := ctx.Value(controlKey{}).(*http.ResponseController)
 	control.SetReadDeadline(time.Time{})
@@ -145,9 +45,86 @@ func (w *Web) decideAgain(ctx context.Context, asked operation.ApplyRequest) (ru
 		case <-ctx.Done():
 		}
 	}()
-	a, err := w.Desk.Apply(ctx, principal(ctx), asked)
+	a, err := w.Desk.Apply(ctx, principal(ctx), operation.ApplyRequest{
+		Query: q, DryRun: r.Body.DryRun, Reason: r.Body.Reason,
+	})
 	if err == nil {
 		control.SetWriteDeadline(time.Now().Add(stalled))
 	}
-	return a, err
+	return answer(a, err)
+}
+
+// previewApply reads the form that asks what would change. The page that answers has the query with
+// fixed times, so that its button is about the same letters.
+func (w *Web) previewApply(r *http.Request, in *applyIn) error {
+	q, err := query.Parse(in.Body.Q, w.queryOptions())
+	if err != nil {
+		return err
+	}
+	in.Body.Q, in.Body.DryRun = q.Fixed().String(), true
+	r.PostForm.Set("q", in.Body.Q)
+	return nil
+}
+
+// readApply reads the form whose button applies the rules. The rules must be those that the page
+// was about, and the number of a large discard must have been typed.
+func (w *Web) readApply(r *http.Request, in *applyIn) error {
+	if err := w.previewApply(r, in); err != nil {
+		return err
+	}
+	in.Body.DryRun, in.Body.Reason = false, strings.TrimSpace(in.Body.Reason)
+	if r.PostForm.Get("loaded") != view.Stamp(w.Rules.Set().Loaded) {
+		return errRulesChanged
+	}
+	n, _ := strconv.Atoi(r.PostForm.Get("discards"))
+	if view.MustType(deadletter.VerbDiscard, n) && !view.TypedCount(r.PostForm.Get("count"), n) {
+		why := "type " + view.Count(n) + " to discard " + view.LetterCount(n)
+		return deadletter.FieldErrors{{Field: "count", Why: why}}
+	}
+	return nil
+}
+
+// errRulesChanged is the error if the rules have changed since they were shown.
+var errRulesChanged = fmt.Errorf(
+	"%w: the rules have been reloaded since; below is what they would change now", deadletter.ErrConflict,
+)
+
+// showApplied returns the page with what the rules have changed, or would change.
+func (w *Web) showApplied(r *http.Request, out *reply[rules.Applied]) (templ.Component, error) {
+	return view.Apply(w.applyPage(r, out)), nil
+}
+
+func (w *Web) applyPage(r *http.Request, out *reply[rules.Applied]) view.ApplyPage {
+	return view.ApplyPage{
+		Shell:    w.shell(r, "Apply the rules", view.SectionRules),
+		Query:    r.PostForm.Get("q"),
+		Loaded:   w.Rules.Set().Loaded,
+		Restore:  restorableWords(w.Restore),
+		Applied:  out.Body,
+		Mistakes: map[string]string{},
+	}
+}
+
+// applyAgain shows a form for applying the rules again. A mistake in the query is shown on the page
+// Rules, and any other with what the rules would change now.
+func (w *Web) applyAgain(r *http.Request, wrong error) (templ.Component, error) {
+	if errors.As(wrong, new(*query.Error)) {
+		p, err := w.rulesPage(r)
+		p.Apply, p.Mistakes["q"] = r.PostForm.Get("q"), sentence(wrong, statusOf(wrong))
+		return view.Rules(p), err
+	}
+	out, err := w.applyRules(r.Context(), &applyIn{api.ApplyRequest{Q: r.PostForm.Get("q"), DryRun: true}})
+	if err != nil {
+		return nil, err
+	}
+	p := w.applyPage(r, out)
+	p.Reason, p.Typed = r.PostForm.Get("reason"), r.PostForm.Get("count")
+	p.Problem = "Nothing was changed: " + sentence(wrong, statusOf(wrong)) + "."
+	if fields, ok := errors.AsType[deadletter.FieldErrors](wrong); ok {
+		p.Problem = "Nothing was changed: see the marked field."
+		for _, f := range fields {
+			p.Mistakes[f.Field] = mistakeText(f)
+		}
+	}
+	return view.Apply(p), nil
 }

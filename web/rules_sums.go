@@ -8,6 +8,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 const (
@@ -15,32 +16,17 @@ const (
 	fateNamed    = 100 // the maximum number of letters that a query names by id
 )
 
-// sums counts letters by what would have become of them under tried rules.
+// sums contains the letters on which rules were tried. Letters are together if they had the same
+// real outcome, and would all have the same outcome under these rules.
 type sums struct {
 	set, use *rules.Set
-	fates    map[[2]rules.Outcome]*fate
+	letters  map[[2]rules.Outcome][]deadletter.ID
 }
 
-// fate is a set of letters that had the same real outcome, and that would all have the same outcome
-// under the rules that a person tries. It contains their number and their ids.
-type fate struct {
-	rules.Fate
-	ids []deadletter.ID
-}
-
-func newSums(set, use *rules.Set) *sums {
-	return &sums{set: set, use: use, fates: map[[2]rules.Outcome]*fate{}}
-}
-
-// add counts a letter. The parameter d is the decision of the tried rules about it.
+// add adds a letter. The parameter d is the decision of the tried rules about it.
 func (s *sums) add(l *deadletter.Letter, d rules.Decision) {
-	was, would := s.realOutcome(l), s.triedOutcome(l, d)
-	f := s.fates[[2]rules.Outcome{was, would}]
-	if f == nil {
-		f = &fate{Fate: rules.Fate{Was: was, Would: would, Same: asItIs(was, would)}}
-		s.fates[[2]rules.Outcome{was, would}] = f
-	}
-	f.ids = append(f.ids, l.ID)
+	key := [2]rules.Outcome{s.realOutcome(l), s.triedOutcome(l, d)}
+	s.letters[key] = append(s.letters[key], l.ID)
 }
 
 // realOutcome returns what became of a letter. If the rule of the letter still exists, the outcome
@@ -51,7 +37,7 @@ func (s *sums) realOutcome(l *deadletter.Letter) rules.Outcome {
 		v.Severity = l.Severity
 	}
 	if rule, ok := s.use.Named(l.Rule); ok {
-		v.Delays = delaysOf(s.use, rule, l.Reason)
+		v.Delays = view.Delays(s.use, rule, l.Reason)
 	}
 	return v
 }
@@ -63,7 +49,7 @@ func (s *sums) triedOutcome(l *deadletter.Letter, d rules.Decision) rules.Outcom
 		v.Severity = d.Severity
 	}
 	rule, _ := s.set.Named(d.Rule)
-	v.Delays = delaysOf(s.set, rule, l.Reason)
+	v.Delays = view.Delays(s.set, rule, l.Reason)
 	return v
 }
 
@@ -81,16 +67,19 @@ func asItIs(was, would rules.Outcome) bool {
 // query that selected the letters.
 func (s *sums) fill(out *rules.WhatIf, q query.Query) {
 	alike := map[rules.Outcome]int{} // the number of fates with the same state and rule
-	for key := range s.fates {
+	for key := range s.letters {
 		alike[stateAndRule(key[0])]++
 	}
 	all := out.Exact && out.Looked == out.Matching
-	for key, f := range s.fates {
-		f.Letters, f.Examples = len(f.ids), f.ids[:min(len(f.ids), fateExamples)]
+	for key, ids := range s.letters {
+		f := rules.Fate{
+			Was: key[0], Would: key[1], Same: asItIs(key[0], key[1]),
+			Letters: len(ids), Examples: ids[:min(len(ids), fateExamples)],
+		}
 		switch only := stateAndRule(key[0]); {
 		case f.Letters <= fateNamed:
 			f.Query = query.Query{}.With(
-				query.ID, each(f.ids, func(id deadletter.ID) string { return string(id) })...,
+				query.ID, each(ids, func(id deadletter.ID) string { return string(id) })...,
 			).String()
 		case all && alike[only] == 1 && only.Rule != "":
 			if text := q.Fixed().With(
@@ -99,7 +88,7 @@ func (s *sums) fill(out *rules.WhatIf, q query.Query) {
 				f.Query = text
 			}
 		}
-		out.Fates = append(out.Fates, f.Fate)
+		out.Fates = append(out.Fates, f)
 	}
 	slices.SortFunc(out.Fates, func(a, b rules.Fate) int {
 		changed := map[bool]int{true: 1}

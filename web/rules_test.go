@@ -47,7 +47,7 @@ func TestTheRulesPage(t *testing.T) {
 	})
 	h.get("/rules").want(
 		t, 200, "Read from", "<code>dlo.yaml</code>", "loaded 20 November 09:00 UTC", "Rule noise", "It discards",
-		"name: noise", "discards at once", "1 min × 2, 1,000 times, at most 1 h", "Copy YAML",
+		"name: noise", "discards at once", "1 min, 2 min, 4 min, 997 more", "Copy YAML",
 		"rules:\n  - name: noise\n    discard: true\n",
 	)
 	h.get("/rules?rule=2").want(

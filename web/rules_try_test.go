@@ -19,6 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/web"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const triedRules = `- name: sms
@@ -413,6 +414,27 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 	t.Parallel()
 	none := &rules.Set{Channels: []string{"a", "b"}}
+	example, err := config.Load("../docs/examples/dlo.yaml", func(name string) string {
+		return map[string]string{
+			"DLO_AMQP_URL": "amqp://localhost", "DLO_MANAGEMENT_URL": "http://localhost",
+		}[name]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(text string, use *rules.Set) {
+		t.Helper()
+		h := open(t, func(o *web.Options) { o.Rules = rules.NewBook(use) })
+		var a api.Rules
+		h.get("/api/v1/rules").want(t, 200).json(t, &a)
+		again, err := config.ReadRules(a.YAML, use)
+		if diff := cmp.Diff(
+			*use, again.Rules, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"),
+		); err != nil || diff != "" {
+			t.Errorf("%s became\n%s%v (-want +got):\n%s", text, a.YAML, err, diff)
+		}
+	}
+	check("the example", &example.Rules)
 	for _, text := range []string{
 		"default: {}", "default: {retry: {delays: []}}",
 		"default: {retry: {first: 1s, attempts: 4, factor: 1, max: 1h, jitter: 0.25}}",
@@ -424,13 +446,7 @@ func TestTheRulesInUseCanBePastedBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := open(t, func(o *web.Options) { o.Rules = rules.NewBook(&p.Rules) })
-		var a api.Rules
-		h.get("/api/v1/rules").want(t, 200).json(t, &a)
-		again, err := config.ReadRules(a.YAML, none)
-		if diff := cmp.Diff(p.Rules.Default, again.Rules.Default); err != nil || diff != "" {
-			t.Errorf("%s became\n%s%v (-want +got):\n%s", text, a.YAML, err, diff)
-		}
+		check(text, &p.Rules)
 	}
 }
 

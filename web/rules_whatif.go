@@ -38,7 +38,7 @@ func (w *Web) whatIf(
 	if err != nil {
 		return out, err
 	}
-	s := newSums(set, w.Rules.Set())
+	s := sums{set, w.Rules.Set(), map[[2]rules.Outcome][]deadletter.ID{}}
 	short, stop := context.WithTimeout(ctx, whatIfTime)
 	defer stop()
 	for i := range rows {

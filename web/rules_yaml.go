@@ -11,22 +11,14 @@ import (
 
 // allYAML returns a set of rules as YAML that can be pasted into a configuration file.
 func allYAML(set *rules.Set) string {
-	var b strings.Builder
+	text := ""
 	if len(set.Rules) > 0 {
-		b.WriteString("rules:\n")
-		for _, r := range set.Rules {
-			text := r.YAML
-			if strings.TrimSpace(text) == "" {
-				text = "name: " + strconv.Quote(r.Name) + " # its text is not known here"
-			}
-			b.WriteString("  - " + strings.ReplaceAll(dedented(text), "\n", "\n    ") + "\n")
-		}
+		text = "rules:\n"
 	}
-	text := set.Default.YAML
-	if strings.TrimSpace(text) == "" {
-		text = defaultYAML(set.Default)
+	for _, r := range set.Rules {
+		text += "  - " + strings.ReplaceAll(r.YAML, "\n", "\n    ") + "\n"
 	}
-	return b.String() + "default:\n  " + strings.ReplaceAll(dedented(text), "\n", "\n  ") + "\n"
+	return text + "default:\n  " + strings.ReplaceAll(defaultYAML(set.Default), "\n", "\n  ") + "\n"
 }
 
 // defaultYAML returns the default rule as YAML. It writes every setting, so that nothing is lost
@@ -76,42 +68,4 @@ func retryYAML(retry *rules.Retry) string {
 		text += ", waiter: " + string(retry.Waiter)
 	}
 	return text + "}"
-}
-
-// dedented moves the YAML of one mapping to the left margin. It removes the dash if the mapping is
-// an element of a list.
-func dedented(text string) string {
-	text = strings.TrimRight(text, " \t\r\n")
-	for line, rest, _ := strings.Cut(
-		text, "\n",
-	); strings.TrimSpace(line) == "" && rest != ""; line, rest, _ = strings.Cut(text, "\n") {
-		text = rest
-	}
-	lines := strings.Split(text, "\n")
-	if strings.TrimSpace(lines[0]) == "-" && len(lines) > 1 { // the dash is on its own line
-		lines = lines[1:]
-	}
-	first := strings.TrimLeft(lines[0], " ")
-	margin, inside := -1, -1 // the smallest indentation of the later lines, and that of the first of them
-	for _, line := range lines[1:] {
-		if text := strings.TrimSpace(line); text == "" || text[0] == '#' { // comments may have any indentation
-			continue
-		}
-		n := len(line) - len(strings.TrimLeft(line, " "))
-		if inside < 0 {
-			inside = n
-		}
-		if margin < 0 || n < margin {
-			margin = n
-		}
-	}
-	if !strings.HasPrefix(first, "- ") && strings.HasSuffix(strings.TrimSpace(first), ":") && margin == inside &&
-		lines[0] == first {
-		margin = 0 // the lines below belong to the key on the first line
-	}
-	lines[0] = strings.TrimLeft(strings.TrimPrefix(first, "- "), " ")
-	for i, line := range lines[1:] {
-		lines[i+1] = line[min(max(margin, 0), len(line)-len(strings.TrimLeft(line, " "))):]
-	}
-	return strings.Join(lines, "\n")
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -38,7 +37,7 @@ func (w *Web) schemasPage(r *http.Request) (templ.Component, error) {
 		}
 	}
 	if name := form.Get("type"); name != "" {
-		if p.Type, err = w.typeSource(r.Context(), name, p.Several); err != nil {
+		if p.Type, err = w.typeSource(r.Context(), name); err != nil {
 			return nil, err
 		}
 	}
@@ -66,10 +65,13 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 		return p, err
 	}
 	p.Bindings = w.Bindings
-	queues := w.typedQueues(readings, p.Picks, p.Bindings)
-	p.Coverage, p.Several, p.Total = coverageOf(readings), severalPlaces(readings), len(queues)
-	if p.Unmatched, err = w.unmatched(ctx, readings, p.Several); err != nil {
-		return p, err
+	queues := typedQueues(readings)
+	p.Several, p.Total = severalPlaces(readings), len(queues)
+	for _, q := range queues {
+		p.All.Letters += q.Letters
+		p.All.Unread += q.Unread
+		p.All.Unmatched += q.Unmatched
+		p.All.By = append(p.All.By, q.By...)
 	}
 	if p.Added, err = w.Store.AddedFields(ctx, addedShown); err != nil {
 		return p, err
@@ -79,29 +81,17 @@ func (w *Web) schemasView(r *http.Request, from string) (view.SchemasPage, error
 	}
 	p.Queues = queues[p.From:min(p.From+typedShown, len(queues))]
 	for i := range p.Queues {
-		q := &p.Queues[i]
-		q.Link = view.LettersURL(queueLetters(q.Broker, q.VHost, q.Queue, p.Several).String(), "", "")
+		boundTo(&p.Queues[i], p.Picks, p.Bindings)
 	}
 	return p, w.addSets(ctx, &p)
 }
 
-// queueLetters returns the query for the letters of a queue. If "withPlace" is true, the query also
-// contains the broker and the vhost, because the name of the queue alone may be ambiguous.
-func queueLetters(broker, vhost, queue string, withPlace bool) query.Query {
-	var q query.Query
-	if withPlace {
-		q = q.With(query.Broker, broker).With(query.VHost, vhost)
-	}
-	return q.With(query.Queue, queue)
-}
-
 // severalPlaces reports whether letters come from more than one broker or vhost.
 func severalPlaces(readings []deadletter.ReadCount) bool {
-	type place struct{ broker, vhost string }
-	places := map[place]bool{}
+	places := map[[2]string]bool{}
 	for _, c := range readings {
 		if c.Queue != "" {
-			places[place{c.Broker, c.VHost}] = true
+			places[[2]string{c.Broker, c.VHost}] = true
 		}
 	}
 	return len(places) > 1

@@ -9,34 +9,10 @@ import (
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
-// coverageOf counts letters by how their bodies were read.
-func coverageOf(readings []deadletter.ReadCount) view.Coverage {
-	var c view.Coverage
-	for _, r := range readings {
-		switch {
-		case r.Reading == "":
-			c.Unread += r.Letters
-		case r.Reading.Typed():
-			c.Typed += r.Letters
-		case r.Reading.Readable():
-			c.Plain += r.Letters
-		case r.Reading == deadletter.ReadAmbiguous:
-			c.Ambiguous += r.Letters
-		case r.Reading == deadletter.ReadUnknown:
-			c.Unknown += r.Letters
-		default:
-			c.Refused += r.Letters
-		}
-	}
-	return c
-}
-
 // typedQueues returns the queues in which letters died. For each queue, it lists the types of the
-// letters, and how dlo chose each type. The queue with the most letters comes first. typedQueues
-// sets no links, so the caller has to add them.
-func (w *Web) typedQueues(
-	readings []deadletter.ReadCount, picks []deadletter.Pick, bindings []payload.Binding,
-) []view.TypedQueue {
+// letters, and how dlo chose each type. The queue with the most letters that no type matches comes
+// first, then the one with the most letters.
+func typedQueues(readings []deadletter.ReadCount) []view.TypedQueue {
 	at := map[deadletter.Origin]int{}
 	var list []view.TypedQueue
 	for _, r := range readings {
@@ -45,25 +21,26 @@ func (w *Web) typedQueues(
 		if !known {
 			i = len(list)
 			at[place] = i
-			list = append(list, view.TypedQueue{Broker: r.Broker, VHost: r.VHost, Queue: r.Queue})
+			list = append(list, view.TypedQueue{Origin: place})
 		}
 		q := &list[i]
 		q.Letters += r.Letters
-		if r.Reading == "" {
+		switch {
+		case r.Reading == "":
 			q.Unread += r.Letters
 			continue
-		}
-		q.By = append(q.By, r)
-		if r.Type != "" && r.Reading.Typed() {
+		case r.Reading == deadletter.ReadUnknown || r.Reading == deadletter.ReadAmbiguous:
+			q.Unmatched += r.Letters
+		case r.Type != "" && r.Reading.Typed():
 			if t := slices.IndexFunc(q.Types, func(t view.TypeCount) bool { return t.Type == r.Type }); t >= 0 {
 				q.Types[t].Letters += r.Letters
 			} else {
 				q.Types = append(q.Types, view.TypeCount{Type: r.Type, Letters: r.Letters})
 			}
 		}
+		q.By = append(q.By, r)
 	}
-	for i := range list {
-		q := &list[i]
+	for _, q := range list {
 		slices.SortFunc(q.By, func(a, b deadletter.ReadCount) int {
 			return cmp.Or(
 				cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reading, b.Reading),
@@ -72,12 +49,11 @@ func (w *Web) typedQueues(
 		slices.SortFunc(q.Types, func(a, b view.TypeCount) int {
 			return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Type, b.Type))
 		})
-		boundTo(q, picks, bindings)
 	}
 	slices.SortFunc(list, func(a, b view.TypedQueue) int {
 		return cmp.Or(
-			cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Broker, b.Broker),
-			cmp.Compare(a.VHost, b.VHost),
+			cmp.Compare(b.Unmatched, a.Unmatched), cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue),
+			cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost),
 		)
 	})
 	return list

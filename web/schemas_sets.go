@@ -1,14 +1,12 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
-	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -67,7 +65,7 @@ func (w *Web) findTypes(word string) (view.TypeSearch, error) {
 
 // typeSource returns a message type as .proto text. It also returns the queues that have letters of
 // this type.
-func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.TypeSource, error) {
+func (w *Web) typeSource(ctx context.Context, name string) (*view.TypeSource, error) {
 	done, err := w.waitForPlace(ctx)
 	if err != nil {
 		return nil, err
@@ -85,23 +83,6 @@ func (w *Web) typeSource(ctx context.Context, name string, several bool) (*view.
 	if err != nil {
 		return nil, err
 	}
-	at := map[deadletter.Origin]int{}
-	for _, c := range readings {
-		if c.Type != source.Type {
-			continue
-		}
-		place := deadletter.Origin{Broker: c.Broker, VHost: c.VHost, Queue: c.Queue}
-		i, known := at[place]
-		if !known {
-			i = len(t.Queues)
-			at[place] = i
-			q := queueLetters(c.Broker, c.VHost, c.Queue, several).With(query.Type, source.Type)
-			t.Queues = append(t.Queues, view.TypedIn{Queue: c.Queue, Link: view.LettersURL(q.String(), "", "")})
-		}
-		t.Queues[i].Letters += c.Letters
-	}
-	slices.SortFunc(t.Queues, func(a, b view.TypedIn) int {
-		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Queue, b.Queue))
-	})
+	t.Queues = typedQueues(slices.DeleteFunc(readings, func(c deadletter.ReadCount) bool { return c.Type != source.Type }))
 	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -118,19 +119,17 @@ func (w *Web) uploadAgain(r *http.Request, name string, wrong error) (templ.Comp
 	return view.Schemas(p), wrong
 }
 
-// confirmRemoval handles POST /schemas/remove/confirm. It shows how many letters would be affected
-// if a set were removed. It changes nothing.
-func (w *Web) confirmRemoval(r *http.Request) (templ.Component, error) {
-	if err := readForm(r); err != nil {
-		return nil, err
-	}
-	plan, err := w.removeTypes(r.Context(), &removalIn{Set: r.PostForm.Get("set"), DryRun: "1"})
-	if err != nil {
-		return nil, err
-	}
+// previewRemoval makes a form say what the removal of a set would do, instead of removing it.
+func previewRemoval(_ *http.Request, in *removalIn) error {
+	in.DryRun = "1"
+	return nil
+}
+
+// showRemoval returns the page that says how many letters the removal of a set would affect.
+func (w *Web) showRemoval(r *http.Request, plan *reply[api.Removal]) (templ.Component, error) {
 	return view.SchemaRemove(view.SchemaRemovePage{
 		Shell:        w.shell(r, "Remove a set", view.SectionSchemas),
 		Set:          plan.Body.Set,
-		SchemaEffect: deadletter.SchemaEffect{Types: plan.Body.TypeCount, Letters: plan.Body.Letters},
+		SchemaEffect: plan.Body.SchemaEffect,
 	}), nil
 }

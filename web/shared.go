@@ -35,13 +35,6 @@ func inGroup(id deadletter.GroupID) query.Query {
 	)
 }
 
-// quietIn returns the query for the letters of a queue that were sent again and did not die again.
-func quietIn(o deadletter.Origin) query.Query {
-	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost).With(
-		query.State, string(deadletter.StateSettled),
-	)
-}
-
 // valuesIn counts the values of the newest letters that q selects. Masked values are replaced. It
 // stops when the bodies that it has read reach the limit for their total size.
 func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
@@ -84,7 +77,8 @@ func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool
 	if err != nil || !different || here.of == 0 || g.Queue == "" {
 		return v, err
 	}
-	quiet, err := w.valuesIn(ctx, quietIn(deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}))
+	o := deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}
+	quiet, err := w.valuesIn(ctx, view.QueueQuery(o, true).With(query.State, string(deadletter.StateSettled)))
 	v.Different, v.Quiet = differences(here, quiet), quiet.of
 	return v, err
 }

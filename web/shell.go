@@ -3,7 +3,8 @@ package web
 import (
 	"net/http"
 	"strconv"
-	"strings"
+
+	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -50,9 +51,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		s.Schemaless = queues
 	}
 	s.SchemasBad = len(schemaProblems(w.Schemas.Status())) > 0
-	for _, b := range w.brokers(r.Context()) {
-		s.Brokers = append(s.Brokers, broker(b))
-	}
+	s.Brokers = w.brokers(r.Context())
 	for _, p := range w.problems(r.Context()) {
 		if p.Kind != deadletter.ProblemBrokerAway { // an unavailable broker has its own banner
 			s.Problems = append(s.Problems, p)
@@ -61,47 +60,22 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	return s
 }
 
-func broker(b deadletter.BrokerStatus) view.Broker {
-	v := view.Broker{
-		Label:    view.Label{Text: b.Label, Colour: b.Colour},
-		Name:     b.Name,
-		VHost:    b.VHost,
-		Up:       b.Connected,
-		Reached:  b.Reached,
-		Met:      b.Version != "",
-		Exchange: b.Exchange,
-		Setting:  b.Setting,
-		Since:    b.Since,
-		NextTry:  b.NextTry,
-		Detail:   b.Reason,
-	}
-	if b.Connected {
-		v.Detail = strings.TrimSpace("RabbitMQ " + b.Version)
-	}
-	v.Inboxes = each(b.Inboxes, func(i deadletter.InboxStatus) string { return i.Queue })
-	return v
-}
-
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that
 // theme, so that no page flashes.
-func (w *Web) theme(rw http.ResponseWriter, r *http.Request) {
+func (w *Web) theme(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
 	chosen := view.ParseTheme(r.PostFormValue("theme"))
 	age := 365 * 24 * 60 * 60
 	if chosen == view.ThemeSystem {
 		age = -1
 	}
-	http.SetCookie(rw, &http.Cookie{
+	return nil, cookieError{movedError{r.PostFormValue("return")}, &http.Cookie{
 		Name:     themeCookie,
 		Value:    string(chosen),
-		Path:     "/",
 		MaxAge:   age,
-		HttpOnly: true,
 		Secure:   r.TLS != nil,
 		SameSite: http.SameSiteStrictMode,
-	})
-	redirect(rw, r.PostFormValue("return"))
+	}}
 }

@@ -1,11 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/a-h/templ"
 	"github.com/go-chi/chi/v5"
@@ -19,11 +18,11 @@ import (
 // nothing about any letter.
 func (w *Web) signInRoutes(r chi.Router) {
 	r.Use(w.limitUnknown, limitPasswordForm)
-	r.Get("/signin", w.signInPage)
-	r.Post("/signin", w.signIn)
-	r.Get("/welcome", w.welcomePage)
-	r.Post("/welcome", w.welcome)
-	r.Post("/signout", w.signOut)
+	r.Get("/signin", w.page(w.signInPage))
+	r.Post("/signin", w.page(w.signIn))
+	r.Get("/welcome", w.page(w.welcomePage))
+	r.Post("/welcome", w.page(w.welcome))
+	r.Post("/signout", w.page(w.signOut))
 }
 
 // limitUnknown limits how fast requests may come from an address if the caller is not known.
@@ -53,48 +52,47 @@ func (w *Web) browser(r *http.Request) identity.Browser {
 	return identity.Browser{Address: w.Address(r), Agent: r.UserAgent()}
 }
 
-// keep sets the cookie of a session. If the secret is "", it deletes the cookie. The cookie ends
-// when the browser is closed.
-func (w *Web) keep(rw http.ResponseWriter, secret string) {
+// keep redirects the reader, and sets the cookie of a session. If the secret is "", it deletes the
+// cookie. The cookie ends when the browser is closed.
+func (w *Web) keep(secret, to string) error {
 	c := &http.Cookie{
 		Name:     identity.CookieName(w.Secure),
 		Value:    secret,
-		Path:     "/",
-		HttpOnly: true,
 		Secure:   w.Secure,
 		SameSite: http.SameSiteLaxMode,
 	}
 	if secret == "" {
 		c.MaxAge = -1
 	}
-	http.SetCookie(rw, c)
+	return cookieError{movedError{to}, c}
 }
 
 // signInPage handles GET /signin.
-func (w *Web) signInPage(rw http.ResponseWriter, r *http.Request) {
-	w.writePage(rw, r, http.StatusOK, view.SignIn(view.SignInPage{Next: localPath(r.URL.Query().Get("next"))}))
+func (w *Web) signInPage(r *http.Request) (templ.Component, error) {
+	return view.SignIn(view.SignInPage{Next: localPath(r.URL.Query().Get("next"))}), nil
 }
 
 // signIn handles POST /signin.
-func (w *Web) signIn(rw http.ResponseWriter, r *http.Request) {
+func (w *Web) signIn(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
-	ctx := deadletter.FromAddress(deadletter.Through(r.Context(), deadletter.WayPage), w.Address(r))
+	ctx := w.unknownCaller(r)
 	p := view.SignInPage{Name: deadletter.Cut(r.PostForm.Get("name"), 64), Next: localPath(r.PostForm.Get("next"))}
 	secret, left, err := w.Users.SignIn(ctx, r.PostForm.Get("name"), r.PostForm.Get("password"), w.browser(r))
-	if code := w.refusedSignIn(rw, &p, left, err); code != 0 {
-		w.writePage(rw, r, code, view.SignIn(p))
-		return
+	if p.Error = refusedSignIn(left, err); p.Error != "" {
+		return view.SignIn(p), err
 	}
 	if err != nil {
-		w.fail(rw, r, err)
-		return
+		return nil, err
 	}
 	w.endReplaced(ctx, r)
-	w.keep(rw, secret)
-	redirect(rw, p.Next)
+	return nil, w.keep(secret, p.Next)
+}
+
+// unknownCaller returns the context of a request from a person who has not signed in.
+func (w *Web) unknownCaller(r *http.Request) context.Context {
+	return deadletter.FromAddress(deadletter.Through(r.Context(), deadletter.WayPage), w.Address(r))
 }
 
 // endReplaced is called when a person signs in. If the browser still has the cookie of an earlier
@@ -107,78 +105,72 @@ func (w *Web) endReplaced(ctx context.Context, r *http.Request) {
 	}
 }
 
-// refusedSignIn adds to the page the reason why a password was refused, and returns the status of
-// the response. If err is nil or has nothing to do with a refusal, it returns 0.
-func (w *Web) refusedSignIn(rw http.ResponseWriter, p *view.SignInPage, left int, err error) int {
+// refusedSignIn returns the reason why a password was refused. If err is nil or has nothing to do
+// with a refusal, it returns "".
+func refusedSignIn(left int, err error) string {
 	var many identity.TooManyTriesError
 	switch {
 	case errors.As(err, &many):
-		p.Error = "Too many attempts failed. Try again at " + many.Again.UTC().Format("15:04 UTC") + "."
-		rw.Header().Set("Retry-After", strconv.Itoa(max(1, int(many.Again.Sub(w.Now())/time.Second))))
-		return http.StatusTooManyRequests
+		return "Too many attempts failed. Try again at " + many.Again.UTC().Format("15:04 UTC") + "."
 	case errors.Is(err, deadletter.ErrSignIn):
-		p.Error = "That name and password do not match. " + view.Number(left, "try", "tries") + " left."
-		return http.StatusUnauthorized
+		return "That name and password do not match. " + view.Number(left, "try", "tries") + " left."
 	}
-	return 0
+	return ""
 }
+
+// errPasswordsDiffer is the error of a form in which the new password is not the same twice.
+var errPasswordsDiffer = invalid("The two passwords differ.")
 
 // welcomePage handles GET /welcome?code=.
-func (w *Web) welcomePage(rw http.ResponseWriter, r *http.Request) {
-	w.writeWelcome(rw, r, r.URL.Query().Get("code"), "")
+func (w *Web) welcomePage(r *http.Request) (templ.Component, error) {
+	return w.welcomeAgain(r, r.URL.Query().Get("code"), nil)
 }
 
-func (w *Web) writeWelcome(rw http.ResponseWriter, r *http.Request, code, refused string) {
+// welcomeAgain returns the page on which an invited person chooses a password, with the reason why
+// one was refused.
+func (w *Web) welcomeAgain(r *http.Request, code string, refused error) (templ.Component, error) {
 	name, err := w.Users.Invited(r.Context(), code)
-	switch {
-	case errors.Is(err, deadletter.ErrNotFound):
-		w.writePage(rw, r, http.StatusNotFound, view.Welcome(view.SignInPage{}))
-	case err != nil:
-		w.fail(rw, r, err)
-	case refused != "":
-		w.writePage(rw, r, http.StatusBadRequest, view.Welcome(view.SignInPage{Name: name, Code: code, Error: refused}))
-	default:
-		w.writePage(rw, r, http.StatusOK, view.Welcome(view.SignInPage{Name: name, Code: code}))
+	if errors.Is(err, deadletter.ErrNotFound) {
+		return view.Welcome(view.SignInPage{}), err
 	}
+	if err != nil {
+		return nil, err
+	}
+	p := view.SignInPage{Name: name, Code: code}
+	if refused != nil {
+		p.Error = sentence(refused, http.StatusBadRequest)
+	}
+	return view.Welcome(p), refused
 }
 
 // welcome handles POST /welcome. A person who was invited chooses a password there and is then
 // signed in.
-func (w *Web) welcome(rw http.ResponseWriter, r *http.Request) {
+func (w *Web) welcome(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
 	code, password := r.PostForm.Get("code"), r.PostForm.Get("new")
 	if password != r.PostForm.Get("repeated") {
-		w.writeWelcome(rw, r, code, "The two passwords differ.")
-		return
+		return w.welcomeAgain(r, code, errPasswordsDiffer)
 	}
-	ctx := deadletter.FromAddress(deadletter.Through(r.Context(), deadletter.WayPage), w.Address(r))
+	ctx := w.unknownCaller(r)
 	secret, err := w.Users.Accept(ctx, code, password, w.browser(r))
 	switch {
-	case errors.Is(err, deadletter.ErrInvalid):
-		w.writeWelcome(rw, r, code, sentence(err, http.StatusBadRequest))
-	case errors.Is(err, deadletter.ErrNotFound):
-		w.writeWelcome(rw, r, code, "")
+	case errors.Is(err, deadletter.ErrInvalid), errors.Is(err, deadletter.ErrNotFound):
+		return w.welcomeAgain(r, code, err)
 	case err != nil:
-		w.fail(rw, r, err)
-	default:
-		w.endReplaced(ctx, r)
-		w.keep(rw, secret)
-		redirect(rw, "/")
+		return nil, err
 	}
+	w.endReplaced(ctx, r)
+	return nil, w.keep(secret, "/")
 }
 
 // signOut handles POST /signout.
-func (w *Web) signOut(rw http.ResponseWriter, r *http.Request) {
-	ctx := deadletter.FromAddress(deadletter.Through(r.Context(), deadletter.WayPage), w.Address(r))
-	if err := w.Users.SignOut(ctx, identity.Secret(r, w.Secure)); err != nil {
-		w.fail(rw, r, err)
-		return
+func (w *Web) signOut(r *http.Request) (templ.Component, error) {
+	if err := w.Users.SignOut(w.unknownCaller(r), identity.Secret(r, w.Secure)); err != nil {
+		return nil, err
 	}
-	w.keep(rw, "")
-	redirect(rw, "/signin")
+	return nil, w.keep("", "/signin")
 }
 
 // againPage handles GET /signin/again.
@@ -188,90 +180,82 @@ func (w *Web) againPage(r *http.Request) (templ.Component, error) {
 
 // confirmPassword handles POST /signin/again. If the password is right, the session gets a new
 // secret.
-func (w *Web) confirmPassword(rw http.ResponseWriter, r *http.Request) {
+func (w *Web) confirmPassword(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
 	p := view.SignInPage{Name: principal(r.Context()).Name, Next: localPath(r.PostForm.Get("next"))}
 	secret, err := w.Users.Confirm(r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("password"), w.browser(r))
-	if code := w.refusedSignIn(rw, &p, w.Users.Left(p.Name, w.Address(r)), err); code != 0 {
-		w.writePage(rw, r, code, view.SignInAgain(p))
-		return
+	if p.Error = refusedSignIn(w.Users.Left(p.Name, w.Address(r)), err); p.Error != "" {
+		return view.SignInAgain(p), err
 	}
-	switch {
-	case errors.Is(err, deadletter.ErrNotFound): // the session has ended
-		redirect(rw, "/signin")
-	case err != nil:
-		w.fail(rw, r, err)
-	default:
-		w.keep(rw, secret)
-		redirect(rw, p.Next)
+	if err != nil {
+		return nil, sessionEnded(err)
 	}
+	return nil, w.keep(secret, p.Next)
+}
+
+// sessionEnded returns the error of a change to a session. If the session has ended, it leads to
+// the page on which the person signs in.
+func sessionEnded(err error) error {
+	if errors.Is(err, deadletter.ErrNotFound) {
+		return movedError{"/signin"}
+	}
+	return err
 }
 
 // account handles GET /account.
 func (w *Web) account(r *http.Request) (templ.Component, error) { return w.accountPage(r, "") }
 
 func (w *Web) accountPage(r *http.Request, refused string) (templ.Component, error) {
-	p := view.AccountPage{Shell: w.shell(r, "Your account", ""), Error: refused, ViewAs: viewAsForm(principal(r.Context()))}
-	for _, g := range principal(r.Context()).Grants {
+	by := principal(r.Context())
+	p := view.AccountPage{Shell: w.shell(r, "Your account", ""), Error: refused}
+	if by.MayEverywhere(deadletter.VerbAccess) {
+		p.ViewAs = deadletter.RoleNames()
+	}
+	for _, g := range by.Grants {
 		p.Grants = append(p.Grants, g.Words())
 	}
 	secret := identity.Secret(r, w.Secure)
 	if w.Users == nil || secret == "" {
 		return view.Account(p), nil
 	}
-	list, err := w.Users.Sessions(r.Context(), principal(r.Context()).Name)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range list {
-		p.Sessions = append(p.Sessions, view.AccountSession{Session: n, This: n.Hash == deadletter.SecretHash(secret)})
-	}
-	return view.Account(p), nil
+	var err error
+	p.This = deadletter.SecretHash(secret)
+	p.Sessions, err = w.Users.Sessions(r.Context(), by.Name)
+	return view.Account(p), err
 }
 
-// changePassword handles POST /account/password.
-func (w *Web) changePassword(rw http.ResponseWriter, r *http.Request) {
+// changePassword handles POST /account/password. It ends all other sessions of the person.
+func (w *Web) changePassword(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
-	refused := func(code int, text string) {
-		page, err := w.accountPage(r, text)
-		if err != nil {
-			w.fail(rw, r, err)
-			return
-		}
-		w.writePage(rw, r, code, page)
+	err := errPasswordsDiffer
+	var secret string
+	if r.PostForm.Get("new") == r.PostForm.Get("repeated") {
+		secret, err = w.Users.ChangePassword(
+			r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("old"), r.PostForm.Get("new"), w.browser(r),
+		)
 	}
-	if r.PostForm.Get("new") != r.PostForm.Get("repeated") {
-		refused(http.StatusBadRequest, "The two passwords differ.")
-		return
+	if err == nil {
+		return nil, w.keep(secret, "/account")
 	}
-	secret, err := w.Users.ChangePassword(
-		r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("old"), r.PostForm.Get("new"), w.browser(r),
-	)
-	var p view.SignInPage
-	if code := w.refusedSignIn(rw, &p, w.Users.Left(principal(r.Context()).Name, w.Address(r)), err); code != 0 {
-		refused(code, p.Error)
-		return
+	text := refusedSignIn(w.Users.Left(principal(r.Context()).Name, w.Address(r)), err)
+	if errors.Is(err, deadletter.ErrInvalid) {
+		text = sentence(err, http.StatusBadRequest)
 	}
-	switch {
-	case errors.Is(err, deadletter.ErrInvalid):
-		refused(http.StatusBadRequest, sentence(err, http.StatusBadRequest))
-	case errors.Is(err, deadletter.ErrNotFound): // the session has ended
-		redirect(rw, "/signin")
-	case err != nil:
-		w.fail(rw, r, err)
-	default:
-		w.keep(rw, secret)
-		redirect(rw, "/account")
+	if text == "" {
+		return nil, sessionEnded(err)
 	}
+	page, broken := w.accountPage(r, text)
+	return page, cmp.Or(broken, err)
 }
 
 // endSession handles POST /account/sessions/{id}/end.
-func (w *Web) endSession(r *http.Request) (string, error) {
-	return "/account", w.Users.End(r.Context(), principal(r.Context()).Name, chi.URLParam(r, "id"))
+func (w *Web) endSession(r *http.Request) (templ.Component, error) {
+	if err := w.Users.End(r.Context(), principal(r.Context()).Name, chi.URLParam(r, "id")); err != nil {
+		return nil, err
+	}
+	return nil, movedError{"/account"}
 }

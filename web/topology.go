@@ -79,11 +79,8 @@ func (w *Web) faultOf(ctx context.Context, same []topology.Finding) view.Fault {
 	f := &same[0]
 	p := view.Fault{Same: same}
 	if f.Kind == topology.RedeliveryStorm && len(same) == 1 {
-		q := queueQuery(deadletter.Origin{
-			Broker: f.Broker,
-			VHost:  f.VHost,
-			Queue:  f.Queue,
-		}).With(query.State, string(deadletter.StateRequeued))
+		o := deadletter.Origin{Broker: f.Broker, VHost: f.VHost, Queue: f.Queue}
+		q := view.QueueQuery(o, true).With(query.State, string(deadletter.StateRequeued))
 		if n, _, err := w.Store.Count(ctx, q, countedTo); err == nil {
 			p.Sent, p.SentURL = n, view.LettersURL(q.String(), "", "")
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // staged is a Trials without a broker. A test sets the trial that it returns, and can change it.
@@ -45,7 +46,7 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 	t.Parallel()
 	s := &staged{}
 	h := open(t, func(o *web.Options) {
-		o.Trials, o.Setup = s, web.Setup{Broker: "main", Exchange: "dead's", Inbox: "dlo.letters", VHost: "it's"}
+		o.Trials, o.Setup = s, view.Setup{Broker: "main", Exchange: "dead's", Inbox: "dlo.letters", VHost: "it's"}
 	})
 	const button = `<form method="post" action="/trial">`
 	h.get("/").want(

@@ -178,5 +178,5 @@ type removalIn struct {
 func (w *Web) removeTypes(ctx context.Context, in *removalIn) (*reply[api.Removal], error) {
 	dryRun := in.DryRun == "1"
 	e, err := w.Schemas.Remove(ctx, principal(ctx), in.Set, dryRun)
-	return answer(api.Removal{Set: in.Set, DryRun: dryRun, TypeCount: e.Types, Letters: e.Letters}, err)
+	return answer(api.Removal{Set: in.Set, DryRun: dryRun, SchemaEffect: e}, err)
 }

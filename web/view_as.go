@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/identity"
-	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // An admin can view the pages with another role and other queues, to see what others see. The
@@ -56,51 +57,36 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 
 // viewAs handles POST /view-as. The form contains a role, and globs of queues, vhosts and brokers.
 // Globs are separated by spaces.
-func (w *Web) viewAs(rw http.ResponseWriter, r *http.Request) {
+func (w *Web) viewAs(r *http.Request) (templ.Component, error) {
 	if err := r.ParseForm(); err != nil {
-		w.fail(rw, r, formError(err))
-		return
+		return nil, formError(err)
 	}
 	places, role := globsOf(r), r.PostForm.Get("role")
 	if _, err := deadletter.NewGrant(role, false, false, places); err != nil {
-		w.fail(rw, r, err)
-		return
+		return nil, err
 	}
 	text, _ := json.Marshal(struct { // these texts can always be encoded
 		Role string `json:"role"`
 		deadletter.Places
 	}{role, places})
 	if len(text) > 2000 {
-		w.fail(rw, r, invalid("the globs have at most 2,000 bytes together"))
-		return
+		return nil, invalid("the globs have at most 2,000 bytes together")
 	}
-	w.setViewAs(rw, base64.RawURLEncoding.EncodeToString(text), viewAsFor)
-	redirect(rw, "/")
+	return nil, w.setViewAs("/", base64.RawURLEncoding.EncodeToString(text), viewAsFor)
 }
 
 // stopViewAs handles POST /view-as/stop.
-func (w *Web) stopViewAs(rw http.ResponseWriter, _ *http.Request) {
-	w.setViewAs(rw, "", -time.Second)
-	redirect(rw, "/account")
+func (w *Web) stopViewAs(*http.Request) (templ.Component, error) {
+	return nil, w.setViewAs("/account", "", -time.Second)
 }
 
-func (w *Web) setViewAs(rw http.ResponseWriter, value string, age time.Duration) {
-	http.SetCookie(rw, &http.Cookie{
+// setViewAs sets the cookie, and redirects the reader.
+func (w *Web) setViewAs(to, value string, age time.Duration) error {
+	return cookieError{movedError{to}, &http.Cookie{
 		Name:     w.viewAsCookie(),
 		Value:    value,
-		Path:     "/",
 		MaxAge:   int(age.Seconds()),
-		HttpOnly: true,
 		Secure:   w.Secure,
 		SameSite: http.SameSiteStrictMode,
-	})
-}
-
-// viewAsForm returns the form for viewing pages with another role. It returns nil for a caller who
-// is not allowed to use it.
-func viewAsForm(p deadletter.Principal) *view.ViewAs {
-	if !p.MayEverywhere(deadletter.VerbAccess) {
-		return nil
-	}
-	return &view.ViewAs{Roles: deadletter.RoleNames()}
+	}}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/web/view"
@@ -29,9 +28,9 @@ func (w *Web) watchedQueues(ctx context.Context, states []deadletter.Queue) ([]v
 	at := map[deadletter.Origin]int{}
 	for _, r := range w.reports(ctx) {
 		for i := range r.All {
-			q := watchedOf(&r, &r.All[i])
-			at[q.Origin] = len(all)
-			all = append(all, q)
+			o := deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: r.All[i].Name}
+			at[o] = len(all)
+			all = append(all, view.WatchedQueue{Origin: o, Described: r.All[i]})
 		}
 	}
 	for _, s := range states {
@@ -40,11 +39,8 @@ func (w *Web) watchedQueues(ctx context.Context, states []deadletter.Queue) ([]v
 			i = len(all)
 			all = append(all, view.WatchedQueue{
 				Origin:    s.Origin,
+				Described: topology.Described{Published: -1},
 				Gone:      w.lookSucceeded(ctx, s.Origin),
-				Ready:     -1,
-				Unacked:   -1,
-				Consumers: -1,
-				Published: -1,
 			})
 		}
 		all[i].Dead, all[i].Scheduled = s.Dead, s.Scheduled
@@ -54,8 +50,7 @@ func (w *Web) watchedQueues(ctx context.Context, states []deadletter.Queue) ([]v
 	}
 	slices.SortStableFunc(all, func(a, b view.WatchedQueue) int {
 		return cmp.Or(
-			ownLast(a, b), cmp.Compare(a.Origin.Broker, b.Origin.Broker), cmp.Compare(a.Origin.VHost, b.Origin.VHost),
-			cmp.Compare(a.Origin.Queue, b.Origin.Queue),
+			ownLast(a, b), cmp.Compare(a.Broker, b.Broker), cmp.Compare(a.VHost, b.VHost), cmp.Compare(a.Queue, b.Queue),
 		)
 	})
 	return all, nil
@@ -69,52 +64,10 @@ func (w *Web) lookSucceeded(ctx context.Context, o deadletter.Origin) bool {
 	})
 }
 
-// watchedOf converts a queue in a report on dead-letter paths for the page of queues.
-func watchedOf(r *topology.Report, d *topology.Described) view.WatchedQueue {
-	q := view.WatchedQueue{
-		Origin:    deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: d.Name},
-		Kind:      d.Kind,
-		Ready:     figure(d.Ready),
-		Unacked:   figure(d.Unacked),
-		Consumers: figure(d.Consumers),
-		Published: d.Published,
-		Acked:     d.Acked,
-		Chain: view.Chain{
-			Known:     d.Route.Known,
-			Judged:    d.Route.Judged,
-			Set:       d.Route.Set,
-			Exchange:  d.Route.Exchange,
-			From:      d.Route.From,
-			Queues:    d.Route.Queues,
-			More:      d.Route.More,
-			Lost:      d.Route.Lost,
-			Guarantee: d.Route.Guarantee,
-		},
-	}
-	if d.Route.Fixed {
-		q.Chain.Key = d.Route.Key
-	}
-	switch {
-	case d.Inbox:
-		q.Own = "inbox"
-	case d.Own:
-		q.Own = "a queue of dlo"
-	}
-	return q
-}
-
-// figure returns the number f, or -1 if the number is unknown.
-func figure(f topology.Figure) int {
-	if !f.Known {
-		return -1
-	}
-	return int(f.N)
-}
-
 // addRules adds to each queue the rule that would apply to its rejected letters.
 func (w *Web) addRules(shown []view.WatchedQueue) {
 	for i := range shown {
-		if q := &shown[i]; q.Own == "" {
+		if q := &shown[i]; !q.IsOwn() {
 			q.Rule, q.Observed = w.ruleOf(q.Origin), w.Observed(q.Origin)
 		}
 	}
@@ -137,13 +90,13 @@ func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQu
 	}
 	kept := slices.DeleteFunc(all, func(q view.WatchedQueue) bool {
 		switch {
-		case p.Only == view.OnlyLosing && q.Chain.Lost == "", p.Only == view.OnlyLetters &&
+		case p.Only == view.OnlyLosing && q.Route.Lost == "", p.Only == view.OnlyLetters &&
 			q.Week+q.Dead+q.Scheduled == 0:
 			return true
 		case strings.ContainsRune(name, '*'):
-			return !deadletter.Glob(name, q.Origin.Queue, false)
+			return !deadletter.Glob(name, q.Queue, false)
 		}
-		return !strings.Contains(strings.ToLower(q.Origin.Queue), strings.ToLower(name))
+		return !strings.Contains(strings.ToLower(q.Queue), strings.ToLower(name))
 	})
 	p.Total = len(kept)
 	if n, err := strconv.Atoi(offset); err == nil && n > 0 && n < len(kept) {
@@ -153,10 +106,13 @@ func filtered(all []view.WatchedQueue, name, only, offset string) view.WatchedQu
 	return p
 }
 
-// queueQuery returns the query for the letters of a queue.
-func queueQuery(o deadletter.Origin) query.Query {
-	return (query.Query{}).With(query.Queue, o.Queue).With(query.Broker, o.Broker).With(query.VHost, o.VHost)
-}
-
 // ownLast compares two queues for sorting. The queues of dlo itself come after the others.
-func ownLast(a, b view.WatchedQueue) int { return min(1, len(a.Own)) - min(1, len(b.Own)) }
+func ownLast(a, b view.WatchedQueue) int {
+	switch {
+	case a.IsOwn() == b.IsOwn():
+		return 0
+	case a.IsOwn():
+		return 1
+	}
+	return -1
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/schemas"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // Options configures a Web. The parts of dlo, down to Facts, are required. The zero value of every
@@ -57,7 +58,7 @@ type Options struct {
 	// queues whose letters are only observed, in words; "": none
 	Observing string
 	Problems  func() []deadletter.Problem // current problems of dlo itself, such as a full disk
-	Setup     Setup                       // for the first run
+	Setup     view.Setup                  // for the first run
 	// Host allow list, see Hosts; empty: any host, for tests only
 	Hosts   []string
 	Metrics http.Handler  // /metrics; nil: 404
@@ -85,11 +86,6 @@ type Options struct {
 	Address func(*http.Request) string
 }
 
-// Setup contains the names for the example on the first page after the installation: the broker,
-// its dead-letter exchange, the first inbox, and their vhost. Exchange is "" if dlo declares no
-// exchange.
-type Setup struct{ Broker, Exchange, Inbox, VHost string }
-
 // Web serves all HTTP requests. Its methods are safe for concurrent use.
 type Web struct {
 	Options
@@ -107,7 +103,6 @@ type Web struct {
 	drain    sync.Once
 	pinger   pinger
 	depths   depths
-	shapes   shapes
 	names    fieldNames
 	uploads  uploads
 	denials  denials

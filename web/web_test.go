@@ -31,6 +31,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/rules"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/web"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // house is a Web with a real store and a real desk, but without a broker. Tests set the status and
@@ -126,7 +127,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		Disk:      func() string { return "18 GiB free" },
 		Facts:     func(context.Context, deadletter.Origin) deadletter.QueueFacts { return deadletter.UnknownQueue },
 		Brokers:   h.statuses,
-		Setup:     web.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
+		Setup:     view.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
 		Hosts:     []string{"dlo.example"},
 		Restore:   7 * 24 * time.Hour,
 		Now:       func() time.Time { return now().Add(time.Minute) },

@@ -18,11 +18,3 @@ type Annotation struct {
 	Broker     string `json:"broker,omitzero"`
 	VHost      string `json:"vhost,omitzero"`
 }
-
-// Annotated is the response to POST /annotations. It contains three numbers: how many annotations
-// are new, how many repeat a recent one, and for how many the letter had already arrived.
-type Annotated struct {
-	New    int `json:"new"`
-	Again  int `json:"again"`  // annotations that repeat a recent one
-	Joined int `json:"joined"` // annotations whose letters had already arrived
-}

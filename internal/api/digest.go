@@ -9,10 +9,3 @@ type DigestSent struct {
 type ChannelTest struct {
 	Channel string `json:"channel"` // name in the configuration
 }
-
-// ChannelTested is the response to POST /channels/test.
-type ChannelTested struct {
-	Channel  string `json:"channel"`
-	Accepted bool   `json:"accepted"` // the receiver accepted the test
-	Answer   string `json:"answer"`   // what the receiver answered, or why it did not, without secrets
-}

@@ -23,16 +23,15 @@ var options = json.JoinOptions(
 	json.Deterministic(true),
 	jsontext.AllowInvalidUTF8(true), // names and headers may have any bytes
 	json.WithMarshalers(json.JoinMarshalers(
-		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeDuration),
-		json.MarshalToFunc(writeNamed[deadletter.GroupID]), json.MarshalToFunc(writeNamed[deadletter.OperationID]),
-		json.MarshalToFunc(writeResult), json.MarshalToFunc(writeOrder), json.MarshalToFunc(writeAmount),
-		json.MarshalToFunc(writeGuardState), json.MarshalToFunc(writeRetry),
+		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeAmount), json.MarshalToFunc(writeRetry),
+		asText(time.Duration.String), asText(deadletter.GroupID.String), asText(deadletter.OperationID.String),
+		asText(ResultName), asText(orderName),
+		asText(func(s deadletter.GuardState) string { return cmp.Or(string(s), "running") }),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(readDuration),
-		json.UnmarshalFromFunc(readNamed(deadletter.ParseGroupID)),
-		json.UnmarshalFromFunc(readNamed(deadletter.ParseOperationID)),
-		json.UnmarshalFromFunc(readResult), json.UnmarshalFromFunc(readOrder), json.UnmarshalFromFunc(readAmount),
+		json.UnmarshalFromFunc(readDuration), json.UnmarshalFromFunc(readAmount),
+		fromText(deadletter.ParseGroupID), fromText(deadletter.ParseOperationID),
+		fromText(resultOf), fromText(orderOf),
 	)),
 )
 
@@ -72,41 +71,30 @@ func writeTime(e *jsontext.Encoder, t time.Time) error {
 	return e.WriteToken(jsontext.String(t.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano)))
 }
 
-// writeNamed writes the id of a group or an operation, such as G-418. The id 0, which is none, is
-// "".
-func writeNamed[ID deadletter.GroupID | deadletter.OperationID](e *jsontext.Encoder, id ID) error {
-	return e.WriteToken(jsontext.String(fmt.Sprint(id)))
+// asText writes values as texts. The id 0 of a group or an operation, which is none, is "".
+func asText[T any](text func(T) string) *json.Marshalers {
+	return json.MarshalToFunc(func(e *jsontext.Encoder, v T) error {
+		return e.WriteToken(jsontext.String(text(v)))
+	})
 }
 
-func readNamed[ID deadletter.GroupID | deadletter.OperationID](
-	parse func(string) (ID, error),
-) func(*jsontext.Decoder, *ID) error {
-	return func(d *jsontext.Decoder, into *ID) error {
-		text, err := readText(d)
+// fromText reads values from texts. The text "" is the zero value.
+func fromText[T any](parse func(string) (T, error)) *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(d *jsontext.Decoder, into *T) error {
+		var text string
+		value, err := d.ReadValue()
+		if err == nil {
+			err = json.Unmarshal(value, &text)
+		}
 		if err == nil && text != "" {
 			*into, err = parse(text)
 		}
 		return err
-	}
+	})
 }
 
-func readText(d *jsontext.Decoder) (text string, err error) {
-	value, err := d.ReadValue()
-	if err == nil {
-		err = json.Unmarshal(value, &text)
-	}
-	return text, err
-}
-
-// writeResult writes the result of an operation for a letter, such as came_back.
-func writeResult(e *jsontext.Encoder, r deadletter.Result) error {
-	return e.WriteToken(jsontext.String(ResultName(r)))
-}
-
-func readResult(d *jsontext.Decoder, into *deadletter.Result) error {
-	text, err := readText(d)
-	*into = deadletter.Result(strings.ReplaceAll(text, "_", " "))
-	return err
+func resultOf(name string) (deadletter.Result, error) {
+	return deadletter.Result(strings.ReplaceAll(name, "_", " ")), nil
 }
 
 // ResultName returns the name of a result in JSON and in URLs, for example came_back.
@@ -118,19 +106,14 @@ const (
 	NewestFirst = "newest"
 )
 
-func writeOrder(e *jsontext.Encoder, newest deadletter.NewestFirst) error {
-	order := OldestFirst
+func orderName(newest deadletter.NewestFirst) string {
 	if newest {
-		order = NewestFirst
+		return NewestFirst
 	}
-	return e.WriteToken(jsontext.String(order))
+	return OldestFirst
 }
 
-func readOrder(d *jsontext.Decoder, into *deadletter.NewestFirst) error {
-	text, err := readText(d)
-	*into = text == NewestFirst
-	return err
-}
+func orderOf(name string) (deadletter.NewestFirst, error) { return name == NewestFirst, nil }
 
 // writeRetry writes a delay for each retry, also if the delays grow.
 func writeRetry(e *jsontext.Encoder, r rules.Retry) error {
@@ -141,10 +124,6 @@ func writeRetry(e *jsontext.Encoder, r rules.Retry) error {
 	}
 	r.Delays = delays
 	return json.MarshalEncode(e, plain(r))
-}
-
-func writeGuardState(e *jsontext.Encoder, s deadletter.GuardState) error {
-	return e.WriteToken(jsontext.String(cmp.Or(string(s), "running")))
 }
 
 func writeAmount(e *jsontext.Encoder, a deadletter.Amount) error {
@@ -160,10 +139,6 @@ func readAmount(d *jsontext.Decoder, into *deadletter.Amount) error {
 		return err
 	}
 	return json.Unmarshal(value, (*int)(into))
-}
-
-func writeDuration(e *jsontext.Encoder, d time.Duration) error {
-	return e.WriteToken(jsontext.String(d.String()))
 }
 
 func readDuration(d *jsontext.Decoder, into *time.Duration) error {

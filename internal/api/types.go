@@ -40,10 +40,9 @@ type Upload struct {
 
 // Removal is the response to DELETE /types/{set}.
 type Removal struct {
-	Set       string `json:"set"`
-	DryRun    bool   `json:"dry_run"`
-	TypeCount int    `json:"type_count"`
-	Letters   int    `json:"letters"` // number of letters that have one of the types
+	Set    string `json:"set"`
+	DryRun bool   `json:"dry_run"`
+	deadletter.SchemaEffect
 }
 
 // MatchRequest is the body of POST /types/match.

@@ -19,11 +19,11 @@ func brokersTable() command {
 		"brokers", groupBrokers, "Look at the connections to brokers, try them now, and rename brokers in the store.",
 		list("List the brokers of the configuration, and whether they are connected.", nil,
 			"GET /brokers", "brokers", api.Brokers{},
-			"broker=name label vhost connected since=since|age rabbitmq=version inboxes note=|broker"),
+			"broker=name label vhost connected since=since|age rabbitmq=version inboxes=inboxes|inboxes note=|broker"),
 		act("connect", "Try to connect to a broker now, instead of at the end of the back-off.", struct {
 			callCmd
 			Broker string `arg:"" help:"The broker, by its name in the configuration."`
-		}{}, "POST /brokers/{broker}/connect", api.Broker{},
+		}{}, "POST /brokers/{broker}/connect", deadletter.BrokerStatus{},
 			"broker {{.Name}} is {{if .Connected}}connected{{else}}not connected: {{.Reason}}{{end}}"),
 		own("rename", "Rename a broker in the store, after its name in the configuration. No dlo may be running.",
 			brokersRenameCmd{}),

@@ -106,7 +106,7 @@ func (f serverFlags) sayServer(p *Program) error {
 	if err := f.call(p, http.MethodGet, "/brokers", nil, &list); errors.Is(err, errSilent) {
 		return err // any other error concerns only the labels
 	}
-	labels := labelsOf(list.Brokers, func(b api.Broker) string { return b.Label })
+	labels := labelsOf(list.Brokers, func(b deadletter.BrokerStatus) string { return b.Label })
 	about := map[string]any{"at": f.displayAddress(), "labels": labels}
 	return tell(p.Stderr, "server {{.at}}{{range .labels}} ({{.}}){{end}}", about)
 }
@@ -318,7 +318,7 @@ func refusal(answer *http.Response, file string) error {
 type refused struct {
 	text     string
 	kind     error // nil, unless the request was invalid, or named an object that does not exist
-	mistakes []api.Mistake
+	mistakes []deadletter.Mistake
 	file     string
 }
 

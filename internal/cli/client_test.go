@@ -48,7 +48,7 @@ func TestTheServerOfACommand(t *testing.T) {
 			asked = append(asked, name)
 			switch r.Method + " " + r.URL.Path {
 			case "GET /api/v1/brokers":
-				labels := []api.Broker{{Label: "pro\x1bduction"}, {Label: "pro\x1bduction"}, {}, {Label: "spare"}}
+				labels := []deadletter.BrokerStatus{{Label: "pro\x1bduction"}, {Label: "pro\x1bduction"}, {}, {Label: "spare"}}
 				json.NewEncoder(rw).Encode(api.Brokers{Brokers: labels})
 			case "POST /api/v1/tokens":
 				grant := deadletter.Grant{Role: deadletter.RoleReader}

@@ -95,7 +95,7 @@ func (c auditListCmd) Run(p *Program, k *kong.Context) error {
 func annotationsTable() command {
 	return noun("annotations", groupRules, "Say why messages were rejected.",
 		act("add", "Report why a message was rejected, as its consumer would (see docs/consumers.md).",
-			annotationsAddCmd{}, "POST /annotations", api.Annotated{},
+			annotationsAddCmd{}, "POST /annotations", deadletter.Annotated{},
 			"{{.New}} annotations stored{{with .Again}}, {{.}} were already there{{end}}; "+
 				"{{.Joined}} letters were waiting for one"),
 	)
@@ -142,8 +142,8 @@ func notifyTable() command {
 	test := act("test", "Send a test notice to a channel, and print what its receiver answers.", struct {
 		callCmd
 		Channel string `arg:"" help:"Name of the channel in the configuration."`
-	}{}, "POST /channels/test", api.ChannelTested{},
-		"{{if .Accepted}}{{.Channel}} accepted the test: {{.Answer}}{{end}}")
-	test.failed = "{{if not .Accepted}}{{.Channel}} did not accept the test: {{.Answer}}{{end}}"
+	}{}, "POST /channels/test", deadletter.Channel{},
+		"{{if .Accepted}}{{.Name}} accepted the test: {{.Answer}}{{end}}")
+	test.failed = "{{if not .Accepted}}{{.Name}} did not accept the test: {{.Answer}}{{end}}"
 	return noun("notify", groupPeople, "The channels through which people are notified.", test)
 }

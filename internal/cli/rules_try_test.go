@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
@@ -103,7 +102,7 @@ func TestTheRulesOfAFileAreSent(t *testing.T) {
 	if err := run("", "c1c5052d"); !errors.Is(err, errUsage) {
 		t.Errorf("an argument that is not a flag: %v", err)
 	}
-	if err := error(refused{kind: deadletter.ErrInvalid, mistakes: []api.Mistake{{Text: "x"}}}); !errors.Is(err, deadletter.ErrInvalid) {
+	if err := error(refused{kind: deadletter.ErrInvalid, mistakes: []deadletter.Mistake{{Text: "x"}}}); !errors.Is(err, deadletter.ErrInvalid) {
 		t.Error("a mistake in rules is not said to be one")
 	}
 }

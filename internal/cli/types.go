@@ -78,7 +78,7 @@ func typesTable() command {
 				Set string `arg:"" help:"The set, as the list shows it."`
 			}{},
 			route: "DELETE /types/{set}", answer: api.Removal{}, text: `{{template "removal" .}}`,
-			ask: "remove set {{.Set}} with {{.TypeCount}} types; {{.Letters}} letters have one of them",
+			ask: "remove set {{.Set}} with {{.Types}} types; {{.Letters}} letters have one of them",
 		},
 	)
 }

@@ -40,11 +40,11 @@ func (b *bounds) cut(text string) string {
 
 // omitted returns a mistake that says how many mistakes are not in the result. If the result
 // contains all mistakes, omitted returns nil.
-func (b *bounds) omitted() []Mistake {
+func (b *bounds) omitted() []deadletter.Mistake {
 	if b == nil || b.left == 0 {
 		return nil
 	}
-	return []Mistake{{Text: fmt.Sprintf("and %d more", b.left)}}
+	return []deadletter.Mistake{{Text: fmt.Sprintf("and %d more", b.left)}}
 }
 
 // weight returns the size of a node in bytes.

@@ -214,16 +214,10 @@ func defaultBroker() Broker {
 	}
 }
 
-// Mistake is one mistake in the configuration.
-type Mistake struct {
-	Line, Column int // 0 if the mistake is not at a position in the file
-	Text         string
-}
-
 // Error is the error for a configuration with mistakes. It contains all of them.
 type Error struct {
 	Path     string
-	Mistakes []Mistake
+	Mistakes []deadletter.Mistake
 }
 
 // allMistakes returns all mistakes so far as an *Error, in the order of the file. If there are
@@ -232,7 +226,9 @@ func (d *decoder) allMistakes(path string) error {
 	if len(d.mistakes) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(d.mistakes, func(a, b Mistake) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	slices.SortStableFunc(d.mistakes, func(a, b deadletter.Mistake) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
 	return &Error{path, append(d.mistakes, d.bounds.omitted()...)}
 }
 
@@ -258,7 +254,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	if path != "" {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return c, &Error{path, []Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
+			return c, &Error{path, []deadletter.Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
 		}
 		d.file(string(text), &c)
 	}
@@ -313,8 +309,8 @@ func (d *decoder) check(c *Config) {
 // decoder reads the nodes of the file and collects the mistakes.
 type decoder struct {
 	from     string // path of the configuration file
-	mistakes []Mistake
-	lines    []string // lines of the file with their line endings
+	mistakes []deadletter.Mistake
+	content  string // text of the file
 	at       map[string]*yaml.Node
 	entries  []brokerNodes // positions of the values of each broker; empty if there is no file
 	mirrors  []mirror
@@ -326,7 +322,7 @@ func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
 	if d.bounds.isFull(len(d.mistakes)) {
 		return
 	}
-	m := Mistake{Text: d.bounds.cut(fmt.Sprintf(format, args...))}
+	m := deadletter.Mistake{Text: d.bounds.cut(fmt.Sprintf(format, args...))}
 	if n != nil {
 		m.Line, m.Column = n.Line, n.Column
 	}
@@ -341,18 +337,18 @@ var (
 // noYAML returns the mistake for a file that is not valid YAML, with the reason and the position.
 // The mistake contains no text from the file. A password may begin with an asterisk, and YAML would
 // then take it for an anchor and name it in the reason.
-func (d *decoder) noYAML(err error) Mistake {
+func (d *decoder) noYAML(err error) deadletter.Mistake {
 	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
-		m := Mistake{Column: 1, Text: parts[2]}
+		m := deadletter.Mistake{Column: 1, Text: parts[2]}
 		fmt.Sscan(parts[1], &m.Line)
 		return m
 	}
 	parts := yamlAnchor.FindStringSubmatch(err.Error())
 	if parts == nil {
-		return Mistake{Text: err.Error()}
+		return deadletter.Mistake{Text: err.Error()}
 	}
-	m := Mistake{Text: "there is no such anchor; a text that begins with a star needs quotes"}
-	for i, line := range d.lines {
+	m := deadletter.Mistake{Text: "there is no such anchor; a text that begins with a star needs quotes"}
+	for i, line := range strings.Split(d.content, "\n") {
 		if at := strings.Index(line, "*"+parts[1]); at >= 0 {
 			m.Line, m.Column = i+1, utf8.RuneCountInString(line[:at])+1
 			break
@@ -363,7 +359,7 @@ func (d *decoder) noYAML(err error) Mistake {
 
 // document returns the root node of a YAML text. If the text is empty or not valid, it returns nil.
 func (d *decoder) document(text string) *yaml.Node {
-	d.at, d.lines = map[string]*yaml.Node{}, splitLines(text)
+	d.at, d.content = map[string]*yaml.Node{}, text
 	var doc, more yaml.Node
 	documents := yaml.NewDecoder(strings.NewReader(text))
 	err := documents.Decode(&doc)
@@ -384,12 +380,12 @@ func (d *decoder) document(text string) *yaml.Node {
 
 func (d *decoder) file(text string, c *Config) {
 	if root := d.document(text); root != nil {
-		d.mapping(root, "", d.settings(root, c))
+		d.mapping(root, "", d.settings(c))
 	}
 }
 
 // settings returns the functions that read the keys at the top level of the file.
-func (d *decoder) settings(root *yaml.Node, c *Config) keys {
+func (d *decoder) settings(c *Config) keys {
 	return keys{
 		"listen":     func(n *yaml.Node) { d.listen(n, c) },
 		"public_url": func(n *yaml.Node) { d.webURL(n, &c.PublicURL) },
@@ -434,7 +430,7 @@ func (d *decoder) settings(root *yaml.Node, c *Config) keys {
 			})
 		},
 		"requeue": func(n *yaml.Node) { d.requeue(n, &c.Requeue) },
-		"rules":   func(n *yaml.Node) { d.rules(n, d.lineAfter(root, "rules"), c) },
+		"rules":   func(n *yaml.Node) { d.rules(n, c) },
 		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Rules.Default) },
 		"schemas": func(n *yaml.Node) {
 			d.mapping(n, "schemas", keys{
@@ -520,15 +516,4 @@ func (d *decoder) breaker(n *yaml.Node, b *Breaker) {
 		"probe":   func(n *yaml.Node) { d.integer(n, &b.Probe, 1, 10_000) },
 		"give_up": func(n *yaml.Node) { d.duration(n, &b.GiveUp, 0, 365*day) },
 	})
-}
-
-// lineAfter returns the line of the key after the given key. If the given key is the last one, it
-// returns the line after the end of the file.
-func (d *decoder) lineAfter(n *yaml.Node, key string) int {
-	for i := 0; i+2 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+2].Line
-		}
-	}
-	return len(d.lines) + 1
 }

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -319,19 +318,20 @@ func FuzzLoad(f *testing.F) {
 		case err != nil && (!errors.As(err, &bad) || len(bad.Mistakes) == 0 || bad.Error() == ""):
 			t.Fatalf("%v", err)
 		}
-		if err == nil && !bytes.ContainsAny(text, "&*%") { // an alias needs the rest of the file
+		if err == nil {
 			for _, r := range c.Rules.Rules {
-				again := "rules:\n" + r.YAML + "\n"
-				if r.YAML[0] == '{' {
-					again = "rules: [" + r.YAML + "\n]"
-				}
+				again := "rules:\n  - " + strings.ReplaceAll(r.YAML, "\n", "\n    ") + "\n"
 				if err := os.WriteFile(path, []byte(again), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := config.Load(path, noEnv); err != nil || len(got.Rules.Rules) != 1 ||
-					!cmp.Equal(
-						got.Rules.Rules[0], r, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty(),
-					) {
+				got, err := config.Load(path, noEnv)
+				var bad *config.Error
+				if errors.As(err, &bad) && strings.Contains(err.Error(), "there is no channel") {
+					continue // it is defined in the rest of the file
+				}
+				if err != nil || len(got.Rules.Rules) != 1 || !cmp.Equal(
+					got.Rules.Rules[0], r, cmpopts.IgnoreFields(rules.Rule{}, "YAML"), cmpopts.EquateEmpty(),
+				) {
 					t.Fatalf("%q is not the text of %+v: %v", r.YAML, r, err)
 				}
 			}

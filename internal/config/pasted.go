@@ -37,7 +37,6 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 		return p, d.allMistakes(pastedName)
 	}
 	root := d.document(text)
-	d.lines = nil // the text of each rule is not needed, and it is slow to find in a list in brackets
 	switch {
 	case len(d.mistakes) > 0:
 	case root == nil || root.Tag == "!!null":
@@ -64,14 +63,14 @@ func (d *decoder) pasted(root *yaml.Node, use *rules.Set, p *Pasted) {
 	switch {
 	case root.Kind == yaml.SequenceNode:
 		ruled = true
-		d.rules(root, 0, &c)
+		d.rules(root, &c)
 	case root.Kind != yaml.MappingNode:
 		d.mistake(root, "give rules: a list of them, or rules: and default: as in a configuration file")
 	case d.hasKey(root, "name"): // only a rule has the key name, so that this is a single rule
 		ruled = true
-		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, 0, &c)
+		d.rules(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{root}}, &c)
 	default:
-		known := d.settings(root, &c)
+		known := d.settings(&c)
 		for key, read := range known {
 			known[key] = func(n *yaml.Node) {
 				switch key {

@@ -19,15 +19,17 @@ type ruleNodes struct {
 	weight      int                   // size of the entry; 0 if the text has no bounds
 }
 
-// rules reads the list of rules. The parameter "end" is the number of the line after the list.
-func (d *decoder) rules(n *yaml.Node, end int, c *Config) {
-	i := 0
+// rules reads the list of rules.
+func (d *decoder) rules(n *yaml.Node, c *Config) {
 	var nodes []ruleNodes
 	d.list(n, func(item *yaml.Node) {
-		r, at := rules.Rule{YAML: d.ruleText(n, i, end)}, ruleNodes{entry: item, clauses: map[string]*yaml.Node{}}
+		before := len(d.mistakes)
+		r, at := rules.Rule{}, ruleNodes{entry: item, clauses: map[string]*yaml.Node{}}
 		d.rule(item, &r, &at)
+		if d.bounds == nil && len(d.mistakes) == before { // nobody asks for the text of pasted rules
+			r.YAML = ruleText(item)
+		}
 		c.Rules.Rules, nodes = append(c.Rules.Rules, r), append(nodes, at)
-		i++
 	})
 	d.checkRules(c.Rules.Rules, nodes)
 }

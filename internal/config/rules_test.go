@@ -140,53 +140,38 @@ func TestAWaiterOfTheDefault(t *testing.T) {
 	}
 }
 
-// TestTheTextOfARule checks that the text of a rule is exactly its text in the file, including
-// comments inside the rule.
+// TestTheTextOfARule checks that the text of a rule needs nothing else of the file, and that it has
+// the comments inside the rule.
 func TestTheTextOfARule(t *testing.T) {
 	t.Parallel()
-	first := "  - name: a # the first\n\n    # its queue\n    match: {queue: \"a # b\"}"
-	second := "  -\n    name: b\n    match:\n      error: |-\n        # no comment\n    # the end of b"
-	third := "  - {name: c, match: {queue: 'it''s }', error: [\"x\\\" }\"]}}  # the last"
-	block := func(end string) string {
-		return "# a file\nlisten: 127.0.0.1:1\nrules:\n  # above a\n" + first + "\n  # above b\n\n" + second + "\n\n" +
-			third + "\n" + end
-	}
+	const first = "name: a # the first\n# its queue\nmatch: {queue: \"a # b\"}"
+	block := "# a file\nrules:\n  # above a\n  - name: a # the first\n\n    # its queue\n    match: {queue: \"a # b\"}\n"
 	for _, c := range []struct {
 		name, text string
 		want       []string
 	}{
-		{"the end of the file", block(""), []string{first, second, third}},
-		{"another key", block("# about the default\ndefault: {}\n"), []string{first, second, third}},
-		{"the end of the document", block("...\n# over\n"), []string{first, second, third}},
+		{"a block", block + "# the default\ndefault: {}\n...\n# over\n", []string{first}},
+		{"other line ends", strings.ReplaceAll(block, "\n", "\r\n"), []string{first}},
 		{
-			"other line ends",
-			strings.ReplaceAll(block("default: {}"), "\n", "\r\n"),
-			[]string{strings.ReplaceAll(first, "\n", "\r\n"), strings.ReplaceAll(second, "\n", "\r\n"), third},
-		},
-		{
-			"as far in as the key",
-			"rules:\n- name: a\n  match: {queue: a}\n\n# next\n- name: b\nhosts: []",
-			[]string{"- name: a\n  match: {queue: a}", "- name: b"},
-		},
-		{
-			"characters of many bytes",
-			"rules: [{name: \u00e4\u00f6, match: {queue: a}}, {name: '\u20ac'}]",
-			[]string{"{name: \u00e4\u00f6, match: {queue: a}}", "{name: '\u20ac'}"},
+			"a dash by itself",
+			"rules:\n-\n  name: b\n  match:\n      error: |-\n        # no comment\n  # the end of b\nhosts: []",
+			[]string{"name: b\nmatch:\n  error: |-\n    # no comment\n  # the end of b"},
 		},
 		{
 			"in brackets",
-			"{rules: [ {name: it's, match: {queue: \"a,}\", error: b:'c}}, # one, {\n  {\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true} , {name: e}], hosts: []}",
+			"{rules: [ {name: it's, match: {queue: \"a,}\", error: b:'c}}, # one, {\n" +
+				"  {\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true} , {name: '\u20ac'}], hosts: []}",
 			[]string{
-				"{name: it's, match: {queue: \"a,}\", error: b:'c}}",
-				"{\"name\":'d', match: {queue: [x,y]}, # }\n   discard: true}", "{name: e}",
+				"{name: it's, match: {queue: \"a,}\", error: 'b:''c'}} # one, {",
+				"{\"name\": 'd', match: {queue: [x, y]}, discard: true}", "{name: '\u20ac'}",
 			},
 		},
 		{
 			"anchors",
 			"rules: [{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}, &b {name: b, match: {queue: &q \"y]\"}, retry: *r}]",
 			[]string{
-				"{name: a, match: &m {queue: ! 'x}'}, retry: &r {delays: []}}",
-				"&b {name: b, match: {queue: &q \"y]\"}, retry: *r}",
+				"{name: a, match: {queue: 'x}'}, retry: {delays: []}}",
+				"{name: b, match: {queue: \"y]\"}, retry: {delays: []}}",
 			},
 		},
 	} {
@@ -202,14 +187,6 @@ func TestTheTextOfARule(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, texts); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
-			}
-			again := "rules:\n" + strings.Join(texts, "\n")
-			if strings.HasPrefix(texts[0], "{") {
-				again = "rules: [" + strings.Join(texts, ",\n") + "]"
-			}
-			read, err := load(t, again)
-			if diff := cmp.Diff(got.Rules.Rules, read.Rules.Rules); err != nil || diff != "" {
-				t.Errorf("what was copied reads otherwise: %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}

@@ -205,7 +205,7 @@ func (l *Letter) DeathKeys() DeathKeys {
 // Annotated says what the store did with a list of annotations: how many were new, how many were
 // already stored, and how many letters they explain.
 type Annotated struct {
-	New    int
-	Again  int // number of annotations that were already stored within the window
-	Joined int // number of stored letters that the annotations now explain
+	New    int `json:"new"`
+	Again  int `json:"again"`  // number of annotations that were already stored within the window
+	Joined int `json:"joined"` // number of stored letters that the annotations now explain
 }

@@ -4,27 +4,29 @@ import "time"
 
 // BrokerStatus is what dlo knows about its connection to one broker and vhost.
 type BrokerStatus struct {
-	Name, VHost string
-	Label       string // name that people use for the broker, e.g. production; "" = none
-	Colour      Colour // colour of the label
-	Setting     string // name of the setting that contains the connection details, e.g. DLO_AMQP_URL
-	Exchange    string // dead-letter exchange that dlo declares; "" = dlo declares none
+	Name     string `json:"name"`
+	VHost    string `json:"vhost"`
+	Label    string `json:"label"`  // name that people use for the broker, e.g. production; "" = none
+	Colour   Colour `json:"colour"` // colour of the label
+	Setting  string `json:"-"`      // name of the setting that contains the connection details, e.g. DLO_AMQP_URL
+	Exchange string `json:"-"`      // dead-letter exchange that dlo declares; "" = dlo declares none
 	// the inboxes have existed at least once since the store was created, so that dead messages
 	// wait in them
-	Reached   bool
-	Version   string // version of RabbitMQ; "" until the first connection after dlo was started
-	Connected bool   // the connection for publishing is open
-	Blocked   string // reason why the broker accepts no messages now; "" = it accepts messages
-	Reason    string // reason why dlo is not connected
-	Since     time.Time
-	NextTry   time.Time
-	Note      string // how dlo deviates from the configuration, and what it does instead; "" = it does not deviate
-	Inboxes   []InboxStatus
-	Managed   bool      // the configuration contains the address of the management API
-	User      string    // AMQP user of dlo
-	Rights    []Right   // rights that dlo needs on the broker
-	Grant     string    // command that grants all these rights to the user
-	Queues    []Problem // risks that dlo's own queues lose messages
+	Reached   bool      `json:"reached"`
+	Version   string    `json:"version,omitzero"` // of RabbitMQ; missing = not connected since dlo was started
+	Connected bool      `json:"connected"`        // the connection for publishing is open
+	Blocked   string    `json:"blocked"`          // why the broker accepts no messages now; "" = it accepts messages
+	Reason    string    `json:"reason"`           // why dlo is not connected
+	Since     time.Time `json:"since"`            // when this state began
+	NextTry   time.Time `json:"next_try,omitzero"`
+	// how dlo deviates from the configuration, and what it does instead; "" = it does not deviate
+	Note    string        `json:"-"`
+	Inboxes []InboxStatus `json:"inboxes"`
+	Managed bool          `json:"-"` // the configuration contains the address of the management API
+	User    string        `json:"-"` // AMQP user of dlo
+	Rights  []Right       `json:"-"` // rights that dlo needs on the broker
+	Grant   string        `json:"-"` // command that grants all these rights to the user
+	Queues  []Problem     `json:"-"` // risks that dlo's own queues lose messages
 }
 
 // Away says why letters cannot be sent to the broker now, and what they wait for. If they can be

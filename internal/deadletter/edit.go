@@ -23,7 +23,17 @@ var RemoveHeader = removed{}
 type removed struct{}
 
 // FieldError says why a field of a request was rejected.
-type FieldError struct{ Field, Why string }
+type FieldError struct {
+	Field string `json:"field"` // a property, a header or a member
+	Why   string `json:"why"`
+}
+
+// Mistake is a mistake in a text, such as the configuration.
+type Mistake struct {
+	Line   int    `json:"line,omitzero"`   // counted from 1; missing = the mistake is at no position in the text
+	Column int    `json:"column,omitzero"` // in characters, counted from 1
+	Text   string `json:"text"`
+}
 
 // FieldErrors is an error that contains all rejected fields of a request. It wraps ErrInvalid.
 type FieldErrors []FieldError

@@ -84,6 +84,8 @@ func (e TooManyTriesError) Error() string {
 	return "too many attempts failed; try again at " + e.Again.UTC().Format("15:04 UTC")
 }
 
+func (TooManyTriesError) Unwrap() error { return deadletter.ErrTooMany }
+
 // SignIn starts a session if the password is right, and returns the secret of the session's cookie.
 // If name and password do not match, the error wraps deadletter.ErrSignIn, and the result
 // "triesLeft" is the number of attempts that are left. The same happens if the password was changed

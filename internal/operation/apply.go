@@ -48,7 +48,9 @@ const appliedExamples = 3
 // result is about the letters that were already processed.
 func (d *Desk) Apply(ctx context.Context, by deadletter.Principal, r ApplyRequest) (rules.Applied, error) {
 	if len(r.Reason) > maxReason {
-		return rules.Applied{}, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
+		return rules.Applied{}, deadletter.FieldErrors{
+			{Field: "reason", Why: fmt.Sprintf("a reason has at most %d bytes", maxReason)},
+		}
 	}
 	if d.decider == nil {
 		return rules.Applied{}, deadletter.ErrNotFound

@@ -106,3 +106,27 @@ func (d *Document) guessFields() map[int32]string {
 	}
 	return looks
 }
+
+// guessKind guesses the kind of a field. For a masked field, it returns the wire type.
+func (n *wireNode) guessKind(masked bool) string {
+	wire := protowire.Type(n.wire)
+	switch {
+	case masked, wire == protowire.StartGroupType:
+		return wireName(wire)
+	case wire == protowire.VarintType:
+		return "int64?"
+	case wire == protowire.Fixed32Type, wire == protowire.Fixed64Type:
+		return wireName(wire) + "?"
+	case n.length == 0:
+		return "empty"
+	case n.hasFlag(nodeText) && n.hasFlag(nodeLikely):
+		return "string?"
+	case n.hasFlag(nodeText):
+		return "string"
+	case n.hasFlag(nodeLikely):
+		return "message"
+	case n.hasFlag(nodeVarints):
+		return "bytes?"
+	}
+	return "bytes"
+}

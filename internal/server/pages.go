@@ -13,6 +13,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/identity"
 	"github.com/deadletteroffice/dlo/internal/requeue"
 	"github.com/deadletteroffice/dlo/web"
+	"github.com/deadletteroffice/dlo/web/view"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -116,10 +117,10 @@ func (s *Server) metrics() http.Handler {
 // setup returns the example that the pages show at the first run. It uses the first broker for
 // which the configuration names a dead-letter exchange, because a policy can name that exchange
 // immediately.
-func (s *Server) setup() web.Setup {
+func (s *Server) setup() view.Setup {
 	i := max(0, slices.IndexFunc(s.cfg.Brokers, func(b config.Broker) bool { return b.Exchange != "" }))
 	b := s.cfg.Brokers[i]
-	return web.Setup{Broker: b.Name, Exchange: b.Exchange, Inbox: b.Inboxes[0], VHost: s.links[i].VHost()}
+	return view.Setup{Broker: b.Name, Exchange: b.Exchange, Inbox: b.Inboxes[0], VHost: s.links[i].VHost()}
 }
 
 func (s *Server) brokers() []deadletter.BrokerStatus {

@@ -10,21 +10,15 @@ import (
 type AccountPage struct {
 	Shell    Shell
 	Grants   []string
-	Sessions []AccountSession // nil if the person signed in elsewhere
+	Sessions []deadletter.Session // nil if the person signed in elsewhere
+	This     [32]byte             // the hash of the session to which the current request belongs
 	Error    string
-	ViewAs   *ViewAs // nil if the person may not view pages with other roles
+	// the roles with which the person may view pages; nil if the person may not
+	ViewAs []string
 }
 
-// ViewAs is the form with which an admin views the pages as a person with other roles.
-type ViewAs struct{ Roles []string }
-
-// AccountSession is a session of a local user.
-type AccountSession struct {
-	deadletter.Session
-	This bool // whether the current request belongs to this session
-}
-
-func (s AccountSession) words(now time.Time) string {
+// sessionWords describes a session of a local user.
+func sessionWords(s deadletter.Session, now time.Time) string {
 	text := "since " + UTC(s.CreatedAt) + ", last used " + Ago(now, s.UsedAt)
 	if s.Address != "" {
 		text += ", from " + line(s.Address, 45)

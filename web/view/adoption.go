@@ -7,9 +7,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// inVHost returns the broker and the vhost of a policy, encoded for a form.
-func inVHost(a topology.Adopted) string {
-	return url.Values{"broker": {a.Broker}, "vhost": {a.VHost}}.Encode()
+// vhostOf returns a broker and a vhost, encoded for a form.
+func vhostOf(broker, vhost string) string {
+	return url.Values{"broker": {broker}, "vhost": {vhost}}.Encode()
 }
 
 // maxNames is the maximum number of queues of a policy that a page shows, or offers to take out of

@@ -95,27 +95,27 @@ func auditMark(kind string) mark {
 		}
 		return mark{kind, verbIcon(v), tone}
 	}
-	switch kind {
-	case deadletter.ActCancelled:
-		return mark{kind, "x", "warn"}
-	case deadletter.ActPaused, deadletter.ActRetriesPaused:
-		return mark{kind, "pause", "warn"}
-	case deadletter.ActResumed, deadletter.ActRetriesResumed:
-		return mark{kind, "play", ""}
-	case deadletter.ActStopped:
-		return mark{kind, "stop", "bad"}
-	case deadletter.ActDone, deadletter.ActResolved:
-		return mark{kind, "check", "good"}
-	case deadletter.ActSnoozed:
-		return mark{kind, "snooze", ""}
-	case deadletter.ActAssigned, deadletter.ActUnassigned:
-		return mark{kind, "user", ""}
-	case deadletter.ActRevealed:
-		return mark{kind, "info", "warn"}
-	case deadletter.ActRetention:
-		return mark{kind, "trash", ""}
+	if m, ok := actMarks[kind]; ok {
+		return mark{kind, m.Icon, m.Tone}
 	}
 	return mark{line(kind, 40), "info", ""}
+}
+
+// actMarks are the marks of the acts that have one of their own; the word is the kind of the act.
+var actMarks = map[string]mark{
+	deadletter.ActCancelled:      {Icon: "x", Tone: "warn"},
+	deadletter.ActPaused:         {Icon: "pause", Tone: "warn"},
+	deadletter.ActRetriesPaused:  {Icon: "pause", Tone: "warn"},
+	deadletter.ActResumed:        {Icon: "play"},
+	deadletter.ActRetriesResumed: {Icon: "play"},
+	deadletter.ActStopped:        {Icon: "stop", Tone: "bad"},
+	deadletter.ActDone:           {Icon: "check", Tone: "good"},
+	deadletter.ActResolved:       {Icon: "check", Tone: "good"},
+	deadletter.ActSnoozed:        {Icon: "snooze"},
+	deadletter.ActAssigned:       {Icon: "user"},
+	deadletter.ActUnassigned:     {Icon: "user"},
+	deadletter.ActRevealed:       {Icon: "info", Tone: "warn"},
+	deadletter.ActRetention:      {Icon: "trash"},
 }
 
 // logTime formats the time of an entry. It omits the date if the entry is of today.

@@ -8,58 +8,34 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Broker contains what every page shows about one connection to RabbitMQ.
-type Broker struct {
-	Name, VHost string
-	Label       Label
-	Up          bool
-	Reached     bool      // the broker was connected at least once since the store was created
-	Met         bool      // the broker was connected at least once since dlo started
-	Exchange    string    // the exchange that dlo declares, or ""
-	Setting     string    // the setting that says how to reach the broker, or ""
-	Since       time.Time // when the connection began or was lost; the start of dlo if Met is false
-	NextTry     time.Time // when dlo next tries to connect; a zero time means unknown
-	Inboxes     []string  // the queues in which letters wait while the broker is disconnected
-	Detail      string    // why the broker is disconnected, or its product and version
-}
-
-// Label is a coloured word that people give a broker, such as production.
-type Label struct {
-	Text   string // "" if the broker has no label
-	Colour deadletter.Colour
-}
-
-func (l Label) text() string { return line(l.Text, 36) }
-
-// tone returns the CSS class of the label's colour.
-func (l Label) tone() string {
-	return map[deadletter.Colour]string{
-		"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent",
-	}[l.Colour]
-}
-
-// labels returns the labels of all brokers, without repetition.
-func (s Shell) labels() []Label {
+// labels returns the labels that people give the brokers, such as production, without repetition.
+func (s Shell) labels() []mark {
 	return s.labelsOf(func(string) bool { return true })
 }
 
 // labelsOf returns the labels of some brokers without repetition. The function "broker" chooses
 // them: it returns true for the name of a broker whose label is wanted.
-func (s Shell) labelsOf(broker func(name string) bool) []Label {
-	var list []Label
+func (s Shell) labelsOf(broker func(name string) bool) []mark {
+	var list []mark
 	for _, b := range s.Brokers {
-		if b.Label.Text != "" && broker(b.Name) && !slices.Contains(list, b.Label) {
-			list = append(list, b.Label)
+		label := mark{Word: line(b.Label, 36), Tone: labelTones[b.Colour]}
+		if b.Label != "" && broker(b.Name) && !slices.Contains(list, label) {
+			list = append(list, label)
 		}
 	}
 	return list
+}
+
+// labelTones are the CSS classes of the colours of labels.
+var labelTones = map[deadletter.Colour]string{
+	"red": "bad", "amber": "warn", "green": "good", "teal": "wait", "blue": "accent",
 }
 
 // fullTitle returns the page title, including the labels of the brokers.
 func (s Shell) fullTitle() string {
 	parts := []string{line(s.Title, 120)}
 	for _, l := range s.labels() {
-		parts = append(parts, l.text())
+		parts = append(parts, l.Word)
 	}
 	return strings.Join(append(parts[:min(len(parts), 1+labelsShown)], "Dead Letter Office"), " · ")
 }
@@ -74,7 +50,7 @@ const maxName = 255
 func (s Shell) brokersUp() int {
 	up := 0
 	for _, b := range s.Brokers {
-		if b.Up {
+		if b.Connected {
 			up++
 		}
 	}
@@ -105,13 +81,18 @@ func (s Shell) brokerLine() string {
 	return Count(up) + " of " + Count(len(s.Brokers)) + " brokers connected"
 }
 
+// product returns the product and the version of a broker that is connected.
+func product(b deadletter.BrokerStatus) string {
+	return line(strings.TrimSpace("RabbitMQ "+b.Version), 80)
+}
+
 // downTitle returns the first sentence of the message about a disconnected broker.
-func (b Broker) downTitle(now time.Time) string {
+func downTitle(b deadletter.BrokerStatus, now time.Time) string {
 	name := line(b.Name, 60)
 	switch {
 	case !b.Reached:
 		return "Never connected to " + name + ":"
-	case !b.Met:
+	case b.Version == "":
 		return "Not connected to broker " + name + " since dlo started " + When(now, b.Since) + "."
 	}
 	return "Connection to broker " + name + " lost " + When(now, b.Since) + "."
@@ -119,15 +100,15 @@ func (b Broker) downTitle(now time.Time) string {
 
 // disconnection returns the known facts about a disconnected broker, and what happens to its dead
 // letters.
-func (b Broker) disconnection(now time.Time) []Span {
+func disconnection(b deadletter.BrokerStatus, now time.Time) []Span {
 	var text []Span
 	if b.Reached {
-		text = append(b.waitingPlace(), Span{
-			Text: " Retries and requeues resume when it is back. Error: " + line(b.Detail, 200) + ".",
+		text = append(waitingPlace(b.Inboxes), Span{
+			Text: " Retries and requeues resume when it is back. Error: " + line(b.Reason, 200) + ".",
 		})
 	} else {
 		text = append(text, Span{
-			Text: line(b.Detail, 200) + ". " + line(
+			Text: line(b.Reason, 200) + ". " + line(
 				deadletter.CheckSetting(b.Setting), 200,
 			) + " " + deadletter.UntilReached(b.Exchange),
 		})
@@ -142,16 +123,16 @@ func (b Broker) disconnection(now time.Time) []Span {
 
 // waitingPlace returns a sentence about a disconnected broker. It names the queues in which dead
 // letters wait until the broker is connected again.
-func (b Broker) waitingPlace() []Span {
-	if len(b.Inboxes) == 0 {
+func waitingPlace(inboxes []deadletter.InboxStatus) []Span {
+	if len(inboxes) == 0 {
 		return []Span{{Text: "Nothing is lost: dead letters wait in RabbitMQ."}}
 	}
 	text := []Span{{Text: "Nothing is lost: dead letters wait in "}}
-	for i, inbox := range b.Inboxes {
+	for i, inbox := range inboxes {
 		if i > 0 {
 			text = append(text, Span{Text: ", "})
 		}
-		text = append(text, Span{Text: line(inbox, 80), Code: true})
+		text = append(text, Span{Text: line(inbox.Queue, 80), Code: true})
 	}
 	return append(text, Span{Text: "."})
 }

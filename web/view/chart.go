@@ -220,11 +220,10 @@ func perStep(h deadletter.Histogram) string {
 }
 
 func largest(values []int) int {
-	n := 0
-	for _, v := range values {
-		n = max(n, v)
+	if len(values) == 0 {
+		return 0
 	}
-	return n
+	return slices.Max(values)
 }
 
 // curve draws values from left to right in a box 100 wide and 24 high. It returns the SVG path of

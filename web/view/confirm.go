@@ -197,7 +197,7 @@ func (p ConfirmPage) scopeSentence() string {
 }
 
 // labels returns the labels of the brokers in the plan, without repetition.
-func (p ConfirmPage) labels() []Label {
+func (p ConfirmPage) labels() []mark {
 	return p.labelsOf(func(broker string) bool {
 		return slices.ContainsFunc(p.Queues, func(q deadletter.PlanQueue) bool { return q.Broker == broker })
 	})

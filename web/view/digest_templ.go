@@ -688,7 +688,7 @@ func digestRow(d DigestView, l deadletter.DigestLine) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if m, ok := groupStatusMark(g.Status); ok {
+		if m, ok := groupStatusMarks[g.Status]; ok {
 			templ_7745c5c3_Err = pill(m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -9,14 +10,15 @@ import (
 // FirstRun guides people to their first letter. The page shows it until the store contains a letter
 // that is not a test letter.
 type FirstRun struct {
-	Broker   string // the name of the broker
-	Exchange string // the dead-letter exchange that dlo declares, or ""
-	Inbox    string
-	VHost    string
-	Types    int               // the number of registered protobuf types
-	Unable   string            // why the configuration allows no trial, or "" if it allows one
-	Trial    *deadletter.Trial // the newest trial, or nil if none was started
+	Setup
+	Types  int               // the number of registered protobuf types
+	Unable string            // why the configuration allows no trial, or "" if it allows one
+	Trial  *deadletter.Trial // the newest trial, or nil if none was started
 }
+
+// Setup contains the names for the example of the first run: the broker, its dead-letter exchange,
+// the first inbox, and their vhost. Exchange is "" if dlo declares no exchange.
+type Setup struct{ Broker, Exchange, Inbox, VHost string }
 
 // Running reports whether a trial is running.
 func (f *FirstRun) Running() bool {
@@ -26,23 +28,20 @@ func (f *FirstRun) Running() bool {
 // connected reports whether dlo is connected to the broker in the example that the pages show at
 // the first run.
 func (s Shell) connected(f FirstRun) bool {
-	for _, b := range s.Brokers {
-		if b.Name == f.Broker {
-			return b.Up
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Brokers, func(b deadletter.BrokerStatus) bool {
+		return b.Name == f.Broker && b.Connected
+	})
 }
 
 // connection describes whether dlo is connected to the broker in the example that the pages show at
 // the first run.
-func (s Shell) connection(f FirstRun) []Span {
+func (s Shell) connection(f FirstRun) string {
 	for _, b := range s.Brokers {
-		if b.Name == f.Broker && b.Up {
-			return []Span{{Text: "done: " + line(b.Detail, 100) + "."}}
+		if b.Name == f.Broker && b.Connected {
+			return "done: " + product(b) + "."
 		}
 	}
-	return []Span{{Text: "not yet."}}
+	return "not yet."
 }
 
 func typesLine(n int) string {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -139,42 +138,13 @@ func (g GroupView) chosenSeverity() string {
 	return string(g.Severity)
 }
 
-// peak returns the largest number of letters of the group in one hour.
-func (g GroupView) peak() int { return largest(g.Spark) }
-
-type hourBar struct {
-	x, y, height string
-	dead         bool
-}
-
-// bars returns one rectangle for each hour, in a frame 350 wide and 58 high.
-func (g GroupView) bars() []hourBar {
-	var list []hourBar
-	top := g.peak()
+// lastDay returns the chart of the letters of the last 24 hours, with a bar for each hour.
+func (g GroupView) lastDay() deadletter.Histogram {
+	h := deadletter.Histogram{From: g.Now.Add(-24 * time.Hour), To: g.Now, Step: time.Hour}
 	for i, n := range g.Spark {
-		b := hourBar{x: number(6 + 14*float64(i)), y: "56", height: "2"}
-		if n > 0 {
-			h := max(2, 50*float64(n)/float64(top))
-			b = hourBar{number(6 + 14*float64(i)), number(58 - h), number(h), true}
-		}
-		list = append(list, b)
+		h.Bars = append(h.Bars, deadletter.Bar{At: h.From.Add(time.Duration(i) * time.Hour), Dead: n})
 	}
-	return list
-}
-
-// chartWords returns a description of the chart in words for people who cannot see it.
-func (g GroupView) chartWords() string {
-	sum := 0
-	for _, n := range g.Spark {
-		sum += n
-	}
-	if sum == 0 {
-		return "Received per hour, last 24 hours: none"
-	}
-	return fmt.Sprintf(
-		"Received per hour, last 24 hours: %s, at most %s in an hour", Number(sum, "letter", "letters"),
-		Count(g.peak()),
-	)
+	return h
 }
 
 // verdictOf summarises the result of an operation in a few words.

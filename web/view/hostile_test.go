@@ -36,16 +36,16 @@ func hostilePages(n int) map[string]templ.Component {
 	id := sampleID(0)
 	shell := sampleShell(bad, SectionLetters, LettersURL(bad[:min(n, 200)], "", ""))
 	shell.Actor, shell.Theme = bad, ParseTheme(bad)
-	shell.Brokers = []Broker{
+	shell.Brokers = []deadletter.BrokerStatus{
 		{
-			Name:    bad,
-			VHost:   bad,
-			Label:   Label{bad, deadletter.Colour(bad)},
+			Name:  bad,
+			VHost: bad,
+			Label: bad, Colour: deadletter.Colour(bad),
 			Reached: true,
-			Detail:  bad,
-			Inboxes: []string{bad},
+			Reason:  bad,
+			Inboxes: []deadletter.InboxStatus{{Queue: bad}},
 		},
-		{Name: bad, Up: true, Detail: bad},
+		{Name: bad, Connected: true, Version: bad},
 	}
 	shell.Problems = []deadletter.Problem{{Title: bad, Text: bad, Cure: bad, Inbox: bad}}
 	stranger := SignInPage{Name: bad, Next: bad, Code: bad, Error: bad}
@@ -84,7 +84,7 @@ func hostilePages(n int) map[string]templ.Component {
 	noMatch.Rows, noMatch.Newer = nil, ""
 	first := letters
 	first.FirstRun = &FirstRun{
-		Broker: bad[:min(n, 200)], Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)], Unable: bad,
+		Setup: Setup{Broker: bad[:min(n, 200)], Exchange: bad, Inbox: bad, VHost: bad[:min(n, 200)]}, Unable: bad,
 		Trial: &deadletter.Trial{
 			State: deadletter.TrialFailed, Letter: id, Problem: bad, Cure: bad, Summary: bad, StartedAt: now,
 			DecodedAt: now,
@@ -255,11 +255,13 @@ func hostilePages(n int) map[string]templ.Component {
 	overview.Halted = slicesRepeat(stopped, haltedShown+2)
 	rulesPage := RulesPage{
 		Shell:    shell,
-		Rules:    []Rule{{Rule: rules.Rule{Name: bad[:min(n, 100)]}, Default: true}},
-		Places:   []RulesPlace{{line(bad, 100), line(bad, 100)}, {"main", "/"}},
-		Form:     OverrideForm{Queue: bad[:min(n, 255)], To: bad[:min(n, 255)], Reason: bad[:min(n, 500)]},
+		Set:      &rules.Set{Default: rules.Rule{Name: bad[:min(n, 100)]}},
+		Form:     url.Values{"queue": {bad[:min(n, 255)]}, "to": {bad[:min(n, 255)]}, "reason": {bad[:min(n, 500)]}},
 		Mistakes: map[string]string{"to": bad, "q": bad},
 		Apply:    bad[:min(n, 4096)],
+	}
+	rulesPage.Brokers = []deadletter.BrokerStatus{
+		{Name: line(bad, 100), VHost: line(bad, 100), Connected: true}, {Name: "main", VHost: "/", Connected: true},
 	}
 	rulesPage.Overrides = slicesRepeat(deadletter.Override{
 		ID: 1, Broker: bad, VHost: bad, Queue: bad, To: bad, By: bad, Reason: bad,
@@ -308,25 +310,23 @@ func hostilePages(n int) map[string]templ.Component {
 		ID: 1, Broker: name, VHost: name, Policy: topology.Policy{Name: bad}, Queues: slicesRepeat(name, 20), By: bad,
 	}, 3)
 	watched := WatchedQueue{
-		Origin:    deadletter.Origin{Broker: name, VHost: name, Queue: name},
-		Kind:      bad,
-		Ready:     -1,
-		Unacked:   1 << 40,
-		Consumers: 3,
-		Published: 1e9,
+		Origin: deadletter.Origin{Broker: name, VHost: name, Queue: name},
+		Described: topology.Described{
+			Kind: bad, Unacked: topology.Figure{N: 1 << 40, Known: true}, Published: 1e9, Policy: bad,
+			Route: topology.Route{
+				Known: true, Judged: true, Set: true, Exchange: name, Key: name, Fixed: true, From: bad,
+				Queues: slicesRepeat(name, 5), More: 9, Lost: bad, Guarantee: bad,
+			},
+		},
 		Rule:      bad,
 		Dead:      1,
 		Scheduled: 1,
-		Chain: Chain{
-			Known: true, Judged: true, Set: true, Exchange: name, Key: name, From: bad, Queues: slicesRepeat(name, 5),
-			More: 9, Lost: bad, Guarantee: bad,
-		},
 	}
 	queues.Watched = WatchedQueues{
 		Queues: slicesRepeat(watched, 30), Total: 90, From: 30, PageSize: 30, Filter: name, Only: OnlyLosing,
 	}
 	queue := QueuePage{
-		Shell: shell, Queue: watched, Policy: bad, Retries: queues.Queues[0], Faults: queues.Faults[:3],
+		Shell: shell, Queue: watched, Retries: queues.Queues[0], Faults: queues.Faults[:3],
 		Groups: slicesRepeat(deadletter.GroupRow{
 			ID: 1, Title: bad, Queue: bad, Error: bad, Severity: deadletter.Severity(bad),
 		}, 10),
@@ -337,13 +337,11 @@ func hostilePages(n int) map[string]templ.Component {
 	ofGroup.Retries = &GroupGuard{Group: 1, Queue: held}
 	condition := rules.Condition{Field: bad, Want: bad}
 	many := rulesPage // the file contains nothing hostile, but reaches every limit
-	many.Overrides, many.File, many.Chosen = nil, bad, 3
-	many.Rules = slicesRepeat(Rule{
-		Rule:    rules.Rule{Name: bad, Severity: deadletter.Severity(bad), YAML: bad},
-		When:    slicesRepeat(condition, 20),
-		Delays:  bad,
-		Further: []string{bad},
-	}, 60)
+	many.Overrides, many.Chosen = nil, 3
+	many.Set = &rules.Set{File: bad, Rules: slicesRepeat(rules.Rule{
+		Name: bad, Severity: deadletter.Severity(bad), YAML: bad,
+		Match: rules.Match{Header: slicesRepeat(rules.Named{Name: bad, Want: rules.Patterns{bad}}, 20)},
+	}, 60)}
 	rulesPage.Guards = slicesRepeat(deadletter.Guard{
 		Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad},
 		Group:  1,
@@ -368,7 +366,7 @@ func hostilePages(n int) map[string]templ.Component {
 		}, 60),
 	}
 	written := many
-	written.Rules = many.Rules[:3]
+	written.Set = &rules.Set{Rules: many.Set.Rules[:2]}
 	// the text of the reader is shown again in full
 	written.Try = TryForm{
 		Text:  deadletter.VisibleLines(bad[:min(n, 4096)]),
@@ -376,7 +374,7 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	written.Mistakes = map[string]string{"try-q": bad}
 	misread := written
-	misread.WhatIf, misread.Try.Mistakes = nil, slicesRepeat(RuleMistake{1, 1 << 40, bad, bad}, 50)
+	misread.WhatIf, misread.Try.Mistakes = nil, slicesRepeat(deadletter.Mistake{Line: 1, Column: 1 << 40, Text: bad}, 50)
 	letter.Explained, letter.Steps = true, append(slicesRepeat(rules.Step{
 		Rule: bad, Clauses: slicesRepeat(rules.Clause{Condition: condition}, 3),
 	}, 60), rules.Step{Rule: bad, Applies: true})
@@ -429,7 +427,7 @@ func hostilePages(n int) map[string]templ.Component {
 		"account": Account(AccountPage{
 			Shell:    shell,
 			Grants:   []string{bad},
-			Sessions: []AccountSession{{Session: deadletter.Session{User: bad, Address: bad, Agent: bad}}},
+			Sessions: []deadletter.Session{{User: bad, Address: bad, Agent: bad}},
 			Error:    bad,
 		}),
 		"access": Access(AccessPage{

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,7 @@ func (p OverviewPage) verdict() judgement {
 	j := p.standingVerdict()
 	j.text = append(j.text, p.asideSentence(j)...)
 	for _, b := range p.Brokers {
-		if !b.Up {
+		if !b.Connected {
 			j.tone, j.icon = "bad", "stop"
 			when := " since it was last connected"
 			if !b.Reached {
@@ -339,19 +340,19 @@ func (p OverviewPage) health() []fact {
 		if len(p.Brokers) > 1 {
 			name += " " + line(b.Name, 40)
 		}
-		if b.Up {
-			say(name, "good", line(b.Detail, 80)+", connected "+When(p.Now, b.Since))
+		if b.Connected {
+			say(name, "good", product(b)+", connected "+When(p.Now, b.Since))
 		} else {
-			say(name, "bad", "not connected: "+line(b.Detail, 120))
+			say(name, "bad", "not connected: "+line(b.Reason, 120))
 		}
 		for _, i := range b.Inboxes[:min(len(b.Inboxes), 20)] {
-			inbox := Span{Text: line(i, 80), Code: true}
+			inbox := Span{Text: line(i.Queue, 80), Code: true}
 			switch {
 			case !b.Reached:
 				add("Inbox", "bad", inbox, Span{Text: " was never read"})
-			case !b.Up:
+			case !b.Connected:
 				add("Inbox", "bad", inbox, Span{Text: " waits for the broker"})
-			case p.isUnread(i):
+			case p.isUnread(i.Queue):
 				add("Inbox", "bad", inbox, Span{Text: " is not read"})
 			default:
 				add("Inbox", "good", Span{Text: "reading "}, inbox)
@@ -394,33 +395,23 @@ func (p OverviewPage) health() []fact {
 
 // isUnread reports whether a problem says that dlo does not read the given inbox.
 func (p OverviewPage) isUnread(inbox string) bool {
-	for _, problem := range p.Problems {
-		if problem.Kind == deadletter.ProblemInboxNotRead && problem.Inbox == inbox {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Problems, func(one deadletter.Problem) bool {
+		return one.Kind == deadletter.ProblemInboxNotRead && one.Inbox == inbox
+	})
 }
 
-func (p OverviewPage) healthy() bool {
+// toned returns the number of lines of the health panel with a tone. A line with the tone "warn"
+// does not prevent anything from working.
+func (p OverviewPage) toned(tone string) (n int) {
 	for _, f := range p.health() {
-		if f.Tone == "bad" {
-			return false
-		}
-	}
-	return len(p.Problems) == 0
-}
-
-// warningCount returns the number of warnings in the health panel. A warning does not prevent
-// anything from working.
-func (p OverviewPage) warningCount() (n int) {
-	for _, f := range p.health() {
-		if f.Tone == "warn" {
+		if f.Tone == tone {
 			n++
 		}
 	}
 	return n
 }
+
+func (p OverviewPage) healthy() bool { return len(p.Problems) == 0 && p.toned("bad") == 0 }
 
 // deploySentence returns a sentence with the newest deploys of the chart.
 func deploySentence(list []deadletter.Deploy) string {

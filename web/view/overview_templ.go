@@ -755,7 +755,7 @@ func healthPanel(p OverviewPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.healthy() {
-			if n := p.warningCount(); n > 0 {
+			if n := p.toned("warn"); n > 0 {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<span class=\"pill warn\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

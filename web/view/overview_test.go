@@ -51,7 +51,7 @@ func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 			"Nothing has failed since ",
 		},
 		"a broker is away": {
-			OverviewPage{Shell: Shell{Brokers: []Broker{{Name: "main"}}}},
+			OverviewPage{Shell: Shell{Brokers: []deadletter.BrokerStatus{{Name: "main"}}}},
 			"Nothing that is stored needs a person.",
 		},
 	} {

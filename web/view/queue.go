@@ -1,18 +1,15 @@
 package view
 
 import (
-	"time"
-
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // QueuePage is the page of one queue.
 type QueuePage struct {
 	Shell
 	Queue   WatchedQueue
-	Policy  string    // the policy that applies to the queue; "" if there is none or it is unknown
-	ReadAt  time.Time // when dlo last read the broker; zero if never
-	Passive bool      // dlo reads the broker over AMQP, because there is no management API
+	Look    topology.Report // what dlo last read of the broker
 	Retries deadletter.Queue
 	Faults  []Fault
 	Groups  []deadletter.GroupRow // the newest group comes first
@@ -26,13 +23,5 @@ type QueuePage struct {
 
 // place returns the broker and the vhost of the queue.
 func (p QueuePage) place() string {
-	return "vhost " + line(p.Queue.Origin.VHost, 80) + " of broker " + line(p.Queue.Origin.Broker, 80)
-}
-
-// way says whether dlo reads the queue's broker over AMQP or through the management API.
-func (p QueuePage) way() string {
-	if p.Passive {
-		return overAMQP
-	}
-	return throughAPI
+	return "vhost " + line(p.Queue.VHost, 80) + " of broker " + line(p.Queue.Broker, 80)
 }

@@ -19,23 +19,15 @@ type QueuesPage struct {
 	From     int // the number of queues on earlier pages
 	PageSize int
 	Inboxes  []deadletter.Inbox
-	Rights   []RightRow
-	Unasked  []string // the brokers without a configured management API
-	Several  bool     // there are several brokers or vhosts, so the name of a queue alone is ambiguous
-	NotAsked int      // the number of queues that were not asked about, because there are too many
-	Problem  string   // why the last request failed
+	Several  bool   // there are several brokers or vhosts, so the name of a queue alone is ambiguous
+	NotAsked int    // the number of queues that were not asked about, because there are too many
+	Problem  string // why the last request failed
 
 	Faults     []Fault // the faults of the dead-letter paths; the most urgent comes first
 	FaultsLeft int     // the number of faults for which the page has no room
 	Looks      []topology.Report
 	Adopted    []topology.Adopted // the policies that dlo has set
 	Watched    WatchedQueues
-}
-
-// RightRow is a permission that the RabbitMQ user of dlo needs.
-type RightRow struct {
-	Broker, User string
-	deadletter.Right
 }
 
 var rightMarks = map[deadletter.RightState]mark{
@@ -67,14 +59,14 @@ func PlaceOf(o deadletter.Origin) string {
 	return url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// lettersOf returns the URL of the letters of a queue in one state. If there are several brokers or
-// vhosts, the URL names those of the queue.
-func lettersOf(o deadletter.Origin, state string, several bool) string {
-	q := (query.Query{}).With(query.State, state)
-	if several {
+// QueueQuery returns the query for the letters of a queue. If the name of the queue alone may be
+// ambiguous, the query also has the broker and the vhost.
+func QueueQuery(o deadletter.Origin, ambiguous bool) query.Query {
+	q := (query.Query{}).With(query.Queue, o.Queue)
+	if ambiguous {
 		q = q.With(query.Broker, o.Broker).With(query.VHost, o.VHost)
 	}
-	return LettersURL(q.With(query.Queue, o.Queue).String(), "", "")
+	return q
 }
 
 // depth returns words for the number of messages that are ready in a queue.
@@ -151,8 +143,6 @@ func mayResume(g deadletter.Guard) bool {
 	return g.State == deadletter.GuardPaused || g.State == deadletter.GuardTripped || g.State == deadletter.GuardProbing
 }
 
-func groupsHeldBack(n int) string { return Number(n, "group held back", "groups held back") }
-
 func guardedTitle(g deadletter.Guard) string {
 	if g.Title == "" {
 		return g.Group.String()
@@ -182,12 +172,26 @@ func inboxNote(i deadletter.Inbox) string {
 	return line(i.Note, 300)
 }
 
-// uncheckedBrokers returns a sentence that names the brokers whose policies dlo cannot check.
-func uncheckedBrokers(brokers []string) string {
-	names := make([]string, len(brokers))
-	for i, b := range brokers {
-		names[i] = line(b, 40)
+// uncheckedBrokers returns a sentence that names the brokers whose policies dlo cannot check. It
+// returns "" if dlo can check all of them.
+func (s Shell) uncheckedBrokers() string {
+	var names []string
+	for _, b := range s.Brokers {
+		if !b.Managed {
+			names = append(names, line(b.Name, 40))
+		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	return "dlo cannot tell whether a policy deletes letters from its own queues on " + enumerated(names) +
 		": no management API is configured."
+}
+
+// rightCount returns the number of permissions that dlo needs on the brokers.
+func (s Shell) rightCount() (n int) {
+	for _, b := range s.Brokers {
+		n += len(b.Rights)
+	}
+	return n
 }

@@ -1,10 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -16,39 +16,33 @@ import (
 // show what rules would have decided about stored letters.
 type RulesPage struct {
 	Shell
-	File      string    // the file from which the rules were read, or ""
-	Loaded    time.Time // when the rules were loaded; a zero time is not shown
-	Rules     []Rule    // the rules in their order with the default last; empty if this process has none
-	Chosen    int       // the index of the rule that is shown in detail
+	Set       *rules.Set
+	Chosen    int // the index of the rule that is shown in detail
 	Try       TryForm
 	WhatIf    *rules.WhatIf      // nil if it was not requested
 	Guards    []deadletter.Guard // the guards that stop retries now
 	Overrides []deadletter.Override
-	Places    []RulesPlace // the brokers, with their vhosts, to which a redirect can apply
-	Form      OverrideForm
+	Form      url.Values        // the form for a redirect, as a person typed it
 	Apply     string            // the query for applying the rules, as typed
 	Mistakes  map[string]string // the mistakes by field: the fields of the form for redirects, "q" and "try-q"
 }
 
-// Rule is one of the current rules.
-type Rule struct {
-	rules.Rule
-	When    []rules.Condition // a letter must meet all conditions; without conditions, every letter matches
-	Delays  string            // the delays and the final outcome in one line, for letters that were rejected
-	Further []string          // the further effects of the rule, one sentence each
-	Default bool
+// rule is one of the rules of a set.
+type rule struct {
+	*rules.Rule
+	set *rules.Set
 }
 
-// RulesPlace is a broker and one of its vhosts.
-type RulesPlace struct{ Broker, VHost string }
-
-// Value returns the value that stands for a broker and its vhost in a form.
-func (p RulesPlace) Value() string {
-	return url.Values{"broker": {p.Broker}, "vhost": {p.VHost}}.Encode()
+// rules returns the rules in their order, with the default last.
+func (p RulesPage) rules() []rule {
+	var list []rule
+	for i := range p.Set.Rules {
+		list = append(list, rule{&p.Set.Rules[i], p.Set})
+	}
+	return append(list, rule{&p.Set.Default, p.Set})
 }
 
-// OverrideForm contains the form for a redirect as a person typed it.
-type OverrideForm struct{ Place, Queue, To, Reason string }
+func (r rule) isDefault() bool { return r.Rule == &r.set.Default }
 
 // RuleURL returns the URL of the page of rules with one rule in detail. The first rule has i = 0.
 func RuleURL(i int) string { return "/rules?rule=" + strconv.Itoa(i+1) + "#rule" }
@@ -56,20 +50,20 @@ func RuleURL(i int) string { return "/rules?rule=" + strconv.Itoa(i+1) + "#rule"
 // source says from which file the rules come and when they were loaded.
 func (p RulesPage) source() []Span {
 	loaded := ""
-	if !p.Loaded.IsZero() {
-		loaded = ", loaded " + p.Loaded.UTC().Format("2 January 15:04 UTC")
+	if !p.Set.Loaded.IsZero() {
+		loaded = ", loaded " + p.Set.Loaded.UTC().Format("2 January 15:04 UTC")
 	}
-	if p.File == "" {
+	if p.Set.File == "" {
 		return []Span{{Text: "First match wins. No rules file: these are the defaults" + loaded + "."}}
 	}
-	return []Span{{Text: "First match wins. Read from "}, {Text: line(p.File, 200), Code: true}, {Text: loaded + "."}}
+	return []Span{{Text: "First match wins. Read from "}, {Text: line(p.Set.File, 200), Code: true}, {Text: loaded + "."}}
 }
 
 // chosenRule returns the rule shown in detail.
-func (p RulesPage) chosenRule() Rule { return p.Rules[min(max(p.Chosen, 0), len(p.Rules)-1)] }
-
-// fallback returns the default rule.
-func (p RulesPage) fallback() Rule { return p.Rules[len(p.Rules)-1] }
+func (p RulesPage) chosenRule() rule {
+	all := p.rules()
+	return all[min(max(p.Chosen, 0), len(all)-1)]
+}
 
 const ruleName = 80 // the maximum size of the name of a rule in bytes
 
@@ -89,14 +83,15 @@ const (
 )
 
 // matchWords describes which letters a rule matches. It lists the first n conditions of the rule.
-func (r Rule) matchWords(n int) []Span {
+func (r rule) matchWords(n int) []Span {
+	when := r.Match.Conditions()
 	switch {
-	case r.Default:
+	case r.isDefault():
 		return []Span{{Text: "everything else"}}
-	case len(r.When) == 0:
+	case len(when) == 0:
 		return []Span{{Text: "every letter"}}
 	}
-	return conditionWords(r.When, "", n)
+	return conditionWords(when, "", n)
 }
 
 func conditionWords(all []rules.Condition, not string, n int) []Span {
@@ -118,85 +113,116 @@ func conditionWords(all []rules.Condition, not string, n int) []Span {
 }
 
 // retries returns a summary of the retries that a rule makes before a letter is dead.
-func (r Rule) retries() string {
+func (r rule) retries() string {
 	switch {
 	case r.Discard:
 		return "discards at once"
 	case !r.ownRetry():
 		return "same as default (rejected letters only)"
-	case r.Retry == nil:
-		return retryWords(&rules.Retry{})
 	}
-	return retryWords(r.Retry)
+	return delays(r.set.Retries(r.Rule, deadletter.ReasonRejected), delaysInRow)
 }
 
 // ownRetry reports whether the rule has retries of its own. If it has none, those of the default
 // rule apply, but only to rejected letters.
-func (r Rule) ownRetry() bool { return r.Retry != nil || r.Default }
+func (r rule) ownRetry() bool { return r.Retry != nil || r.isDefault() }
 
-// retryWords returns a summary of when a rule retries, for example "10 s, 1 min 40 s" or "30 s × 3,
-// 5 times, at most 30 min".
-func retryWords(p *rules.Retry) string {
-	text := ""
-	switch {
-	case p.Count() == 0:
+// These are the maximum numbers of delays that are shown of a rule.
+const (
+	delaysInRow  = 3
+	delaysInLine = 6
+)
+
+// delays returns the first n delays before the retries of a rule, each with its jitter, for example
+// "9 s to 11 s, 1 h". A single further delay is shown instead of "1 more".
+func delays(retry *rules.Retry, n int) string {
+	count := retry.Count()
+	if count == 0 {
 		return "no retry"
-	case len(p.Delays) > 0:
-		var parts []string
-		for i, d := range p.Delays {
-			if i == 6 && len(p.Delays) > 7 {
-				parts = append(parts, Number(len(p.Delays)-i, "more", "more"))
-				break
-			}
-			parts = append(parts, Duration(d))
-		}
-		text = strings.Join(parts, ", ")
-	default:
-		text = Duration(p.First)
-		if p.Factor > 1 {
-			text += " × " + number(p.Factor)
-		}
-		text += ", " + Number(p.Count(), "time", "times")
-		if p.Max > 0 && p.Factor > 1 {
-			text += ", at most " + Duration(p.Max)
-		}
 	}
-	if p.Jitter > 0 {
-		text += ", ±" + share(p.Jitter)
+	if count == n+1 {
+		n = count
 	}
-	return text
+	var parts []string
+	for i := range min(n, count) {
+		low, high := retry.Band(i)
+		text := Duration(low)
+		if high := Duration(high); high != text {
+			text += " to " + high
+		}
+		parts = append(parts, text)
+	}
+	if n < count {
+		parts = append(parts, Count(count-n)+" more")
+	}
+	return strings.Join(parts, ", ")
 }
 
-// share formats a fraction as a percentage, for example 10% or 12.5%.
-func share(v float64) string { return number(v*100) + "%" }
-
-// severity returns the severity of letters that a rule leaves dead, or "" if it is not known.
-func (p RulesPage) severity(r Rule) string {
-	s := r.Severity
-	if s == "" {
-		s = p.fallback().Severity
+// Delays returns one line with the delays before the retries of a rule, and the final outcome: "9 s
+// to 11 s, 1 h, then dead: page". The line applies to letters that died for the given reason.
+func Delays(set *rules.Set, r *rules.Rule, reason string) string {
+	if r.Discard {
+		return "discarded at once"
 	}
-	word, _ := severityMark(s)
+	retry, dead := set.Retries(r, reason), "dead"
+	if severity := cmp.Or(r.Severity, set.Default.Severity); severity != "" {
+		dead += ": " + string(severity)
+	}
+	if retry.Count() > 0 {
+		dead = "then " + dead
+	}
+	return delays(retry, delaysInLine) + ", " + dead
+}
+
+// further returns the further effects of the rule, one sentence each.
+func (r rule) further() []string {
+	out := waiterWords(cmp.Or(r.Retry, r.set.Default.Retry, &rules.Retry{}))
+	if r.InDoubt != "" {
+		out = append(out, "If the broker does not answer a requeue: "+r.InDoubt+".")
+	}
+	if r.Watch > 0 {
+		out = append(out, "Watched for "+Duration(r.Watch)+" before it is quiet.")
+	}
+	switch {
+	case r.Rate == nil:
+	case *r.Rate == 0:
+		out = append(out, "Its retries have no limit of their own by queue and second.")
+	default:
+		rate := strconv.FormatFloat(*r.Rate, 'g', 6, 64)
+		out = append(out, "At most "+rate+" retries per queue and second.")
+	}
+	if r.MirrorXDeath {
+		out = append(out, "Retries carry an x-death for workers that read it.")
+	}
+	return out
+}
+
+// waiterWords describes where the letters of a rule wait for their retry, and the limits of that
+// place. It returns nil if they wait in the store, as by default.
+func waiterWords(retry *rules.Retry) []string {
+	text, ok := waiterPlaces[retry.Waiter]
+	if !ok || retry.Count() == 0 {
+		return nil
+	}
+	return []string{
+		text + " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down.",
+	}
+}
+
+var waiterPlaces = map[rules.Waiter]string{
+	rules.WaiterQueue:   "Letters wait in the broker, in a queue for each delay.",
+	rules.WaiterTTL:     "Letters wait in the broker, in one queue for all delays: a letter cannot leave before the letters ahead of it, even if they wait longer.",
+	rules.WaiterDelayed: "Letters wait in the broker, in an exchange of type x-delayed-message. If the broker has no such exchange, they wait in the store.",
+}
+
+// dies returns the severity of letters that a rule leaves dead, or "" if it is not known.
+func (r rule) dies() string {
+	word, _ := severityMark(cmp.Or(r.Severity, r.set.Default.Severity))
 	return strings.ToLower(word)
 }
 
-var guardStates = map[deadletter.GuardState]mark{
-	deadletter.GuardPaused:  {"Paused", "pause", "warn"},
-	deadletter.GuardTripped: {"Stopped automatically", "stop", "bad"},
-	deadletter.GuardProbing: {"Probing", "clock", "wait"},
-	deadletter.GuardRamping: {"Starting slowly", "play", "wait"},
-}
-
-// guardWord returns a coloured mark. It says whether retries are running, paused by a person, or
-// stopped by a circuit breaker.
-func guardWord(g deadletter.Guard) mark { return markOf(guardStates, g.State) }
-
 // needsPlaces reports whether a redirect has to name the broker and the vhost of its queue.
-func (p RulesPage) needsPlaces() bool { return len(p.Places) > 1 }
-
-func overrideWord(o deadletter.Override) string {
-	return "Remove the redirect of " + queueName(o.Queue)
-}
+func (p RulesPage) needsPlaces() bool { return len(p.Brokers) > 1 }
 
 func ruleWrong(wrong map[string]string, name string) templ.Attributes {
 	return fieldWrong("rule-"+name, wrong[name])

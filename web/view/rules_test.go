@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -13,21 +14,21 @@ import (
 // another outcome, or of an empty rule.
 func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	t.Parallel()
-	of := map[deadletter.RuleOutcome]Rule{
-		deadletter.RuleRetry: {
-			Rule:   rules.Rule{Retry: &rules.Retry{First: time.Second, Attempts: 1}},
-			Delays: "1 s, then dead: digest",
-		},
-		deadletter.RuleDead:    {Rule: rules.Rule{Retry: &rules.Retry{}}, Delays: "no retry, dead: digest"},
-		deadletter.RuleDiscard: {Rule: rules.Rule{Discard: true}},
+	of := map[deadletter.RuleOutcome]rule{}
+	for o, r := range map[deadletter.RuleOutcome]rules.Rule{
+		"":                     {},
+		deadletter.RuleRetry:   {Retry: &rules.Retry{First: time.Second, Attempts: 1}},
+		deadletter.RuleDead:    {Retry: &rules.Retry{}},
+		deadletter.RuleDiscard: {Discard: true},
+	} {
+		of[o] = rule{&r, &rules.Set{Default: rules.Rule{Severity: deadletter.SeverityDigest}}}
 	}
-	page := RulesPage{Rules: []Rule{{Rule: rules.Rule{Severity: deadletter.SeverityDigest}, Default: true}}}
-	severity := func(o deadletter.RuleOutcome) string { return render(t, ruleSeverity(page, of[o])) }
+	severity := func(o deadletter.RuleOutcome) string { return render(t, ruleSeverity(of[o])) }
 	said := map[string]deadletter.RuleOutcome{
-		of[""].retries(): "nothing", render(t, oneRule(page, of[""])): "nothing",
+		of[""].retries(): "nothing", render(t, oneRule(of[""])): "nothing",
 	}
 	for _, o := range deadletter.RuleOutcomes {
-		for _, text := range []string{of[o].retries(), render(t, oneRule(page, of[o]))} {
+		for _, text := range []string{of[o].retries(), render(t, oneRule(of[o]))} {
 			if other, ok := said[text]; ok {
 				t.Errorf("rules of %s and of %s are both described as %q", o, other, text)
 			}
@@ -40,21 +41,67 @@ func TestARuleOfEveryOutcomeHasItsWords(t *testing.T) {
 	}
 }
 
-func TestRetriesInWords(t *testing.T) {
+func TestDelaysInALine(t *testing.T) {
 	t.Parallel()
-	plain := samplePlan(0, 10*time.Second, 100*time.Second)
-	for want, r := range map[string]rules.Rule{
-		"10 s, 1 min 40 s":                          {Retry: plain},
-		"same as default (rejected letters only)":   {},
-		"discards at once":                          {Retry: plain, Discard: true},
-		"no retry":                                  {Retry: &rules.Retry{}},
-		"1 min × 2, 1,000 times, at most 6 h, ±20%": {Retry: sampleThousand()},
-		"1 s, 1 s, 1 s, 1 s, 1 s, 1 s, 2 more, ±10%": {
-			Retry: samplePlan(.1, slicesRepeat(time.Second, 8)...),
+	set := &rules.Set{
+		Default: rules.Rule{
+			Name: rules.DefaultName, Severity: deadletter.SeverityDigest,
+			Retry: &rules.Retry{Delays: []time.Duration{10 * time.Second}},
 		},
-	} {
-		if got := (Rule{Rule: r}).retries(); got != want {
-			t.Errorf("%s, want %s", got, want)
+	}
+	seconds := func(n int) (list []time.Duration) {
+		for i := range n {
+			list = append(list, time.Duration(i+1)*time.Second)
 		}
+		return list
+	}
+	for _, c := range []struct {
+		rule         *rules.Rule
+		reason, want string
+	}{
+		{
+			&rules.Rule{
+				Retry:    &rules.Retry{Delays: []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}},
+				Severity: deadletter.SeverityPage,
+			},
+			"expired", "5 s, 30 s, 5 min, then dead: page",
+		},
+		{
+			&rules.Rule{Retry: &rules.Retry{Attempts: 2, First: time.Minute, Factor: 10, Jitter: 0.1}}, "",
+			"54 s to 1 min 6 s, 9 min to 11 min, then dead: digest",
+		},
+		{
+			&rules.Rule{Retry: &rules.Retry{Delays: seconds(7)}}, "",
+			"1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 7 s, then dead: digest",
+		},
+		{
+			&rules.Rule{Retry: &rules.Retry{Delays: seconds(1008)}}, "",
+			"1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 1,002 more, then dead: digest",
+		},
+		{&rules.Rule{Retry: &rules.Retry{}}, "rejected", "no retry, dead: digest"},
+		{&rules.Rule{}, "rejected", "10 s, then dead: digest"},
+		{&rules.Rule{}, "expired", "no retry, dead: digest"},
+		{&set.Default, "rejected", "10 s, then dead: digest"},
+		{&set.Default, "maxlen", "no retry, dead: digest"},
+		{&rules.Rule{Discard: true}, "", "discarded at once"},
+	} {
+		if got := Delays(set, c.rule, c.reason); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestEveryWaiterHasItsWords checks the text that says where letters wait for their retries. The
+// text must differ for each possible place. A place that the code forgot would have the empty text
+// of the store, which is the default.
+func TestEveryWaiterHasItsWords(t *testing.T) {
+	t.Parallel()
+	of := map[string]rules.Waiter{}
+	for _, w := range rules.Waiters {
+		words := strings.Join(waiterWords(&rules.Retry{Attempts: 1, Waiter: w}), " ")
+		if other, ok := of[words]; ok {
+			t.Errorf("%s and %s are both %q", w, other, words)
+		}
+		of[words] = w
 	}
 }

@@ -15,14 +15,7 @@ type TryForm struct {
 	Text     string // the text as typed; at first the current rules
 	Unshown  int    // the size of the current rules in bytes if they are too long to show, or 0
 	Query    string // the query for the letters as typed; "" selects the usual letters
-	Mistakes []RuleMistake
-}
-
-// RuleMistake is a mistake in one line of the typed rules.
-type RuleMistake struct {
-	Line, Column int // 0 if the mistake concerns the whole text
-	Text         string
-	In           string // the line with the mistake
+	Mistakes []deadletter.Mistake
 }
 
 // WhatIfLetters is the number of stored letters on which a person can try rules.
@@ -50,17 +43,27 @@ func (f TryForm) rulesAttributes() templ.Attributes {
 	return templ.Attributes{"aria-invalid": "true", "aria-describedby": "try-text-wrong"}
 }
 
-// position returns words for the line and the column of a mistake.
-func (m RuleMistake) position() string {
+// mistakeWords describes a mistake, with its position.
+func mistakeWords(m deadletter.Mistake) string {
+	text := line(m.Text, 500)
 	if m.Line == 0 {
-		return ""
+		return text
 	}
-	return "Line " + Count(m.Line) + ", column " + Count(m.Column) + ": "
+	return "Line " + Count(m.Line) + ", column " + Count(m.Column) + ": " + text
+}
+
+// lineWith returns the line of the text that contains a mistake. It returns "" if the mistake
+// concerns the whole text.
+func (f TryForm) lineWith(m deadletter.Mistake) string {
+	if lines := strings.Split(f.Text, "\n"); m.Line >= 1 && m.Line <= len(lines) {
+		return strings.TrimSpace(lines[m.Line-1])
+	}
+	return ""
 }
 
 // howToUse explains how a person can make dlo use new rules.
 func (p RulesPage) howToUse() []Span {
-	if p.File == "" {
+	if p.Set.File == "" {
 		return []Span{
 			{Text: "To use rules, put them into a configuration file and start dlo with it: "},
 			{Text: "dlo serve dlo.yaml", Code: true},
@@ -69,7 +72,7 @@ func (p RulesPage) howToUse() []Span {
 	}
 	return []Span{
 		{Text: "To use rules, put them into "},
-		{Text: line(p.File, 200), Code: true},
+		{Text: line(p.Set.File, 200), Code: true},
 		{Text: ", check it with "},
 		{Text: "dlo config check", Code: true},
 		{Text: ", then send SIGHUP to dlo or restart it. New rules affect new deaths only. "},

@@ -235,9 +235,9 @@ func tryText(f TryForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var10 string
-					templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(m.position() + line(m.Text, 500))
+					templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(mistakeWords(m))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules_try.templ`, Line: 55, Col: 136}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules_try.templ`, Line: 55, Col: 119}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 					if templ_7745c5c3_Err != nil {
@@ -253,9 +253,9 @@ func tryText(f TryForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var11 string
-					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(m.position() + line(m.Text, 500))
+					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(mistakeWords(m))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules_try.templ`, Line: 57, Col: 62}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules_try.templ`, Line: 57, Col: 45}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 					if templ_7745c5c3_Err != nil {
@@ -266,13 +266,13 @@ func tryText(f TryForm) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				if m.In != "" {
+				if text := f.lineWith(m); text != "" {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<code class=\"under\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var12 string
-					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(line(m.In, lineShown))
+					templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(line(text, lineShown))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules_try.templ`, Line: 60, Col: 51}
 					}

@@ -59,14 +59,11 @@ func sampleQueues() QueuesPage {
 			Depth:     deadletter.UnknownAmount,
 		},
 	}
-	right := func(operation, resource, use string, state deadletter.RightState) RightRow {
-		return RightRow{
-			"main",
-			"dlo",
-			deadletter.Right{Operation: operation, Resource: resource, For: use, State: state},
-		}
+	right := func(operation, resource, use string, state deadletter.RightState) deadletter.Right {
+		return deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}
 	}
-	p.Rights = []RightRow{
+	p.Brokers[0].Managed, p.Brokers[0].User = false, "dlo"
+	p.Brokers[0].Rights = []deadletter.Right{
 		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
 		right(
 			"configure", "dlo.epoch.*",
@@ -74,7 +71,6 @@ func sampleQueues() QueuesPage {
 		),
 		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
 	}
-	p.Unasked = []string{"main"}
 	p.Watched = sampleWatched()
 	p.Adopted = []topology.Adopted{
 		{
@@ -186,11 +182,8 @@ func queuePages() map[string]templ.Component {
 			Shell: sampleShell("Queue gone", SectionQueues, "/queues/one?queue=gone"),
 			Queue: WatchedQueue{
 				Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "gone"},
+				Described: topology.Described{Published: -1},
 				Gone:      true,
-				Ready:     -1,
-				Unacked:   -1,
-				Consumers: -1,
-				Published: -1,
 			},
 			Letters: "/letters",
 			Triage:  "/triage",
@@ -209,75 +202,74 @@ func queuePages() map[string]templ.Component {
 func sampleWatched() WatchedQueues {
 	origin := func(name string) deadletter.Origin { return deadletter.Origin{Broker: "main", VHost: "/", Queue: name} }
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"
+	known := func(n int64) topology.Figure { return topology.Figure{N: n, Known: true} }
 	return WatchedQueues{Total: 64, From: 30, PageSize: 30, Filter: "*e*", Only: OnlyLetters, Queues: []WatchedQueue{
 		{
-			Origin:    origin("billing.invoices"),
-			Kind:      "quorum",
-			Ready:     18,
-			Unacked:   64,
-			Consumers: 12,
-			Published: 41,
-			Acked:     3.25,
+			Origin: origin("billing.invoices"),
+			Described: topology.Described{
+				Kind: "quorum", Ready: known(18), Unacked: known(64), Consumers: known(12), Published: 41, Acked: 3.25,
+				Policy: "dlo-billing",
+				Route: topology.Route{
+					Known:     true,
+					Judged:    true,
+					Set:       true,
+					Exchange:  "dlo.dlx",
+					From:      "policy dlo-billing",
+					Queues:    []string{"dlo.letters"},
+					Guarantee: "at-least-once",
+				},
+			},
 			Rule:      "billing",
 			Week:      312,
 			Observed:  true,
-			Chain: Chain{
-				Known:     true,
-				Judged:    true,
-				Set:       true,
-				Exchange:  "dlo.dlx",
-				From:      "policy dlo-billing",
-				Queues:    []string{"dlo.letters"},
-				Guarantee: "at-least-once",
-			},
 			Dead:      9,
 			Scheduled: 2,
 		},
 		{
-			Origin:    origin("sms"),
-			Kind:      "classic",
-			Ready:     50000,
-			Unacked:   0,
-			Consumers: 0,
-			Rule:      "default",
-			Chain:     Chain{Known: true, Judged: true, Lost: "no dead-letter exchange"},
+			Origin: origin("sms"),
+			Described: topology.Described{
+				Kind: "classic", Ready: known(50000), Unacked: known(0), Consumers: known(0),
+				Route: topology.Route{Known: true, Judged: true, Lost: "no dead-letter exchange"},
+			},
+			Rule: "default",
 		},
 		{
-			Origin:    origin("mail"),
-			Kind:      "quorum",
-			Ready:     3,
-			Unacked:   1,
-			Consumers: 1,
-			Rule:      "default",
-			Chain: Chain{
-				Known:     true,
-				Judged:    true,
-				Set:       true,
-				Key:       "mail",
-				From:      "an argument of the queue",
-				Queues:    []string{"a", "b"},
-				More:      3,
-				Guarantee: "at-most-once",
+			Origin: origin("mail"),
+			Described: topology.Described{
+				Kind: "quorum", Ready: known(3), Unacked: known(1), Consumers: known(1),
+				Route: topology.Route{
+					Known:     true,
+					Judged:    true,
+					Set:       true,
+					Key:       "mail",
+					Fixed:     true,
+					From:      "an argument of the queue",
+					Queues:    []string{"a", "b"},
+					More:      3,
+					Guarantee: "at-most-once",
+				},
 			},
+			Rule: "default",
 		},
 		{
 			Origin:    origin(hostile),
-			Kind:      "stream",
-			Ready:     -1,
-			Unacked:   -1,
-			Consumers: -1,
-			Published: -1,
-			Chain:     Chain{Known: true},
+			Described: topology.Described{Kind: "stream", Published: -1, Route: topology.Route{Known: true}},
 		},
-		{Origin: origin("dlo.letters"), Own: "inbox", Kind: "quorum", Chain: Chain{Known: true, Judged: true}},
-		{Origin: origin("gone"), Gone: true, Ready: -1, Unacked: -1, Consumers: -1, Published: -1, Week: 3},
+		{
+			Origin: origin("dlo.letters"),
+			Described: topology.Described{
+				Kind: "quorum", Own: true, Inbox: true, Ready: known(0), Unacked: known(0), Consumers: known(0),
+				Route: topology.Route{Known: true, Judged: true},
+			},
+		},
+		{Origin: origin("gone"), Described: topology.Described{Published: -1}, Gone: true, Week: 3},
 	}}
 }
 
 func sampleQueue() QueuePage {
 	p := QueuePage{
 		Shell: sampleShell("Queue billing.invoices", SectionQueues, "/queues/one?queue=billing.invoices"),
-		Queue: sampleWatched().Queues[0], Policy: "dlo-billing", ReadAt: now.Add(-8 * time.Second),
+		Queue: sampleWatched().Queues[0], Look: topology.Report{ReadAt: now.Add(-8 * time.Second)},
 		Retries: sampleQueues().Queues[0], Faults: sampleQueues().Faults[:1],
 		Letters: "/letters?q=queue%3Abilling.invoices", Triage: "/triage", Audit: "/audit", More: true,
 		Arrived: sampleOverview().Arrivals,

@@ -25,11 +25,8 @@ message EmailRequested {
 // sampleTyped returns a queue with n letters that were all decoded in one way.
 func sampleTyped(queue, typ string, n int, by deadletter.Reading) TypedQueue {
 	q := TypedQueue{
-		Broker:  "main",
-		VHost:   "/",
-		Queue:   queue,
+		Origin:  deadletter.Origin{Broker: "main", VHost: "/", Queue: queue},
 		Letters: n,
-		Link:    LettersURL("queue:"+queue, "", ""),
 		By:      []deadletter.ReadCount{{Type: typ, Reading: by, Letters: n}},
 	}
 	if typ != "" {
@@ -45,8 +42,13 @@ func sampleSchemas() SchemasPage {
 		Total:     8,
 		PageSize:  30,
 		Directory: "/etc/dlo/schemas",
-		Coverage:  Coverage{Typed: 2566, Plain: 120, Ambiguous: 2, Unknown: 17},
-		Names:     []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
+		All: TypedQueue{
+			Letters: 2705, Unmatched: 19, By: []deadletter.ReadCount{
+				{Reading: deadletter.ReadByMatch, Letters: 2566}, {Reading: deadletter.ReadAsJSON, Letters: 120},
+				{Reading: deadletter.ReadAmbiguous, Letters: 2}, {Reading: deadletter.ReadUnknown, Letters: 17},
+			},
+		},
+		Names: []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
 		Bindings: []payload.Binding{
 			{Queue: "billing-*", Type: "acme.billing.v1.Invoice"},
 			{Queue: "old.*", Key: "order.#", Type: "acme.orders.v1.Order"},
@@ -88,31 +90,6 @@ func sampleSchemas() SchemasPage {
 			Letters:    1,
 		},
 	}
-	p.Unmatched = UnmatchedQueues{Letters: 19, Rows: []UnmatchedQueue{
-		{
-			Broker:   "main",
-			VHost:    "/",
-			Queue:    "audit-export",
-			Letters:  17,
-			Link:     LettersURL("queue:audit-export read:unknown,ambiguous", "", ""),
-			Since:    now.Add(-34 * time.Minute),
-			Sampled:  17,
-			Smallest: 88,
-			Largest:  120,
-			Letter:   sampleID(1),
-			Shape:    "1: string, 2: int64?, 3: message, 7: bytes",
-			Why:      "the best type reads 58 % of it",
-			Closest: []payload.Match{
-				{Type: "acme.audit.v1.Record", Score: .58},
-				{Type: "acme.audit.v1.Export", Score: .55},
-			},
-		},
-		{
-			Broker: "main", VHost: "/", Queue: "sms-queue", Letters: 2, Link: "/letters?q=queue%3Asms-queue",
-			Since: now.Add(-26 * time.Hour), Sampled: 2, Smallest: 64, Largest: 64, Letter: sampleID(2),
-			Shape: "1: length-delimited, 2: varint", Masked: true,
-		},
-	}}
 	email := sampleTyped("email-queue", "acme.notify.v1.EmailRequested", 358, deadletter.ReadByBinding)
 	email.Bound, email.Exact = &p.Picks[0], true
 	timeline := sampleTyped("timeline", "acme.timeline.v1.PostCreated", 60, deadletter.ReadByProperty)
@@ -123,12 +100,13 @@ func sampleSchemas() SchemasPage {
 	billing := sampleTyped("billing-invoices", "acme.billing.v1.Invoice", 27, deadletter.ReadByBinding)
 	billing.Configured = &p.Bindings[0]
 	sms := sampleTyped("sms-queue", "acme.notify.v1.SmsRequested", 55, deadletter.ReadByMatch)
-	sms.Letters, sms.By = 57, append(sms.By, deadletter.ReadCount{Reading: deadletter.ReadAmbiguous, Letters: 2})
+	sms.Letters, sms.Unmatched, sms.By = 57, 2, append(sms.By, deadletter.ReadCount{Reading: deadletter.ReadAmbiguous, Letters: 2})
+	export := sampleTyped("audit-export", "", 17, deadletter.ReadUnknown)
+	export.Unmatched = 17
 	p.Queues = []TypedQueue{
-		sampleTyped("webhook-queue", "acme.hooks.v1.WebhookDelivery", 1315, deadletter.ReadByProperty),
+		export, sampleTyped("webhook-queue", "acme.hooks.v1.WebhookDelivery", 1315, deadletter.ReadByProperty),
 		sampleTyped("cdn-purge", "acme.cdn.v1.PurgeRequested", 640, deadletter.ReadByMatch),
 		email, sampleTyped("events", "", 120, deadletter.ReadAsJSON), timeline, sms, billing,
-		sampleTyped("audit-export", "", 17, deadletter.ReadUnknown),
 	}
 	set := func(
 		name string, types, files int, s deadletter.SchemaSource, detail, by string, ago time.Duration,
@@ -172,15 +150,11 @@ func schemaPages() map[string]templ.Component {
 	asked.Problems = []string{
 		"notify.proto: line 3: edition 2024 is not understood", "orders.internal:50051: connection refused",
 	}
-	asked.SchemasBad, asked.Coverage.Unread, asked.Coverage.Refused, asked.Several, asked.From, asked.Total, asked.Unnamed = true, 305, 1, true, 30, 230, 61
+	asked.SchemasBad, asked.All.Letters, asked.All.Unread, asked.Several, asked.From, asked.Total, asked.Unnamed = true, 3010, 305, true, 30, 230, 61
 	asked.Servers = append(asked.Servers, deadletter.SchemaServer{
 		Address: "orders.internal:50051", Problem: "connection refused",
 	})
 	asked.Queues[0].Unread, asked.Queues[0].By, asked.Queues[0].Types = 1315, nil, nil
-	asked.Unmatched.More = 3
-	asked.Unmatched.Rows = append(asked.Unmatched.Rows, UnmatchedQueue{
-		Broker: "second", VHost: "shop", Queue: "late", Letters: 1, Link: "/letters?q=", Late: true,
-	}, UnmatchedQueue{Broker: "main", VHost: "/", Queue: "new", Letters: 1, Link: "/letters?q="})
 	asked.Find = TypeSearch{
 		Word: "email",
 		More: true,
@@ -201,7 +175,7 @@ func schemaPages() map[string]templ.Component {
 				{Set: "notify", Version: "00112233", File: "acme/notify/v1/email.proto", Fields: 6},
 			},
 		},
-		Queues: []TypedIn{{"email-queue", 358, "/letters?q=queue%3Aemail-queue"}},
+		Queues: []TypedQueue{sampleTyped("email-queue", "", 358, deadletter.ReadByBinding)},
 	}
 	asked.Set = &SetDetail{
 		Name:     "notify",
@@ -226,7 +200,7 @@ func schemaPages() map[string]templ.Component {
 		Problem: "Nothing was changed: schema.proto:1:1: edition 2024 is not understood\nadd a descriptor set.",
 	}
 	gone := sampleSchemas()
-	gone.Coverage = Coverage{Unread: 305}
+	gone.All = TypedQueue{Letters: 305, Unread: 305}
 	gone.Find, gone.Type, gone.Set = TypeSearch{Word: "nothing"}, &TypeSource{
 		Source: descriptor.Source{Type: "acme.Gone"}, Problem: "no set defines this type",
 	}, &SetDetail{Name: "gone"}
@@ -283,9 +257,8 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	change := descriptor.TypeChange{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
 	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
 	queue := sampleTyped(line(bad, 255), typ, 1, deadletter.ReadByMatch)
-	queue.Link, queue.Bound, queue.Broker, queue.VHost, queue.Types = "/letters?q=", &pick, bad, bad, slicesRepeat(
-		TypeCount{typ, 1}, 20,
-	)
+	queue.Unmatched, queue.Bound, queue.Types = 1, &pick, slicesRepeat(TypeCount{typ, 1}, 20)
+	queue.Broker, queue.VHost = line(bad, 60), line(bad, 255)
 	letter := pick
 	letter.Letter = id
 	p := SchemasPage{
@@ -296,13 +269,6 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 		Problems:  slicesRepeat(bad, 30),
 		Rereading: deadletter.RereadProgress{Why: bad, Total: 1, Left: 1},
 		Directory: bad,
-		Unmatched: UnmatchedQueues{
-			Letters: 1, More: 1,
-			Rows: slicesRepeat(UnmatchedQueue{
-				Queue: line(bad, 255), Broker: bad, VHost: bad, Link: "/letters?q=", Letter: id, Shape: bad, Why: bad,
-				Closest: slicesRepeat(payload.Match{Type: typ}, 8),
-			}, 20),
-		},
 		Added: slicesRepeat(deadletter.AddedCount{
 			Broker:     bad,
 			VHost:      bad,
@@ -327,12 +293,12 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 		},
 		Type: &TypeSource{
 			Source: descriptor.Source{
-				Type: bad, Text: bad,
+				Type: line(bad, 500), Text: bad,
 				Definitions: slicesRepeat(descriptor.Definition{
 					Set: line(bad, 200), Version: strings.Repeat("f", 64), File: bad, Current: true, Fields: 1,
 				}, 60),
 			},
-			Queues: slicesRepeat(TypedIn{bad, 1, "/letters?q="}, 60),
+			Queues: slicesRepeat(queue, 60),
 		},
 		Upload: UploadForm{Name: bad[:min(n, 200)], Problem: strings.Repeat(line(bad, 300)+"\n", 40)},
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"net/url"
 	"strings"
 	"time"
 
@@ -156,83 +157,68 @@ func sampleThousand() *rules.Retry {
 }
 
 func sampleRules() RulesPage {
-	plain := samplePlan(0, 10*time.Second, 100*time.Second, 1000*time.Second)
 	yaml := "name: email\nmatch: {queue: email-queue, reason: rejected}\nretry: {delays: [10s, 100s, 1000s], jitter: 0.1}\ndead: {severity: page}"
 	return RulesPage{
 		Shell:  sampleShell("Rules", SectionRules, "/rules"),
-		File:   "/etc/dlo/dlo.yaml",
-		Loaded: time.Date(2026, 11, 18, 15, 31, 0, 0, time.UTC),
 		Chosen: 1,
 		Try: TryForm{
 			Text: "rules:\n  - " + strings.ReplaceAll(yaml, "\n", "\n    ") +
 				"\ndefault:\n  retry: {delays: [10s, 100s, 1000s]}\n",
 		},
-		Rules: []Rule{
-			{
-				Rule: rules.Rule{
+		Set: &rules.Set{
+			File:   "/etc/dlo/dlo.yaml",
+			Loaded: time.Date(2026, 11, 18, 15, 31, 0, 0, time.UTC),
+			Rules: []rules.Rule{
+				{
 					Name:     "billing",
 					Retry:    samplePlan(0, 30*time.Second, 5*time.Minute, time.Hour, 4*time.Hour),
 					Severity: deadletter.SeverityPage,
+					Match:    rules.Match{Queue: rules.Patterns{"billing-*"}},
 				},
-				When: []rules.Condition{{Field: "queue", Want: "billing-*"}},
-			},
-			{
-				Rule: rules.Rule{
+				{
 					Name:     "email",
 					Retry:    samplePlan(.1, 10*time.Second, 100*time.Second, 1000*time.Second),
 					Severity: deadletter.SeverityPage,
-					YAML:     yaml,
+					Match: rules.Match{
+						Queue: rules.Patterns{"email-queue"}, Reason: rules.Patterns{"rejected"},
+					},
+					Watch: 30 * time.Minute,
+					Rate:  new(10.0),
+					YAML:  yaml,
 				},
-				When: []rules.Condition{{Field: "queue", Want: "email-queue"}, {Field: "reason", Want: "rejected"}},
-				Further: []string{
-					"Watched for 30 min before it is quiet.", "At most 10 retries per queue and second.",
-				},
-				Delays: "9 s to 11 s, 1 min 30 s to 1 min 50 s, 15 min to 18 min 20 s, then dead: page",
-			},
-			{
-				Rule: rules.Rule{
+				{
 					Name:     "webhooks 410",
 					Severity: deadletter.SeverityDigest,
 					Retry:    &rules.Retry{},
+					Match:    rules.Match{Error: rules.Patterns{"*410 Gone*"}},
 				},
-				When: []rules.Condition{{Field: "error", Want: "*410 Gone*"}},
-			},
-			{
-				Rule: rules.Rule{
+				{
 					Name:     "webhooks",
 					Retry:    sampleThousand(),
 					Severity: deadletter.SeverityDigest,
+					Match:    rules.Match{Queue: rules.Patterns{"webhook-queue"}},
 				},
-				When:   []rules.Condition{{Field: "queue", Want: "webhook-queue"}},
-				Delays: "48 s to 1 min 12 s, 1 min 36 s to 2 min 24 s, 998 more, then dead: digest",
-			},
-			{
-				Rule: rules.Rule{
+				{
 					Name:    "noise",
 					Discard: true,
+					Match: rules.Match{
+						Queue:  rules.Patterns{"cdn-purge"},
+						Header: []rules.Named{{Name: "x-source", Want: rules.Patterns{"*"}}},
+					},
 				},
-				When: []rules.Condition{{Field: "queue", Want: "cdn-purge"}, {Field: "header x-source", Want: "*"}},
-			},
-			{
-				Rule: rules.Rule{
+				{
 					Name:     "poison",
 					Severity: deadletter.SeverityNotify,
+					Match:    rules.Match{NoSchema: true},
 				},
-				When:   []rules.Condition{{Field: "schema", Want: "none"}},
-				Delays: "10 s, 1 min 40 s, 16 min 40 s, then dead: notify",
 			},
-			{
-				Rule: rules.Rule{
-					Name:     "default",
-					Retry:    plain,
-					Severity: deadletter.SeverityDigest,
-					YAML:     "retry: {delays: [10s, 100s, 1000s]}",
-				},
-				Default: true,
-				Delays:  "10 s, 1 min 40 s, 16 min 40 s, then dead: digest",
+			Default: rules.Rule{
+				Name:     "default",
+				Retry:    samplePlan(0, 10*time.Second, 100*time.Second, 1000*time.Second),
+				Severity: deadletter.SeverityDigest,
+				YAML:     "retry: {delays: [10s, 100s, 1000s]}",
 			},
 		},
-		Places: []RulesPlace{{"main", "/"}},
 		Guards: []deadletter.Guard{
 			{
 				Origin: deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms-queue"},
@@ -321,7 +307,7 @@ func applyPages() map[string]templ.Component {
 }
 
 func sampleFirstRun() *FirstRun {
-	return &FirstRun{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}
+	return &FirstRun{Setup: Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"}}
 }
 
 // sampleTrial returns a trial that has completed all its steps.
@@ -350,21 +336,21 @@ func setupPages() map[string]templ.Component {
 	stale.Copies, stale.Doubted = 1204, All{Query: "doubt:restart,cut-off", Until: now}
 	stale.Fix = &deadletter.Deploy{Service: "timeline", Version: "2026.11.20-3", At: now.Add(-time.Hour)}
 	down := sampleOverview()
-	down.Brokers = []Broker{
+	down.Brokers = []deadletter.BrokerStatus{
 		{
 			Name:    "main",
 			VHost:   "/",
 			Reached: true,
 			Since:   now.Add(-42 * time.Second),
 			NextTry: now.Add(8 * time.Second),
-			Inboxes: []string{"dlo.letters"},
-			Detail:  "connection refused",
+			Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}},
+			Reason:  "connection refused",
 		},
 	}
 	never := OverviewPage{
 		Shell: sampleShell("Overview", SectionOverview, "/"), Range: "24h", FirstRun: sampleFirstRun(),
 	}
-	never.Brokers = []Broker{
+	never.Brokers = []deadletter.BrokerStatus{
 		{
 			Name:     "main",
 			VHost:    "/",
@@ -372,15 +358,15 @@ func setupPages() map[string]templ.Component {
 			Setting:  "DLO_AMQP_URL",
 			Since:    now.Add(-5 * time.Second),
 			NextTry:  now.Add(4400 * time.Millisecond),
-			Inboxes:  []string{"dlo.letters"},
-			Detail:   "dial tcp 127.0.0.1:5672: connect: connection refused",
+			Inboxes:  []deadletter.InboxStatus{{Queue: "dlo.letters"}},
+			Reason:   "dial tcp 127.0.0.1:5672: connect: connection refused",
 		},
 		{
 			Name:    "second",
 			VHost:   "shop",
 			Setting: "url of broker second in dlo.yaml",
-			Inboxes: []string{"billing.dead"},
-			Detail:  "not connected yet",
+			Inboxes: []deadletter.InboxStatus{{Queue: "billing.dead"}},
+			Reason:  "not connected yet",
 		},
 	}
 	first := OverviewPage{
@@ -401,14 +387,16 @@ func setupPages() map[string]templ.Component {
 		Pos: 7, Want: `there is no action "resolve" (did you mean resolved?)`,
 	}
 	wrong := sampleRules()
-	wrong.Overrides, wrong.Places = nil, append(wrong.Places, RulesPlace{"second", "shop"})
-	wrong.Form, wrong.Mistakes = OverrideForm{
-		Place: wrong.Places[1].Value(), Queue: "a", To: "amq.gen-x", Reason: "r",
+	wrong.Overrides, wrong.Brokers = nil, append(wrong.Brokers, deadletter.BrokerStatus{
+		Name: "second", VHost: "shop", Connected: true,
+	})
+	wrong.Form, wrong.Mistakes = url.Values{
+		"place": {vhostOf("second", "shop")}, "queue": {"a"}, "to": {"amq.gen-x"}, "reason": {"r"},
 	}, map[string]string{"to": "amq.gen-x belongs to the broker"}
 	several := sampleRules()
-	several.Places = wrong.Places
+	several.Brokers = wrong.Brokers
 	whatIf := sampleRules()
-	whatIf.Chosen, whatIf.File, whatIf.Guards = 5, "", nil
+	whatIf.Chosen, whatIf.Set.File, whatIf.Guards = 5, "", nil
 	const plain = "10 s, 1 min 40 s, 16 min 40 s, then dead: digest"
 	whatIf.WhatIf = &rules.WhatIf{
 		Usual: true, Matching: 2614, Exact: true, Most: 500, Looked: 470, Late: 27, Left: 3,
@@ -447,7 +435,7 @@ func setupPages() map[string]templ.Component {
 		},
 	}
 	tested := whatIf
-	tested.File, tested.WhatIf = "/etc/dlo/dlo.yaml", new(rules.WhatIf)
+	tested.Set, tested.WhatIf = sampleRules().Set, new(rules.WhatIf)
 	*tested.WhatIf = *whatIf.WhatIf
 	tested.WhatIf.Usual = false
 	tested.WhatIf.Notes = []string{"The text has no default; the one in use applies."}
@@ -458,9 +446,9 @@ func setupPages() map[string]templ.Component {
 	misread := sampleRules()
 	misread.Try = TryForm{
 		Text: "- name: email\n  retires: {}\n",
-		Mistakes: []RuleMistake{
-			{2, 3, `there is no key "retires" in rules; the keys are dead, retry`, "retires: {}"},
-			{0, 0, "and 2 more", ""},
+		Mistakes: []deadletter.Mistake{
+			{Line: 2, Column: 3, Text: `there is no key "retires" in rules; the keys are dead, retry`},
+			{Text: "and 2 more"},
 		},
 	}
 	unasked := sampleRules()

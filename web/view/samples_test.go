@@ -17,19 +17,18 @@ var now = time.Date(2026, 11, 20, 9, 14, 0, 0, time.UTC)
 func sampleShell(title string, section Section, path string) Shell {
 	return Shell{
 		Title: title, Section: section, Path: path, Actor: "local", Running: 1, Live: true, Now: now,
-		Brokers: []Broker{
+		Brokers: []deadletter.BrokerStatus{
 			{
-				Name:     "main",
-				VHost:    "/",
-				Label:    Label{"production", "red"},
-				Up:       true,
-				Reached:  true,
-				Met:      true,
-				Exchange: "dlo.dlx",
-				Setting:  "DLO_AMQP_URL",
-				Since:    now.Add(-time.Hour),
-				Detail:   "RabbitMQ 4.3.6",
-				Inboxes:  []string{"dlo.letters"},
+				Name:  "main",
+				VHost: "/",
+				Label: "production", Colour: "red",
+				Connected: true,
+				Reached:   true,
+				Exchange:  "dlo.dlx",
+				Setting:   "DLO_AMQP_URL",
+				Since:     now.Add(-time.Hour),
+				Version:   "4.3.6",
+				Inboxes:   []deadletter.InboxStatus{{Queue: "dlo.letters"}},
 			},
 		},
 	}
@@ -203,18 +202,18 @@ func pages() map[string]templ.Component {
 	first := LettersPage{Shell: empty.Shell, InStore: 0, Exact: true, FirstRun: sampleFirstRun()}
 	down := sampleLetters()
 	down.Theme = ThemeDark
-	down.Brokers = []Broker{
+	down.Brokers = []deadletter.BrokerStatus{
 		{
 			Name:    "main",
 			VHost:   "/",
 			Reached: true,
-			Met:     true,
+			Version: "4.3.6",
 			Since:   now.Add(-42 * time.Second),
 			NextTry: now.Add(8 * time.Second),
-			Inboxes: []string{"dlo.letters", "orders_error"},
-			Detail:  "connection refused",
+			Inboxes: []deadletter.InboxStatus{{Queue: "dlo.letters"}, {Queue: "orders_error"}},
+			Reason:  "connection refused",
 		},
-		{Name: "second", VHost: "shop", Label: Label{"spare", "teal"}, Up: true},
+		{Name: "second", VHost: "shop", Label: "spare", Colour: "teal", Connected: true},
 	}
 	down.Problems = []deadletter.Problem{
 		{
@@ -348,23 +347,21 @@ const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)> javascript
 	"\x1b[31m\u202eright to left\u200b\x00\xff {{.}} </textarea></title>"
 
 func sampleAccount() AccountPage {
-	session := func(n byte, this bool) AccountSession {
-		return AccountSession{
-			Session: deadletter.Session{
-				User:      "lena",
-				Hash:      [32]byte{n},
-				CreatedAt: now.Add(-26 * time.Hour),
-				UsedAt:    now.Add(-time.Minute),
-				Address:   "192.0.2.7",
-				Agent:     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
-			},
-			This: this,
+	session := func(n byte) deadletter.Session {
+		return deadletter.Session{
+			User:      "lena",
+			Hash:      [32]byte{n},
+			CreatedAt: now.Add(-26 * time.Hour),
+			UsedAt:    now.Add(-time.Minute),
+			Address:   "192.0.2.7",
+			Agent:     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
 		}
 	}
 	return AccountPage{
 		Shell:    sampleShell("Your account", "", "/account"),
 		Grants:   []string{"operator, reveal", "reader"},
-		Sessions: []AccountSession{session(1, true), session(2, false)},
+		Sessions: []deadletter.Session{session(1), session(2)},
+		This:     [32]byte{1},
 		Error:    "The two passwords differ.",
 	}
 }

@@ -13,11 +13,10 @@ import (
 // which sources the types come.
 type SchemasPage struct {
 	Shell
-	Types     int      // the number of registered types
-	Problems  []string // the schemas that cannot be read, each with the reason
-	Coverage  Coverage
+	Types     int        // the number of registered types
+	Problems  []string   // the schemas that cannot be read, each with the reason
+	All       TypedQueue // the letters of all queues together
 	Rereading deadletter.RereadProgress
-	Unmatched UnmatchedQueues
 	Added     []deadletter.AddedCount // the field with the most letters comes first
 	Queues    []TypedQueue            // the queues of this page; the one with the most letters comes first
 	Total     int                     // the number of queues on all pages
@@ -67,7 +66,6 @@ type UploadForm struct{ Name, Problem string }
 // These constants limit the page, so that it stays under 300 KB. The API returns everything, and
 // the search finds what the page omits.
 const (
-	closestShown   = 3
 	queueTypes     = 4
 	picksShown     = 12
 	setsShown      = 20

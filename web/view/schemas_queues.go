@@ -1,56 +1,20 @@
 package view
 
 import (
-	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// Coverage counts the stored letters that still have a body. For each way in which bodies were
-// decoded, it contains the number of letters.
-type Coverage struct {
-	Typed     int // the number of letters decoded with one type
-	Plain     int // the number of letters with JSON, text or no content
-	Ambiguous int
-	Unknown   int
-	Refused   int // the number of letters that are too large, or that crashed dlo when it read them
-	Unread    int // the number of letters that this version has not read yet
-}
-
-// UnmatchedQueues lists the queues with letters for which no type was found.
-type UnmatchedQueues struct {
-	Letters int
-	Rows    []UnmatchedQueue // the queue with the most letters comes first
-	More    int              // the number of omitted queues
-}
-
-// UnmatchedQueue is a queue with letters for which no type was found. It describes the newest of
-// them.
-type UnmatchedQueue struct {
-	Broker, VHost, Queue string
-	Letters              int
-	Link                 string    // the link to a list of these letters
-	Since                time.Time // when the first of these letters was received; zero if unknown
-	Smallest, Largest    int       // the sizes of the newest letters in bytes
-	Sampled              int       // the number of newest letters whose sizes are known
-	Letter               deadletter.ID
-	Shape                string // the shape of the newest letter; "" if it is no protobuf message
-	Masked               bool
-	Why                  string // why no type was chosen, as a sentence
-	Closest              []payload.Match
-	Late                 bool // the queue was not examined, because time ran out
-}
-
 // TypedQueue is a queue with the types of its letters.
 type TypedQueue struct {
-	Broker, VHost, Queue string
-	Letters              int
-	Unread               int
-	Link                 string
-	Types                []TypeCount // the type with the most letters comes first
+	deadletter.Origin
+	Letters   int
+	Unread    int
+	Unmatched int         // letters for which no type was found
+	Types     []TypeCount // the type with the most letters comes first
 	// how the letters of the queue were decoded; the most frequent way comes first
 	By         []deadletter.ReadCount
 	Bound      *deadletter.Pick // the first matching binding made by a person
@@ -64,57 +28,58 @@ type TypeCount struct {
 	Letters int
 }
 
-// read returns the number of letters that this version of dlo has read.
-func (c Coverage) read() int { return c.Typed + c.Plain + c.Ambiguous + c.Unknown + c.Refused }
-
-func (c Coverage) decoded() string { return Percent(c.Typed+c.Plain, c.read()) }
-
 // ofTotal returns words for the total number of letters. The page shows which share of this total
 // was decoded.
-func (c Coverage) ofTotal() string {
-	if c.Unread > 0 {
-		return " of the " + LetterCount(c.read()) + " read by this version could be decoded"
+func (q TypedQueue) ofTotal() string {
+	if q.Unread > 0 {
+		return " of the " + LetterCount(q.read()) + " read by this version could be decoded"
 	}
-	return " of " + Number(c.read(), "stored letter decodes", "stored letters decode")
+	return " of " + Number(q.read(), "stored letter decodes", "stored letters decode")
 }
 
 // unread returns a sentence with the number of letters that have not been read yet. It returns ""
 // if all have been read.
-func (c Coverage) unread() string {
-	if c.Unread == 0 {
+func (q TypedQueue) unread() string {
+	if q.Unread == 0 {
 		return ""
 	}
-	return Number(c.Unread, "letter has", "letters have") +
+	return Number(q.Unread, "letter has", "letters have") +
 		" not been read by this version yet, so it is unknown how they decode."
 }
 
-// coverageShare is one segment of the bar that shows how letters were decoded.
-type coverageShare struct {
-	class, words string
-	letters      int
-	x, width     string
+// readingKinds are the ways in which pages count how letters were decoded.
+var readingKinds = []string{
+	"matched one type", "JSON and text", "ambiguous", "with no matching schema", "too large or undecodable",
 }
 
-// shares returns the segments of the bar in per cent. It omits segments without letters.
-func (c Coverage) shares() []coverageShare {
-	var out []coverageShare
-	at := 0.0
-	for _, s := range []coverageShare{
-		{class: "f-good", words: "matched one type", letters: c.Typed},
-		{class: "f-retry", words: "JSON and text", letters: c.Plain},
-		{class: "f-warn", words: "ambiguous", letters: c.Ambiguous},
-		{class: "f-dead", words: "with no matching schema", letters: c.Unknown},
-		{class: "f-mute", words: "too large or undecodable", letters: c.Refused},
-	} {
-		if s.letters == 0 {
-			continue
-		}
-		width := 100 * float64(s.letters) / float64(max(c.read(), 1))
-		s.x, s.width, s.words = fmt.Sprintf("%.2f", at), fmt.Sprintf("%.2f", width), Count(s.letters)+" "+s.words
-		at += width
-		out = append(out, s)
+// readingKind returns the index of the way among readingKinds.
+func readingKind(r deadletter.Reading) int {
+	switch {
+	case r.Typed():
+		return 0
+	case r.Readable():
+		return 1
+	case r == deadletter.ReadAmbiguous:
+		return 2
+	case r == deadletter.ReadUnknown:
+		return 3
 	}
-	return out
+	return 4
+}
+
+// howDecoded says how many letters were decoded in which way.
+func (q TypedQueue) howDecoded() string {
+	counts := make([]int, len(readingKinds))
+	for _, c := range q.By {
+		counts[readingKind(c.Reading)] += c.Letters
+	}
+	var parts []string
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, Count(n)+" "+readingKinds[i])
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // rereadingWords returns a sentence with the number of letters that dlo still has to read again.
@@ -124,36 +89,6 @@ func rereadingWords(a deadletter.RereadProgress) string {
 		text = "Letters to be read again are being listed"
 	}
 	return text + "; " + Number(a.Changed, "was", "were") + " found to be something else."
-}
-
-// size describes the sizes of the newest letters.
-func (u UnmatchedQueue) size() string {
-	text := ""
-	switch {
-	case u.Sampled == 0:
-		return ""
-	case u.Smallest == u.Largest:
-		text = Size(u.Smallest)
-	case u.Largest < 1024:
-		text = Count(u.Smallest) + " to " + Size(u.Largest)
-	default:
-		text = Size(u.Smallest) + " to " + Size(u.Largest)
-	}
-	if u.Sampled < u.Letters {
-		text += " (newest " + Count(u.Sampled) + ")"
-	}
-	return text
-}
-
-// bodyWords describes the newest letter if it is not a protobuf message.
-func (u UnmatchedQueue) bodyWords() string {
-	switch {
-	case u.Late:
-		return "not looked at now: time ran out"
-	case u.Letter == "":
-		return "not known yet: they are being indexed"
-	}
-	return "not protobuf"
 }
 
 func (q TypedQueue) count(r deadletter.Reading) int {
@@ -166,7 +101,7 @@ func (q TypedQueue) count(r deadletter.Reading) int {
 	return n
 }
 
-// read returns the number of letters of a queue that this version of dlo has tried to decode.
+// read returns the number of letters of a queue that this version of dlo has tried to decode, and
 // decoded returns the number of letters that were decoded to something that people can read.
 func (q TypedQueue) read() int { return q.Letters - q.Unread }
 

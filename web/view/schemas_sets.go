@@ -32,15 +32,8 @@ type TypeSearch struct {
 // TypeSource is the definition of a message type.
 type TypeSource struct {
 	descriptor.Source
-	Queues  []TypedIn // the queue with the most letters comes first
-	Problem string    // why there is no text
-}
-
-// TypedIn is a queue that has letters of the type that the page shows.
-type TypedIn struct {
-	Queue   string
-	Letters int
-	Link    string
+	Queues  []TypedQueue // the queue with the most letters comes first
+	Problem string       // why there is no text
 }
 
 // schemaOrigin says where a version of a set of schemas comes from: a file, a server or an upload.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -18,11 +19,6 @@ type Fault struct {
 }
 
 func pathPlace(broker, vhost string) string { return line(broker+", vhost "+vhost, 120) }
-
-// refusalWords says why a plan contains no policy for a queue.
-func refusalWords(r topology.Refusal) string {
-	return "dlo plans no policy for " + queueName(r.Queue) + ": " + line(r.Why, 300) + "."
-}
 
 // dropWords describes the messages that a queue drops now. If dlo changed the policy of the queue,
 // all of them would become letters.
@@ -126,10 +122,8 @@ const (
 // noFaults returns the sentence for a page without faults. If dlo could read only a part of a
 // vhost, the sentence does not say that there is no fault.
 func noFaults(looks []topology.Report) string {
-	for _, l := range looks {
-		if l.Failed != "" || len(l.Gaps) > 0 {
-			return "dlo found no fault, but could not read everything. It is therefore not known whether a queue loses its dead letters."
-		}
+	if slices.ContainsFunc(looks, func(l topology.Report) bool { return l.Failed != "" || len(l.Gaps) > 0 }) {
+		return "dlo found no fault, but could not read everything. It is therefore not known whether a queue loses its dead letters."
 	}
 	return "No queue loses its dead letters, as far as dlo can see."
 }

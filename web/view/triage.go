@@ -172,20 +172,13 @@ func (p TriagePage) groupsOf(s deadletter.Severity, here int) string {
 	return Count(p.Groups.Severities[s])
 }
 
-func groupStatusMark(s deadletter.GroupStatus) (mark, bool) {
-	switch s {
-	case deadletter.GroupNew:
-		return mark{"New", "bell", "accent"}, true
-	case deadletter.GroupRegressed:
-		return mark{"Regressed", "regress", "warn"}, true
-	case deadletter.GroupEscalating:
-		return mark{"Escalating", "up", "bad"}, true
-	case deadletter.GroupSnoozed:
-		return mark{"Snoozed", "snooze", ""}, true
-	case deadletter.GroupResolved:
-		return mark{"Resolved", "check", "good"}, true
-	}
-	return mark{}, false
+// groupStatusMarks are the marks of the statuses that a row of a group shows.
+var groupStatusMarks = map[deadletter.GroupStatus]mark{
+	deadletter.GroupNew:        {"New", "bell", "accent"},
+	deadletter.GroupRegressed:  {"Regressed", "regress", "warn"},
+	deadletter.GroupEscalating: {"Escalating", "up", "bad"},
+	deadletter.GroupSnoozed:    {"Snoozed", "snooze", ""},
+	deadletter.GroupResolved:   {"Resolved", "check", "good"},
 }
 
 // whatDied returns the reason for the deaths in a group and the type of its letters. Rows show

@@ -653,7 +653,7 @@ func groupRow(p TriagePage, g deadletter.GroupRow, same map[deadletter.GroupID]d
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if m, ok := groupStatusMark(g.Status); ok && p.Tab != TriageSnoozed && p.Tab != TriageResolved {
+		if m, ok := groupStatusMarks[g.Status]; ok && p.Tab != TriageSnoozed && p.Tab != TriageResolved {
 			templ_7745c5c3_Err = pill(m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

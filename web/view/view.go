@@ -29,7 +29,7 @@ type Shell struct {
 	Running    int  // the number of running operations
 	Schemaless int  // the number of queues that need a schema
 	SchemasBad bool // some schemas cannot be read
-	Brokers    []Broker
+	Brokers    []deadletter.BrokerStatus
 	Problems   []deadletter.Problem
 	Live       bool   // the page receives events from /events
 	Seen       string // the position up to which the page shows all events; later ones are sent at once
@@ -68,26 +68,15 @@ func ParseTheme(s string) Theme {
 	return ThemeSystem
 }
 
-// Next returns the theme to which the button changes without JavaScript. The order is system, dark,
-// light, and system again.
-func (t Theme) Next() Theme {
-	switch t {
-	case ThemeSystem:
-		return ThemeDark
-	case ThemeDark:
-		return ThemeLight
-	}
-	return ThemeSystem
-}
-
-func (t Theme) label() string {
-	switch t {
-	case ThemeDark:
-		return "Theme: dark. Switch to light"
-	case ThemeLight:
-		return "Theme: light. Switch to the system's"
-	}
-	return "Theme: as the system. Switch to dark"
+// themes contains, for each theme, the theme to which the button changes without JavaScript, and
+// the label of the button.
+var themes = map[Theme]struct {
+	next  Theme
+	label string
+}{
+	ThemeSystem: {ThemeDark, "Theme: as the system. Switch to dark"},
+	ThemeDark:   {ThemeLight, "Theme: dark. Switch to light"},
+	ThemeLight:  {ThemeSystem, "Theme: light. Switch to the system's"},
 }
 
 // explanation returns what is known about a problem, and how to solve it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
 // WatchedQueues is one page of the list of all queues that dlo knows.
@@ -26,36 +27,18 @@ const (
 
 // WatchedQueue is a queue of a broker with its dead-letter path.
 type WatchedQueue struct {
-	Origin    deadletter.Origin
-	Gone      bool    // the broker no longer has the queue
-	Own       string  // why the queue belongs to dlo, for example as an inbox; "" if it does not
-	Kind      string  // the type of the queue; "" if unknown
-	Ready     int     // -1 if unknown
-	Unacked   int     // -1 if unknown
-	Consumers int     // -1 if unknown
-	Published float64 // messages per second; -1 if unknown
-	Acked     float64 // messages per second
-	Chain     Chain
-	Observed  bool   // letters of the queue are only observed, so nothing is sent
-	Rule      string // the rule for a letter that a consumer rejects; "" if unknown
-	Week      int    // the number of letters received in the last 7 days
-	Dead      int
-	Scheduled int
+	deadletter.Origin
+	topology.Described        // what dlo last read
+	Gone               bool   // the broker no longer has the queue
+	Observed           bool   // letters of the queue are only observed, so nothing is sent
+	Rule               string // the rule for a letter that a consumer rejects; "" if unknown
+	Week               int    // the number of letters received in the last 7 days
+	Dead               int
+	Scheduled          int
 }
 
-// Chain is the path that the dead letters of a queue take.
-type Chain struct {
-	Known     bool
-	Judged    bool // false for a queue that is exclusive, deleted automatically, or a stream
-	Set       bool
-	Exchange  string
-	Key       string // "" is the routing key of the message
-	From      string // the setting that names the exchange
-	Queues    []string
-	More      int
-	Lost      string // why dead letters are lost, or ""
-	Guarantee string
-}
+// IsOwn reports whether the queue is an inbox, or another queue of dlo.
+func (q WatchedQueue) IsOwn() bool { return q.Own || q.Inbox }
 
 // WatchedURL returns the URL of one page of the list of all queues.
 func (w WatchedQueues) WatchedURL(from int) string {
@@ -79,17 +62,17 @@ func QueueURL(o deadletter.Origin) string {
 	return "/queues/one?" + url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
 }
 
-// exchange returns the name of the exchange as people call it. The default exchange, which has no
-// name, is called "default exchange".
-func (c Chain) exchange() string {
+// deadLetterExchange returns the name of the exchange as people call it. The default exchange,
+// which has no name, is called "default exchange".
+func deadLetterExchange(c topology.Route) string {
 	if c.Exchange == "" {
 		return "default exchange"
 	}
 	return queueName(c.Exchange)
 }
 
-// tone returns the icon and the colour of the mark for a dead-letter path.
-func (c Chain) tone() (icon, tone string) {
+// routeTone returns the icon and the colour of the mark for a dead-letter path.
+func routeTone(c topology.Route) (icon, tone string) {
 	switch {
 	case !c.Known || !c.Judged:
 		return "info", "faint"
@@ -101,8 +84,8 @@ func (c Chain) tone() (icon, tone string) {
 	return "check", "good"
 }
 
-// note returns a remark about the dead-letter path of a queue, for example "letters stay here".
-func (c Chain) note() string {
+// routeNote returns a remark about a dead-letter path, for example "letters stay here".
+func routeNote(c topology.Route) string {
 	switch {
 	case !c.Known:
 		return "unknown"
@@ -114,6 +97,14 @@ func (c Chain) note() string {
 		return "letters stay here"
 	}
 	return line(c.Guarantee, 40)
+}
+
+// read formats a number that dlo has read from a broker, and that may be unknown.
+func read(f topology.Figure) string {
+	if !f.Known {
+		return figure(-1)
+	}
+	return figure(int(f.N))
 }
 
 // figure formats a number that may be unknown.
@@ -150,10 +141,14 @@ func (q WatchedQueue) rates() string {
 // whether it is gone.
 func (q WatchedQueue) kindWords() string {
 	var parts []string
-	for _, part := range []string{q.Kind, q.Own} {
-		if part != "" {
-			parts = append(parts, line(part, 40))
-		}
+	if q.Kind != "" {
+		parts = append(parts, line(q.Kind, 40))
+	}
+	switch {
+	case q.Inbox:
+		parts = append(parts, "inbox")
+	case q.Own:
+		parts = append(parts, "a queue of dlo")
 	}
 	if q.Gone {
 		parts = append(parts, "not on the broker at the last look")

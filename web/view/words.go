@@ -134,16 +134,11 @@ func severityMark(s deadletter.Severity) (word string, bars int) {
 
 // deathWords describes the reason that RabbitMQ gives for a death. RabbitMQ may give reasons that
 // are not listed here.
-func deathWords(reason string) string {
-	switch reason {
-	case "rejected":
-		return "Rejected by a consumer of "
-	case "expired":
-		return "Expired in "
-	case "maxlen":
-		return "Pushed out of a full "
-	case "delivery_limit":
-		return "Returned too often to "
-	}
-	return "Died in "
+func deathWords(reason string) string { return cmp.Or(deathReasons[reason], "Died in ") }
+
+var deathReasons = map[string]string{
+	"rejected":       "Rejected by a consumer of ",
+	"expired":        "Expired in ",
+	"maxlen":         "Pushed out of a full ",
+	"delivery_limit": "Returned too often to ",
 }
