@@ -58,7 +58,8 @@ func (d *Decoder) Patch(body []byte, h Hints, patch []byte, b *budget.Budget) (e
 	return e, err
 }
 
-// CheckPatch returns the first mistake in a patch that has it for every body. Errors are *EditError.
+// CheckPatch returns the first mistake in a patch that is one for every body. Errors are
+// *EditError.
 func CheckPatch(patch []byte) error {
 	p := &patching{source: string(patch), budget: budget.NewBudget()}
 	ops, err := p.operations()
