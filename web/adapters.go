@@ -95,7 +95,7 @@ func (w *Web) writeJSON(rw http.ResponseWriter, r *http.Request, code int, v any
 // therefore a status 500 without parts of the page.
 func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c templ.Component) {
 	var b bytes.Buffer
-	if err := c.Render(view.WithPrincipal(r.Context(), principal(r.Context())), &b); err != nil {
+	if err := c.Render(view.WithReader(r.Context(), principal(r.Context()), w.BasePath), &b); err != nil {
 		if r.Context().Err() == nil {
 			w.Log.Error("a page could not be rendered", "path", r.URL.Path, "err", err)
 		}
@@ -107,7 +107,7 @@ func (w *Web) writePage(rw http.ResponseWriter, r *http.Request, code int, c tem
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 	rw.WriteHeader(code)
-	rw.Write(withBase(b.Bytes(), w.BasePath))
+	rw.Write(b.Bytes())
 }
 
 func redirect(rw http.ResponseWriter, to string) {

@@ -2,15 +2,13 @@ package web
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 )
 
 // A proxy that also serves other programs can make dlo reachable below a base path, such as /dlo.
 // Handlers and pages use paths without the base path. For this, "rebased" removes the base path
-// from the paths of requests. The type "rebasing" and the function "withBase" add it to the paths
-// in the headers and pages of responses. The proxy may also remove the base path from requests
-// itself.
+// from the paths of requests, the type "rebasing" adds it to the paths in the headers of responses,
+// and pages add it to their links. The proxy may also remove the base path from requests itself.
 
 // rebased serves requests whose paths may begin with w.BasePath.
 func (w *Web) rebased(rw http.ResponseWriter, r *http.Request) {
@@ -52,17 +50,3 @@ func (b *rebasing) Write(p []byte) (int, error) {
 
 // Unwrap gives http.ResponseController access to the server's writer.
 func (b *rebasing) Unwrap() http.ResponseWriter { return b.ResponseWriter }
-
-// pathAttribute matches an attribute of a page that contains a path on this server. Quotes in texts
-// and in values are escaped, so nothing that comes from a letter can match.
-var pathAttribute = regexp.MustCompile(` (href|src|action|formaction|data-events|data-query)="/([^/"]|")`)
-
-// withBase adds the base path to the paths in a page. The scripts read the base path from the root
-// element.
-func withBase(page []byte, base string) []byte {
-	if base == "" {
-		return page
-	}
-	page = pathAttribute.ReplaceAll(page, []byte(` $1="`+strings.ReplaceAll(base, "$", "$$")+`/$2`))
-	return []byte(strings.Replace(string(page), `<html lang="en"`, `<html lang="en" data-base="`+base+`"`, 1))
-}

@@ -237,9 +237,9 @@ func Letters(p LettersPage) templ.Component {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var10 templ.SafeURL
-							templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinURLErrs(LettersURL(p.Query, p.Older, ""))
+							templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinURLErrs(linkTo(ctx, LettersURL(p.Query, p.Older, "")))
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letters.templ`, Line: 45, Col: 48}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letters.templ`, Line: 45, Col: 61}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 							if templ_7745c5c3_Err != nil {

@@ -6,19 +6,26 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-type mayKey struct{}
+type readerKey struct{}
 
-// WithPrincipal stores the caller who looks at a page in the context of the page. A page omits the
-// button of a verb if the caller is not allowed to use that verb anywhere.
-func WithPrincipal(ctx context.Context, p deadletter.Principal) context.Context {
-	return context.WithValue(ctx, mayKey{}, p)
+// reader is who looks at a page, and the path below which that person reaches dlo, such as /dlo.
+type reader struct {
+	principal deadletter.Principal
+	base      string
+}
+
+// WithReader stores in the context of a page the caller who looks at it, and the path below which
+// people reach dlo. A page omits the button of a verb if the caller is not allowed to use that verb
+// anywhere.
+func WithReader(ctx context.Context, p deadletter.Principal, base string) context.Context {
+	return context.WithValue(ctx, readerKey{}, reader{p, base})
 }
 
 // mayUse reports whether the caller is allowed to use the verb v on at least one queue. The caller
 // is the person who looks at the page.
 func mayUse(ctx context.Context, v deadletter.Verb) bool {
-	p, known := ctx.Value(mayKey{}).(deadletter.Principal)
-	return !known || p.May(v)
+	r, known := ctx.Value(readerKey{}).(reader)
+	return !known || r.principal.May(v)
 }
 
 // allowedVerbs returns those of the given verbs that the caller is allowed to use on at least one

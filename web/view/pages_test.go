@@ -11,6 +11,7 @@ import (
 	"github.com/a-h/templ"
 	"golang.org/x/net/html"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -307,5 +308,24 @@ func TestLivePartsStandAlone(t *testing.T) {
 				t.Errorf("%s: a live <%s> cannot stand alone", name, n.Data)
 			}
 		})
+	}
+}
+
+// TestEveryLinkIsBelowTheBasePath checks that no page leads out of the path below which people
+// reach dlo.
+func TestEveryLinkIsBelowTheBasePath(t *testing.T) {
+	t.Parallel()
+	paths := regexp.MustCompile(` (?:href|src|action|formaction|data-events|data-query)="(/[^"]*)"`)
+	ctx := WithReader(t.Context(), deadletter.Local, "/tools/dlo")
+	for name, page := range pages() {
+		var b strings.Builder
+		if err := page.Render(ctx, &b); err != nil {
+			t.Fatal(name, err)
+		}
+		for _, path := range paths.FindAllStringSubmatch(b.String(), -1) {
+			if !strings.HasPrefix(path[1], "/tools/dlo/") {
+				t.Errorf("%s leads to %s", name, path[1])
+			}
+		}
 	}
 }

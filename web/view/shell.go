@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,8 +25,8 @@ func themeAttribute(t Theme) templ.Attributes {
 
 // events returns the attribute with the URL of the event stream of a live page. The stream begins
 // after the changes that the page already shows.
-func events(s Shell) templ.Attributes {
-	return attributeIf(s.Live, "data-events", "/events?since="+url.QueryEscape(s.Seen))
+func events(ctx context.Context, s Shell) templ.Attributes {
+	return attributeIf(s.Live, "data-events", linkTo(ctx, "/events?since="+url.QueryEscape(s.Seen)))
 }
 
 // currentIf returns the attribute that marks the link to the current page, if the parameter is

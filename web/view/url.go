@@ -1,10 +1,27 @@
 package view
 
 import (
+	"context"
 	"net/url"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
+
+// basePath returns the path below which people reach dlo, or "".
+func basePath(ctx context.Context) string {
+	r, _ := ctx.Value(readerKey{}).(reader)
+	return r.base
+}
+
+// linkTo returns the link to a path of dlo for an attribute of a page. Links to other sites and to
+// places in the page stay as they are.
+func linkTo[S ~string](ctx context.Context, path S) S {
+	if strings.HasPrefix(string(path), "/") {
+		return S(basePath(ctx)) + path
+	}
+	return path
+}
 
 // address returns a path with parameters. The parameter "pairs" contains names and values in turn.
 // Parameters with an empty value are omitted.
