@@ -44,8 +44,10 @@ func sampleSchemas() SchemasPage {
 		Directory: "/etc/dlo/schemas",
 		All: TypedQueue{
 			Letters: 2705, Unmatched: 19, By: []deadletter.ReadCount{
-				{Reading: deadletter.ReadByMatch, Letters: 2566}, {Reading: deadletter.ReadAsJSON, Letters: 120},
-				{Reading: deadletter.ReadAmbiguous, Letters: 2}, {Reading: deadletter.ReadUnknown, Letters: 17},
+				{Reading: deadletter.ReadByMatch, Letters: 2566},
+				{Reading: deadletter.ReadAsJSON, Letters: 120},
+				{Reading: deadletter.ReadAmbiguous, Letters: 2},
+				{Reading: deadletter.ReadUnknown, Letters: 17},
 			},
 		},
 		Names: []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
