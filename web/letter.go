@@ -296,22 +296,11 @@ func (w *Web) wholeLetter(ctx context.Context, l deadletter.Letter, reveal bool)
 	}
 	deaths, _ := deadletter.ReadDeaths(l.Arrived.Headers, deadletter.NoOrigin)
 	out = api.Letter{
-		Row:          l.Row,
+		Letter:       l,
 		AttemptsUsed: l.Attempts,
-		Inbox:        l.Inbox,
-		Severity:     l.Severity,
-		Rule:         l.Rule,
-		Why:          l.Why,
-		Twin:         l.Twin,
-		Unverified:   l.Unverified,
-		Damaged:      l.Damage,
-		Unchecked:    l.Unchecked,
-		Operation:    l.Operation,
-		ChangedAt:    l.ChangedAt,
 		Properties:   l.Properties,
 		Headers:      typed(l.Properties.Headers),
 		Arrived:      api.Arrived{Properties: l.Arrived, Headers: typed(l.Arrived.Headers)},
-		Withheld:     l.Withheld,
 		Body:         &l.Body,
 		Decoded:      decodedOf(doc),
 		Failure:      l.Annotation,

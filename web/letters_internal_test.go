@@ -29,7 +29,7 @@ func TestALetterIsAnsweredWhole(t *testing.T) {
 	}
 	for field := range reflect.TypeFor[deadletter.Row]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if !slices.Contains(columns, name) && name != "waits_in" && name != "-" {
+		if !slices.Contains(columns, name) && name != "waits_in" && name != "unverified" {
 			t.Errorf("the CSV has no column %s", name)
 		}
 	}

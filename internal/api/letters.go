@@ -7,7 +7,6 @@ package api
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
@@ -31,27 +30,15 @@ type Decoded struct {
 
 // Letter is the response to GET /letters/{id}. It contains everything that is known about a letter.
 type Letter struct {
-	deadletter.Row
+	deadletter.Letter
 	Failure *deadletter.Failure `json:"failure,omitzero"` // what the consumer reported about the latest death
 	// replaces the field of the same name in Row, which is a number
 	Attempts     []deadletter.Attempt `json:"attempts"`
 	AttemptsUsed int                  `json:"attempts_used"`
-	Inbox        string               `json:"inbox"`
-	Severity     deadletter.Severity  `json:"severity"`
-	Rule         string               `json:"rule"` // the rule that applied last
 	// Rules holds the current rules, and how they apply to the letter now. It is null if they are
 	// unknown.
-	Rules      *[]rules.Step   `json:"rules"`
-	Why        string          `json:"why"`
-	Twin       deadletter.ID   `json:"twin"`
-	Siblings   []deadletter.ID `json:"siblings"`
-	Unverified bool            `json:"unverified"`
-	// Damaged names the contents that changed in the file of the store after dlo stored them.
-	Damaged string `json:"damaged,omitzero"`
-	// Unchecked reports whether the store has no checksum of the contents yet.
-	Unchecked bool                   `json:"unchecked,omitzero"`
-	Operation deadletter.OperationID `json:"operation"`
-	ChangedAt time.Time              `json:"changed_at,omitzero"`
+	Rules    *[]rules.Step   `json:"rules"`
+	Siblings []deadletter.ID `json:"siblings"`
 	// Properties and Headers belong to the message that dlo received when the letter arrived for
 	// the first time. A requeue sends them.
 	Properties deadletter.Properties       `json:"properties"`
@@ -62,9 +49,6 @@ type Letter struct {
 	// Revisions lists the oldest revision first. If the letter is requeued, dlo sends the newest
 	// revision. The field "decoded" shows the newest revision too.
 	Revisions []Revision `json:"revisions"`
-	// Withheld reports whether body, headers and properties are omitted because the caller may not
-	// read them.
-	Withheld bool `json:"withheld,omitzero"`
 	// Masked reports whether a part of the letter is masked. The body of a masked letter is null,
 	// unless the request has reveal=1.
 	Masked  bool    `json:"masked"`

@@ -165,42 +165,47 @@ type OpenWindow struct {
 	Fingerprints []Fingerprint // fingerprints in the order of the deliveries
 }
 
-// Letter is a dead-lettered message that dlo has stored.
+// Letter is a dead-lettered message that dlo has stored. Its JSON has nothing of the contents, as
+// these may have to be masked.
 type Letter struct {
 	Row
-	Inbox      string // inbox from which the letter was drained
-	Properties Properties
-	Body       []byte // body as it was received; it never changes
+	Inbox      string     `json:"inbox"` // inbox from which the letter was drained
+	Properties Properties `json:"-"`
+	Body       []byte     `json:"-"` // body as it was received; it never changes
 	// properties of the newest arrival; they differ from Properties after the letter has come back
-	Arrived Properties
+	Arrived Properties `json:"-"`
 	// body of the newest arrival, if it is an EasyNetQ error around the body that was sent; nil =
 	// the body that was sent
-	ArrivedBody  []byte
-	ArrivedBy    Route     // exchange and routing key of the first arrival
-	Reading      Reading   // how the body was read
-	Picked       string    // type that a person picked for this letter; "" = none
-	GroupPick    string    // type that a person picked for the group of the letter; "" = none
-	Revision     int       // number of the newest revision, which is sent instead of Properties and Body; 0 = none
-	Revised      *Revision // the newest revision; nil = none
-	GroupVersion int       // version of the grouping that determined the group; 0 = none
-	Rule         string
-	Annotation   *Failure // consumer's report on the latest death; nil = none
-	Reset        int      // number of attempts before a person restarted the retries of the letter
-	Nacks        int      // number of times in a row that the queue rejected the letter
-	Operation    OperationID
-	Twin         ID // letter of which this letter may be a copy, or whose token it contains
+	ArrivedBody []byte  `json:"-"`
+	ArrivedBy   Route   `json:"-"` // exchange and routing key of the first arrival
+	Reading     Reading `json:"-"` // how the body was read
+	Picked      string  `json:"-"` // type that a person picked for this letter; "" = none
+	GroupPick   string  `json:"-"` // type that a person picked for the group of the letter; "" = none
+	// number of the newest revision, which is sent instead of Properties and Body; 0 = none
+	Revision     int         `json:"-"`
+	Revised      *Revision   `json:"-"`    // the newest revision; nil = none
+	GroupVersion int         `json:"-"`    // version of the grouping that determined the group; 0 = none
+	Rule         string      `json:"rule"` // the rule that applied last
+	Annotation   *Failure    `json:"-"`    // consumer's report on the latest death; nil = none
+	Reset        int         `json:"-"`    // number of attempts before a person restarted the retries of the letter
+	Nacks        int         `json:"-"`    // number of times in a row that the queue rejected the letter
+	Operation    OperationID `json:"operation"`
+	Twin         ID          `json:"twin"` // letter of which this letter may be a copy, or whose token it contains
 	// reason why it may be a copy of Twin and is held until people decide; "" = it is not held for
 	// such a reason
-	Doubt     Doubt
-	Damage    string // contents that the store no longer has as dlo stored them; "" = none
-	Unchecked bool   // the store has no checksum of the contents yet
-	Withheld  bool   // body, headers and properties are left out, because the request may not read them
-	Unguarded bool   // a person released the letter, so that the classifier does not hold it again
+	Doubt Doubt `json:"-"`
+	// contents that the store no longer has as dlo stored them; "" = none
+	Damage    string `json:"damaged,omitzero"`
+	Unchecked bool   `json:"unchecked,omitzero"` // the store has no checksum of the contents yet
+	// body, headers and properties are left out, because the request may not read them
+	Withheld bool `json:"withheld,omitzero"`
+	// a person released the letter, so that the classifier does not hold it again
+	Unguarded bool `json:"-"`
 	// state that the classifier gives to an imported letter, because another dlo has decided about
 	// it; "" = not imported
-	Imported  State
-	Crashes   int // number of times that the process crashed while it read this letter
-	ChangedAt time.Time
+	Imported  State     `json:"-"`
+	Crashes   int       `json:"-"` // number of times that the process crashed while it read this letter
+	ChangedAt time.Time `json:"changed_at,omitzero"`
 }
 
 // WhyDamaged returns the reason why a letter is neither sent nor edited. The parameter "damage" is
@@ -270,7 +275,7 @@ type Row struct {
 	Reason   string    `json:"reason" csv:"reason"` // reason of the latest death; any text is possible
 	Type     string    `json:"type" csv:"type"`
 	Group    GroupID   `json:"group" csv:"group"`
-	Severity Severity  `json:"-" csv:"severity"`
+	Severity Severity  `json:"severity" csv:"severity"`
 	// number of attempts; an attempt that ended with a nack or a return does not count
 	Attempts   int    `json:"attempts" csv:"attempts"`
 	Exchange   string `json:"exchange" csv:"exchange"`
@@ -278,9 +283,9 @@ type Row struct {
 	Size       int    `json:"size" csv:"size"`       // size of the body in bytes
 	Summary    string `json:"summary" csv:"summary"` // summary of the body without masked values, at most 200 bytes
 	Error      string `json:"error" csv:"error"`     // error text without masked values
-	Why        string `json:"-" csv:"why"`           // reason why the letter is held or dead
+	Why        string `json:"why" csv:"why"`         // reason why the letter is held or dead
 	WaitsIn    string `json:"waits_in"`              // queue of the broker in which the letter waits; "" = none
-	Unverified bool   `json:"-"`                     // settled, but it is unknown whether a consumer reads the queue
+	Unverified bool   `json:"unverified"`            // settled, but it is unknown whether a consumer reads the queue
 }
 
 // Origin returns the place where the letter last died.
