@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
 	"github.com/deadletteroffice/dlo/internal/api"
@@ -46,15 +46,10 @@ func sayTo(out io.Writer, format string, args ...any) error {
 
 func printJSON(out io.Writer, v any, indent bool) error {
 	raw, err := api.Marshal(v)
-	if err != nil {
-		return err
+	if err == nil && indent {
+		err = (*jsontext.Value)(&raw).Indent(jsontext.WithIndent("  "))
 	}
-	text := bytes.NewBuffer(raw)
-	if indent {
-		text = new(bytes.Buffer)
-		err = json.Indent(text, raw, "", "  ")
-	}
-	_, wrong := fmt.Fprintln(out, deadletter.EscapeJSON(text.String()))
+	_, wrong := fmt.Fprintln(out, deadletter.EscapeJSON(string(raw)))
 	return errors.Join(err, wrong)
 }
 
