@@ -116,11 +116,11 @@ func (c *choice) parsePace() {
 	if b.CanaryWait = &wait; err != nil || wait < 0 || wait > 24*time.Hour {
 		c.mistakes["wait"], b.CanaryWait = "A wait is written 30s, 2m or 1h, and is at most 24h.", nil
 	}
-	rate, err := number(c.typed("rate", decimal(operation.DefaultRate)))
+	rate, err := number(c.typed("rate", view.PlainNumber(operation.DefaultRate)))
 	if b.Rate = &rate; err != nil || rate <= 0 || rate > 1e6 {
 		c.mistakes["rate"], b.Rate = "A rate is a number of letters per second above 0, for example 50.", nil
 	}
-	stop, err := number(strings.TrimSuffix(c.typed("stop_at", decimal(operation.DefaultStopAt)), "%"))
+	stop, err := number(strings.TrimSuffix(c.typed("stop_at", view.PlainNumber(operation.DefaultStopAt)), "%"))
 	if b.StopAt = &stop; err != nil || stop < 0 || stop > 100 {
 		c.mistakes["stop_at"], b.StopAt = "This must be a percentage from 0 to 100; 0 = never.", nil
 	}
@@ -168,5 +168,3 @@ func (c *choice) parseCount(name, otherwise, of string) (int, bool) {
 }
 
 func number(text string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(text), 64) }
-
-func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -33,7 +33,7 @@ func (w *Web) confirm(r *http.Request) (templ.Component, error) {
 // chosen other queue, the page shows a mistake at the field for this queue. The plan then assumes
 // that the letters are sent to their own queues.
 func (w *Web) confirmPage(r *http.Request, c choice) (view.ConfirmPage, error) {
-	request, _, err := w.request(&c.call.Body, c.call.Key)
+	request, err := w.request(&c.call.Body, c.call.Key)
 	if err != nil {
 		return view.ConfirmPage{}, err
 	}
@@ -106,12 +106,12 @@ var errStopping = fmt.Errorf("%w: dlo is stopping: nothing new is started", dead
 // formError returns the error for a form that is too large or malformed.
 func formError(err error) error { return invalidUnlessTooLarge(err, "the form cannot be read") }
 
-// parseIDs parses the ids of letters. It keeps their order and removes duplicates.
-func parseIDs(texts []string) ([]deadletter.ID, error) {
-	seen := make(map[deadletter.ID]bool, len(texts))
-	ids := make([]deadletter.ID, 0, len(texts))
+// idsOf parses ids. It keeps their order and removes duplicates.
+func idsOf[ID comparable](texts []string, parse func(string) (ID, error)) ([]ID, error) {
+	seen := make(map[ID]bool, len(texts))
+	var ids []ID
 	for _, text := range texts {
-		id, err := deadletter.ParseID(text)
+		id, err := parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -119,9 +119,6 @@ func parseIDs(texts []string) ([]deadletter.ID, error) {
 			seen[id] = true
 			ids = append(ids, id)
 		}
-	}
-	if len(ids) == 0 {
-		return nil, invalid("no letter is selected")
 	}
 	return ids, nil
 }

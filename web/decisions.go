@@ -82,15 +82,7 @@ func groupIDs(names []string) ([]deadletter.GroupID, error) {
 	if len(names) > maxDecided {
 		return nil, invalid("at most %d groups can be decided on at once", maxDecided)
 	}
-	var ids []deadletter.GroupID
-	for _, name := range names {
-		id, err := deadletter.ParseGroupID(name)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
+	return idsOf(names, deadletter.ParseGroupID)
 }
 
 func (w *Web) decideAs(

@@ -130,11 +130,20 @@ func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at payload.
 	if hidden {
 		return v
 	}
-	type around struct {
-		name, key string
-		body      []byte
+	v.Hex = *hexAt(d, at)
+	if len(d.Layers) == 0 && l.Revised == nil {
+		return v
 	}
-	var list []around
+	link := view.LetterURL(l.ID, q, view.TabRaw)
+	v.Layers = []view.RawLayer{{Name: kindName(d), Size: len(d.Body), Link: link, On: true}}
+	add := func(name, key string, body []byte) {
+		on := key == layer
+		if on {
+			v.Layers[0].On = false
+			v.Hex = *hexAt(&payload.Document{Body: body}, payload.Range{})
+		}
+		v.Layers = append(v.Layers, view.RawLayer{Name: name, Size: len(body), Link: link + "&layer=" + key, On: on})
+	}
 	for i := len(d.Layers) - 1; i >= 0; i-- {
 		name := "In " + d.Layers[i].Name
 		switch {
@@ -143,30 +152,10 @@ func raw(d *payload.Document, l *deadletter.Letter, q, layer string, at payload.
 		case i == 0:
 			name = "As received, " + d.Layers[0].Name
 		}
-		list = append(list, around{name, strconv.Itoa(i), d.Outside(i)})
+		add(name, strconv.Itoa(i), d.Outside(i))
 	}
 	if l.Revised != nil {
-		list = append(list, around{"As received, before the edit", "received", l.Body})
-	}
-	if len(list) == 0 {
-		v.Hex = *hexAt(d, at)
-		return v
-	}
-	link := view.LetterURL(l.ID, q, view.TabRaw)
-	v.Layers = []view.RawLayer{{Name: kindName(d), Size: len(d.Body), Link: link, On: true}}
-	v.Hex = *hexAt(d, at)
-	for _, a := range list {
-		on := a.key == layer
-		if on {
-			v.Layers[0].On = false
-			v.Hex = *hexAt(&payload.Document{Body: a.body}, payload.Range{})
-		}
-		v.Layers = append(v.Layers, view.RawLayer{
-			Name: a.name,
-			Size: len(a.body),
-			Link: link + "&layer=" + a.key,
-			On:   on,
-		})
+		add("As received, before the edit", "received", l.Body)
 	}
 	return v
 }

@@ -234,22 +234,18 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 	}); err != nil {
 		return nil, err
 	}
-	var edited deadletter.Properties
-	var changed []string
+	if mistake != nil {
+		e, p.Mistake = &payload.Edited{}, mistakeOf(mistake)
+	}
+	p.Checked, p.Checks, p.Diff, p.Changed = true, e.Checks, fitDiff(e.Diff, diffOfOne), len(e.Changed)
+	var revision deadletter.Revision
 	if kept {
 		var refused deadletter.FieldErrors
-		if edited, changed, err = properties.Edit(change); errors.As(err, &refused) {
+		if revision, _, err = w.newRevision(&l, &basis, e, change); errors.As(err, &refused) {
 			fieldMistakes(&p, refused)
 		} else if err != nil {
 			return nil, err
 		}
-	}
-	p.Checked = true
-	if mistake != nil {
-		p.Mistake = mistakeOf(mistake)
-	} else {
-		p.Checks, p.Diff, p.Changed = e.Checks, fitDiff(e.Diff, diffOfOne), len(e.Changed)
-		changed = append(slices.Clone(e.Changed), w.maskedNames(changed)...)
 	}
 	wrong := p.Mistake != nil || err != nil || !kept
 	switch r.PostFormValue("do") {
@@ -265,24 +261,35 @@ func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
 		}
 		return w.sameChange(r, &l, &p, patch)
 	case "send":
-		return w.storeEdit(r, &l, p, e, edited, changed, wrong)
+		return w.storeEdit(r, &l, p, revision, wrong)
 	}
 	return view.Edit(p), nil
 }
 
-// maskedNames returns the names of changed properties and headers as everybody may see them.
-func (w *Web) maskedNames(changed []string) []string {
-	return each(changed, func(name string) string {
-		name, _ = w.Header("", name)
-		return name
-	})
+// newRevision returns the next revision of a letter, with the given body and a change of the
+// properties of its basis. It also returns the names of what changed, as everybody may see them.
+func (w *Web) newRevision(
+	l, basis *deadletter.Letter, e *payload.Edited, change deadletter.PropertyEdit,
+) (deadletter.Revision, []string, error) {
+	properties, _ := basis.Current()
+	edited, names, err := properties.Edit(change)
+	changed := append([]string{}, e.Changed...)
+	for _, name := range names {
+		shown, _ := w.Header("", name)
+		changed = append(changed, shown)
+	}
+	return deadletter.Revision{
+		Number:     l.Revision + 1,
+		Properties: edited,
+		Body:       e.Body,
+		Changes:    strings.Join(changed, "; "),
+	}, changed, err
 }
 
 // storeEdit handles an edit that has no mistakes. It stores the edit, requeues the letter, and
 // redirects the reader to the operation.
 func (w *Web) storeEdit(
-	r *http.Request, l *deadletter.Letter, p view.EditPage, e *payload.Edited, properties deadletter.Properties,
-	changed []string, wrong bool,
+	r *http.Request, l *deadletter.Letter, p view.EditPage, revision deadletter.Revision, wrong bool,
 ) (templ.Component, error) {
 	if p.Reason == "" {
 		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
@@ -298,14 +305,7 @@ func (w *Web) storeEdit(
 	case err != nil || newest != l.Revision:
 		return nil, errEdited
 	}
-	revision := deadletter.Revision{
-		Number:     l.Revision + 1,
-		Properties: properties,
-		Body:       e.Body,
-		Changes:    strings.Join(changed, "; "),
-		Reason:     p.Reason,
-		Key:        p.Key,
-	}
+	revision.Reason, revision.Key = p.Reason, p.Key
 	_, op, err := w.Desk.Edit(r.Context(), principal(r.Context()), l, revision, true)
 	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
 		p.Problem = "Nothing was sent: " + sentence(err, statusOf(err)) + "."

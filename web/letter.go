@@ -138,7 +138,10 @@ func (w *Web) letterView(
 	if err != nil {
 		return p, err
 	}
-	p.MaskedBody, p.MaskedHeaders = w.bytesMasked(doc), w.maskedHeaders(&l)
+	p.MaskedBody, p.MaskedHeaders = w.bytesMasked(doc), map[string]bool{}
+	for _, h := range w.maskedHeaders(&l) {
+		p.MaskedHeaders[h.name] = true
+	}
 	p.Said = failure.Join(failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, w.Header), doc.Failure)
 	plain := l
 	w.hide(&l)

@@ -74,8 +74,11 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if r.URL.Query().Get("look") != "" && op.State.Active() {
 		p.Refresh = view.LookEvery
 	}
-	if p.Letters, p.Next, err = w.resultLetters(ctx, id, p.Result, after); err != nil {
-		return p, err
+	if p.Result != "" {
+		shown := []deadletter.Result{p.Result}
+		if p.Letters, p.Next, err = w.operationLetters(ctx, id, shown, after, pageRows); err != nil {
+			return p, err
+		}
 	}
 	if err := w.addOutcome(ctx, &p); err != nil {
 		return p, err
@@ -174,52 +177,55 @@ func shownResult(op deadletter.Operation, asked string) deadletter.Result {
 	return ""
 }
 
-// resultLetters returns one page of the letters of an operation that have the result r.
-func (w *Web) resultLetters(
-	ctx context.Context, id deadletter.OperationID, r deadletter.Result, after string,
-) ([]deadletter.OperationLetter, string, error) {
-	switch r {
-	case "":
-		return nil, "", nil
-	case view.ResultTwice:
-		return w.operationLetters(w.Store.TwiceLetters(ctx, id, after, pageRows))
-	}
-	return w.operationLetters(w.Store.OperationLetters(ctx, id, []deadletter.Result{r}, after, pageRows))
-}
-
-// operationLetters masks the values in a list of letters and returns the list.
+// operationLetters returns one page of the letters of an operation that have one of the given
+// results. It masks their values. view.ResultTwice stands for the letters that may have been sent
+// twice, whatever their result is.
 func (w *Web) operationLetters(
-	list []deadletter.OperationLetter, next string, err error,
-) ([]deadletter.OperationLetter, string, error) {
+	ctx context.Context, id deadletter.OperationID, results []deadletter.Result, after string, limit int,
+) (list []deadletter.OperationLetter, next string, err error) {
+	if slices.Contains(results, view.ResultTwice) {
+		list, next, err = w.Store.TwiceLetters(ctx, id, after, limit)
+	} else {
+		list, next, err = w.Store.OperationLetters(ctx, id, results, after, limit)
+	}
 	for i := range list {
 		list[i].Error, _ = w.Header("", list[i].Error)
 	}
 	return list, next, err
 }
 
-// operations handles GET /operations?before=.
-func (w *Web) operations(r *http.Request) (templ.Component, error) {
+// operationsAfter returns a page of operations, newest first. It begins after the operation with a
+// given id, or with the newest operation if the id is "". The result "last" is the last operation
+// of the page, or 0 if no others follow.
+func (w *Web) operationsAfter(
+	ctx context.Context, id string, limit int,
+) (list []deadletter.Operation, last deadletter.OperationID, err error) {
 	var before deadletter.OperationID
-	if text := r.URL.Query().Get("before"); text != "" {
-		var err error
-		if before, err = deadletter.ParseOperationID(text); err != nil {
-			return nil, err
+	if id != "" {
+		if before, err = deadletter.ParseOperationID(id); err != nil {
+			return nil, 0, err
 		}
 	}
-	all, err := w.Store.Operations(r.Context(), before, pageRows+1)
+	list, err = w.Store.Operations(ctx, before, limit+1)
+	if len(list) > limit {
+		list, last = list[:limit], list[limit-1].ID
+	}
+	return list, last, err
+}
+
+// operations handles GET /operations?before=.
+func (w *Web) operations(r *http.Request) (templ.Component, error) {
+	before := r.URL.Query().Get("before")
+	list, last, err := w.operationsAfter(r.Context(), before, pageRows)
 	if err != nil {
 		return nil, err
 	}
-	p := view.OperationsPage{
+	return view.Operations(view.OperationsPage{
 		Shell:      w.shell(r, "Operations", view.SectionOperations),
-		Operations: all,
-		First:      before == 0,
-	}
-	if len(all) > pageRows {
-		p.Operations = all[:pageRows]
-		p.Older = all[pageRows-1].ID
-	}
-	return view.Operations(p), nil
+		Operations: list,
+		Older:      last,
+		First:      before == "",
+	}), nil
 }
 
 // rateAgain shows the page of an operation with a rate that was refused.
@@ -245,28 +251,13 @@ func (w *Web) operationNow(ctx context.Context, id deadletter.OperationID) (api.
 // listOperations returns a page of operations, newest first. The next page follows the cursor in
 // next.
 func (w *Web) listOperations(ctx context.Context, in *Paging) (*reply[api.Operations], error) {
-	var before deadletter.OperationID
-	var err error
-	if in.After != "" {
-		if before, err = deadletter.ParseOperationID(in.After); err != nil {
-			return nil, err
-		}
+	list, last, err := w.operationsAfter(ctx, in.After, in.Limit)
+	out := api.Operations{Operations: each(list, api.NewOperation)}
+	if last != 0 {
+		out.Next = last.String()
 	}
-	all, err := w.Store.Operations(ctx, before, in.Limit+1)
-	if err != nil {
-		return nil, err
-	}
-	next := ""
-	if len(all) > in.Limit {
-		all = all[:in.Limit]
-		next = all[in.Limit-1].ID.String()
-	}
-	return &reply[api.Operations]{api.Operations{Operations: each(all, api.NewOperation), Next: next}}, nil
+	return answer(out, err)
 }
-
-// twice is a word that a request can send as the parameter "result". It selects the letters that
-// may have been sent twice, whatever their result is.
-const twice = "twice"
 
 // OperationPath is the id of an operation in the path of a request.
 type OperationPath struct {
@@ -287,23 +278,15 @@ func (w *Web) getOperation(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	list := w.Store.TwiceLetters
-	if in.Result != twice {
-		wanted, err := wantedResults(in.Result)
-		if err != nil {
-			return nil, err
-		}
-		list = func(
-			ctx context.Context, id deadletter.OperationID, after string, limit int,
-		) ([]deadletter.OperationLetter, string, error) {
-			return w.Store.OperationLetters(ctx, id, wanted, after, limit)
-		}
+	results, err := wantedResults(in.Result)
+	if err != nil {
+		return nil, err
 	}
 	o, err := w.operationNow(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	letters, next, err := w.operationLetters(list(ctx, id, in.After, in.Limit))
+	letters, next, err := w.operationLetters(ctx, id, results, in.After, in.Limit)
 	return answer(api.OperationLetters{Operation: o, Next: next, Letters: each(letters, apiOperationLetter)}, err)
 }
 
@@ -327,15 +310,18 @@ var lookedAt = []deadletter.Result{
 // wantedResults parses a list of results that are separated by commas. An empty list means the
 // results that a person has to look at.
 func wantedResults(text string) ([]deadletter.Result, error) {
-	if text == "" {
+	switch text {
+	case "":
 		return lookedAt, nil
+	case string(view.ResultTwice):
+		return []deadletter.Result{view.ResultTwice}, nil
 	}
 	names := each(deadletter.Results, api.ResultName)
 	var out []deadletter.Result
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return nil, invalid("result is one or more of %s, or %s alone", strings.Join(names, ", "), twice)
+			return nil, invalid("result is one or more of %s, or %s alone", strings.Join(names, ", "), view.ResultTwice)
 		}
 		out = append(out, deadletter.Results[i])
 	}
@@ -400,7 +386,7 @@ func (w *Web) addTried(ctx context.Context, p *view.OperationPage) error {
 	if op := &p.Operation; op.Total != 1 || op.Action != deadletter.VerbRequeue {
 		return nil
 	}
-	list, _, err := w.operationLetters(w.Store.OperationLetters(ctx, p.Operation.ID, deadletter.Results, "", 1))
+	list, _, err := w.operationLetters(ctx, p.Operation.ID, deadletter.Results, "", 1)
 	if err != nil || len(list) == 0 {
 		return err
 	}

@@ -102,27 +102,20 @@ func (w *Web) revealField(ctx context.Context, l *deadletter.Letter, a asked) (r
 }
 
 func (w *Web) revealHeader(ctx context.Context, l *deadletter.Letter, name string) (revealed, error) {
-	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
-		for _, text := range p.ShortStrings() {
-			if _, hidden := w.maskedText(text.Dashed(), *text.Value); hidden && strings.EqualFold(text.Dashed(), name) {
-				return revealed{header: text.Dashed(), value: *text.Value}, w.record(ctx, l, "property "+text.Dashed())
-			}
+	for _, h := range w.maskedHeaders(l) {
+		// if the name is masked, only a request for the whole letter shows the header
+		if _, named := w.Header("", h.name); h.kind == "header" && named || !strings.EqualFold(h.name, name) {
+			continue
 		}
-		for key, value := range p.Headers {
-			// if the name is masked, only a request for the whole letter shows the header
-			if _, named := w.Header("", key); named || !strings.EqualFold(key, name) || !w.maskedHeader(key, value) {
-				continue
+		shown, ok := h.value.(string)
+		if !ok {
+			b, err := json.Marshal(deadletter.Typed{Value: h.value})
+			if err != nil {
+				return revealed{}, err
 			}
-			shown, ok := value.(string)
-			if !ok {
-				b, err := json.Marshal(deadletter.Typed{Value: value})
-				if err != nil {
-					return revealed{}, err
-				}
-				shown = string(b)
-			}
-			return revealed{header: key, value: shown}, w.record(ctx, l, "header "+key)
+			shown = string(b)
 		}
+		return revealed{header: h.name, value: shown}, w.record(ctx, l, h.kind+" "+h.name)
 	}
 	return revealed{}, invalid(
 		"no header or property %s of this letter is masked", deadletter.Visible(deadletter.Cut(name, 100)),
@@ -136,29 +129,27 @@ func (w *Web) maskedText(name, value string) (string, bool) {
 	return w.Header(name, value)
 }
 
-// maskedHeader reports whether any part of the value of a header is masked.
-func (w *Web) maskedHeader(name string, value any) bool {
-	_, masked := w.hideTable(deadletter.Table{name: value}, "")
-	return masked
+// maskedHeader is a header or a property with its value, of which at least a part is masked.
+type maskedHeader struct {
+	kind, name string // kind is "header" or "property"
+	value      any
 }
 
-// maskedHeaders returns the names of the headers and properties that have masked values and can be
-// shown unmasked.
-func (w *Web) maskedHeaders(l *deadletter.Letter) map[string]bool {
-	names := map[string]bool{}
+// maskedHeaders returns the headers and properties of a letter that have masked values.
+func (w *Web) maskedHeaders(l *deadletter.Letter) (list []maskedHeader) {
 	for _, p := range []*deadletter.Properties{&l.Properties, &l.Arrived} {
 		for _, text := range p.ShortStrings() {
 			if _, hidden := w.maskedText(text.Dashed(), *text.Value); hidden {
-				names[text.Dashed()] = true
+				list = append(list, maskedHeader{"property", text.Dashed(), *text.Value})
 			}
 		}
-		for key, value := range p.Headers {
-			if w.maskedHeader(key, value) {
-				names[key] = true
+		for name, value := range p.Headers {
+			if _, hidden := w.hideTable(deadletter.Table{name: value}, ""); hidden {
+				list = append(list, maskedHeader{"header", name, value})
 			}
 		}
 	}
-	return names
+	return list
 }
 
 // showHeader puts one unmasked header back into the masked letter l. The parameter "unmasked" is

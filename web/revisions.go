@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -34,8 +32,7 @@ func (w *Web) reviseLetter(ctx context.Context, r *struct {
 	if err != nil {
 		return nil, err
 	}
-	properties, body := basis.Current()
-	e, err := w.applyEdit(ctx, &l, &basis, in, body)
+	e, err := w.applyEdit(ctx, &l, &basis, in)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +46,12 @@ func (w *Web) reviseLetter(ctx context.Context, r *struct {
 			return nil, invalid("header %s: %s", deadletter.Visible(name), err)
 		}
 	}
-	edited, changed, err := properties.Edit(change)
+	revision, changed, err := w.newRevision(&l, &basis, e, change)
 	if err != nil {
 		return nil, err
 	}
-	changed = append(slices.Clone(e.Changed), w.maskedNames(changed)...)
 	out := api.Edited{
-		Changed: append([]string{}, changed...),
+		Changed: changed,
 		Diff:    each(e.Diff, plainDiff),
 		Checks:  e.Checks,
 		Size:    len(e.Body),
@@ -66,14 +62,8 @@ func (w *Web) reviseLetter(ctx context.Context, r *struct {
 	if in.DryRun {
 		return &revised{Status: http.StatusOK, Body: out}, nil
 	}
-	revision, op, err := w.Desk.Edit(ctx, principal(ctx), &l, deadletter.Revision{
-		Number:     l.Revision + 1,
-		Properties: edited,
-		Body:       e.Body,
-		Changes:    strings.Join(changed, "; "),
-		Reason:     in.Reason,
-		Key:        r.Key,
-	}, in.Requeue)
+	revision.Reason, revision.Key = in.Reason, r.Key
+	revision, op, err := w.Desk.Edit(ctx, principal(ctx), &l, revision, in.Requeue)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +83,7 @@ func (revised) status() int { return http.StatusCreated }
 
 // applyEdit applies the edit in a request, and returns the new body.
 func (w *Web) applyEdit(
-	ctx context.Context, l, basis *deadletter.Letter, in *api.RevisionRequest, body []byte,
+	ctx context.Context, l, basis *deadletter.Letter, in *api.RevisionRequest,
 ) (e *payload.Edited, err error) {
 	given := 0
 	for _, is := range []bool{in.JSON != nil, in.Text != nil, in.Body != nil, in.Patch != nil} {
@@ -108,7 +98,7 @@ func (w *Web) applyEdit(
 		return nil, invalid("say what to change: one of json, text, body and patch, or properties or headers")
 	}
 	d := w.Decoder()
-	properties, _ := basis.Current()
+	properties, body := basis.Current()
 	masked := w.hide(&deadletter.Letter{Properties: properties, Arrived: basis.Properties})
 	if waited := w.runHeavy(ctx, func() {
 		h := d.HintsOf(basis)

@@ -16,50 +16,46 @@ import (
 )
 
 // request converts the JSON body of an API call to the request that the operation desk takes.
-func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, bool, error) {
+func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, error) {
 	var out operation.Request
 	action, err := deadletter.ParseVerb(string(in.Action))
 	if err != nil {
-		return out, false, err
+		return out, err
 	}
 	sel := query.Selection{Until: in.Until}
 	if in.Q != nil {
 		q, err := query.Parse(*in.Q, w.queryOptions())
 		if err != nil {
-			return out, false, err
+			return out, err
 		}
 		sel.Query = &q
 	}
-	if in.Q == nil || len(in.IDs) > 0 {
-		if sel.IDs, err = parseIDs(in.IDs); err != nil {
-			return out, false, err
-		}
+	if sel.IDs, err = idsOf(in.IDs, deadletter.ParseID); err != nil {
+		return out, err
 	}
-	if len(in.Except) > 0 {
-		if sel.Except, err = parseIDs(in.Except); err != nil {
-			return out, false, err
-		}
+	if sel.Except, err = idsOf(in.Except, deadletter.ParseID); err != nil {
+		return out, err
 	}
 	switch in.Order {
 	case "", api.OldestFirst, api.NewestFirst:
 	default:
-		return out, false, invalid("order is %s or %s: which letters go first", api.OldestFirst, api.NewestFirst)
+		return out, invalid("order is %s or %s: which letters go first", api.OldestFirst, api.NewestFirst)
 	}
 	if in.Expect < 0 {
-		return out, false, invalid("expect is a number of letters, not %d", in.Expect)
+		return out, invalid("expect is a number of letters, not %d", in.Expect)
 	}
 	if in.Patch != nil {
 		if err := payload.CheckPatch(in.Patch); err != nil {
-			return out, false, err
+			return out, err
 		}
 	}
-	takes, err := operationIDs(in.TakeOver)
+	takes, err := idsOf(in.TakeOver, deadletter.ParseOperationID)
 	if err != nil {
-		return out, false, err
+		return out, err
 	}
 	pace := in.PaceAsked
 	pace.Newest = in.Order == api.NewestFirst
-	out = operation.Request{
+	return operation.Request{
 		Action:    action,
 		Selection: sel,
 		Expect:    in.Expect,
@@ -74,20 +70,7 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 		Pace:      pace,
 		Reason:    in.Reason,
 		Key:       key,
-	}
-	return out, in.DryRun, nil
-}
-
-// operationIDs parses operation ids.
-func operationIDs(texts []string) (ids []deadletter.OperationID, err error) {
-	for _, text := range texts {
-		id, err := deadletter.ParseOperationID(text)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
+	}, nil
 }
 
 // Keyed is the header Idempotency-Key of a request. A call that is repeated with the same key is
@@ -111,11 +94,11 @@ type startIn struct {
 // watches them for canary_wait, sends the rest at rate, and stops automatically when more than
 // stop_at per cent came back. With dry_run, the answer is 200 with what the operation would do.
 func (w *Web) startOperation(ctx context.Context, in *startIn) (*started, error) {
-	request, dry, err := w.request(&in.Body, in.Key)
+	request, err := w.request(&in.Body, in.Key)
 	if err != nil {
 		return nil, err
 	}
-	if dry {
+	if in.Body.DryRun {
 		plan, err := w.Desk.Plan(ctx, principal(ctx), request)
 		return &started{Status: http.StatusOK, Body: apiPlanOf(plan, request.Selection.Query, w.label)}, err
 	}

@@ -18,6 +18,12 @@ import (
 // only take rights away. dlo reads it only from people who may change rights.
 const viewAsFor = time.Hour
 
+// viewed is the content of the cookie.
+type viewed struct {
+	Role string `json:"role"`
+	deadletter.Places
+}
+
 // viewAsCookie returns the name of the cookie for viewing pages with another role.
 func (w *Web) viewAsCookie() string {
 	if w.Secure {
@@ -37,10 +43,7 @@ func (w *Web) viewedAs(r *http.Request, p deadletter.Principal) deadletter.Princ
 	if err != nil {
 		return p
 	}
-	var in struct {
-		Role string `json:"role"`
-		deadletter.Places
-	}
+	var in viewed
 	if json.Unmarshal(text, &in) != nil {
 		return p
 	}
@@ -65,10 +68,7 @@ func (w *Web) viewAs(r *http.Request) (templ.Component, error) {
 	if _, err := deadletter.NewGrant(role, false, false, places); err != nil {
 		return nil, err
 	}
-	text, _ := json.Marshal(struct { // these texts can always be encoded
-		Role string `json:"role"`
-		deadletter.Places
-	}{role, places})
+	text, _ := json.Marshal(viewed{role, places}) // these texts can always be encoded
 	if len(text) > 2000 {
 		return nil, invalid("the globs have at most 2,000 bytes together")
 	}

@@ -126,9 +126,10 @@ func (p OperationPage) watchEnd() string {
 }
 
 // rate formats letters per second, for example 50/s or 0.5/s.
-func rate(r float64) string { return plainNumber(r) + "/s" }
+func rate(r float64) string { return PlainNumber(r) + "/s" }
 
-func plainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+// PlainNumber formats a number with as many decimals as it has.
+func PlainNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // canUndoUnsent reports whether the operation can still be undone because it has sent nothing.
 func (p OperationPage) canUndoUnsent() bool {

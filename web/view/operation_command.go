@@ -30,11 +30,11 @@ func (p OperationPage) command() string {
 		if o.To != "" {
 			text += " --to " + shellWord(o.To)
 		}
-		text += fmt.Sprintf(" --rate %s --canary %d", plainNumber(o.Pace.Rate), o.Pace.Canary)
+		text += fmt.Sprintf(" --rate %s --canary %d", PlainNumber(o.Pace.Rate), o.Pace.Canary)
 		if o.Pace.Canary > 0 {
 			text += " --canary-wait " + TypedDuration(o.Pace.CanaryWait)
 		}
-		text += " --stop-at " + plainNumber(o.Pace.StopAt)
+		text += " --stop-at " + PlainNumber(o.Pace.StopAt)
 		if o.Pace.MaxDepth > 0 {
 			text += fmt.Sprintf(" --max-depth %d", o.Pace.MaxDepth)
 		}

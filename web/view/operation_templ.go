@@ -1942,7 +1942,7 @@ func operationPace(p OperationPage) templ.Component {
 		}
 		if pace.StopAt > 0 {
 			var templ_7745c5c3_Var98 string
-			templ_7745c5c3_Var98, templ_7745c5c3_Err = templ.JoinStringErrs("above " + plainNumber(pace.StopAt) + "% that came back")
+			templ_7745c5c3_Var98, templ_7745c5c3_Err = templ.JoinStringErrs("above " + PlainNumber(pace.StopAt) + "% that came back")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 375, Col: 64}
 			}
@@ -2038,7 +2038,7 @@ func operationPace(p OperationPage) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var102 string
-					templ_7745c5c3_Var102, templ_7745c5c3_Err = templ.JoinStringErrs(plainNumber(pace.Rate))
+					templ_7745c5c3_Var102, templ_7745c5c3_Err = templ.JoinStringErrs(PlainNumber(pace.Rate))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 405, Col: 124}
 					}
@@ -2362,9 +2362,9 @@ func operationUndo(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var119 string
-			templ_7745c5c3_Var119, templ_7745c5c3_Err = templ.JoinStringErrs("Undo: " + string(v) + " " + p.undoableCount())
+			templ_7745c5c3_Var119, templ_7745c5c3_Err = templ.JoinStringErrs("Undo: " + string(v) + " " + Count(p.Undoable) + orMore(p.UndoExact))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 450, Col: 54}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 450, Col: 76}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var119))
 			if templ_7745c5c3_Err != nil {
@@ -2381,9 +2381,9 @@ func operationUndo(p OperationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var120 string
-			templ_7745c5c3_Var120, templ_7745c5c3_Err = templ.JoinStringErrs(p.newFailures())
+			templ_7745c5c3_Var120, templ_7745c5c3_Err = templ.JoinStringErrs(Number(p.NewFailures, "new failure", "new failures") + orMore(p.NewExact))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 456, Col: 27}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/operation.templ`, Line: 456, Col: 85}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var120))
 			if templ_7745c5c3_Err != nil {

@@ -19,9 +19,12 @@ func reverseVerb(v deadletter.Verb) deadletter.Verb {
 	return ""
 }
 
-// undoableCount returns, as text, the number of letters for which the operation can be undone.
-func (p OperationPage) undoableCount() string {
-	return Count(p.Undoable) + map[bool]string{true: "", false: " or more"}[p.UndoExact]
+// orMore returns " or more" after a count that is not exact.
+func orMore(exact bool) string {
+	if exact {
+		return ""
+	}
+	return " or more"
 }
 
 // reversibleSentence returns a sentence with the number of discarded or held letters that can be
@@ -42,5 +45,5 @@ func (p OperationPage) reversibleSentence() string {
 	case p.Undoable == n:
 		return all
 	}
-	return "Of these, " + p.undoableCount() + some
+	return "Of these, " + Count(p.Undoable) + orMore(p.UndoExact) + some
 }

@@ -152,11 +152,3 @@ func openWord(r deadletter.Result, n int) string {
 	}
 	return "Open the " + Count(n) + words
 }
-
-// newFailures returns, as text, the number of letters of the same groups that arrived since the
-// operation began. These letters are not part of the operation.
-func (p OperationPage) newFailures() string {
-	return Number(
-		p.NewFailures, "new failure", "new failures",
-	) + map[bool]string{true: "", false: " or more"}[p.NewExact]
-}
