@@ -140,26 +140,20 @@ func When(now, t time.Time) string {
 // Ago formats the distance of the time t from now, for example "just now", "42 s ago", "2 h ago",
 // "3 d ago" or "in 8 s". If the distance is 90 days or more, it returns the date.
 func Ago(now, t time.Time) string {
-	if t.IsZero() {
+	switch d := now.Sub(t); {
+	case t.IsZero():
 		return "unknown"
-	}
-	d := now.Sub(t)
-	if d < 0 {
-		if -d < time.Second {
-			return "now"
-		}
-		if -d >= 90*24*time.Hour {
-			return t.UTC().Format("2006-01-02")
-		}
+	case d.Abs() >= 90*24*time.Hour:
+		return t.UTC().Format("2006-01-02")
+	case d >= time.Second:
+		return roughDuration(d) + " ago"
+	case d >= 0:
+		return "just now"
+	case d > -time.Second:
+		return "now"
+	default:
 		return "in " + roughDuration(-d)
 	}
-	switch {
-	case d < time.Second:
-		return "just now"
-	case d >= 90*24*time.Hour:
-		return t.UTC().Format("2006-01-02")
-	}
-	return roughDuration(d) + " ago"
 }
 
 func roughDuration(d time.Duration) string {
