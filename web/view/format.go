@@ -73,10 +73,7 @@ func Size(n int) string {
 // UTC formats a time in full to the second, for example 2026-11-20 06:52:14 UTC. For the zero time,
 // it returns "".
 func UTC(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+	return unlessZero(t, "2006-01-02 15:04:05 UTC")
 }
 
 // Clock formats a time as briefly as its distance from now allows, for example 06:52:14.208, 11-19
@@ -112,10 +109,15 @@ func hourMinute(now, t time.Time) string {
 
 // Stamp formats a time for the HTML attribute datetime. For the zero time, it returns "".
 func Stamp(t time.Time) string {
+	return unlessZero(t, time.RFC3339Nano)
+}
+
+// unlessZero formats a time in UTC. For the zero time, it returns "".
+func unlessZero(t time.Time, layout string) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return t.UTC().Format(layout)
 }
 
 // isNear reports whether a time is less than an hour from now. Such a time is shown relative to
@@ -170,12 +172,9 @@ func roughDuration(d time.Duration) string {
 
 // TypedDuration formats a duration as people type it, for example 2m instead of 2m0s.
 func TypedDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	text := strings.Replace(d.String(), "m0s", "m", 1)
+	if hours, ok := strings.CutSuffix(text, "h0m"); ok {
+		return hours + "h"
 	}
 	return text
 }

@@ -88,12 +88,7 @@ func (p OverviewPage) tiles() []tile {
 }
 
 func (p OverviewPage) rangeWord() string {
-	for _, r := range Presets {
-		if r.Value == p.Range {
-			return "the " + strings.ToLower(r.Name)
-		}
-	}
-	return line(p.Range, 20)
+	return "the " + strings.ToLower(Range{Preset: p.Range}.name())
 }
 
 // shortRange formats a preset range, for example "24 h" for 24h.
