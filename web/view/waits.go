@@ -12,7 +12,8 @@ func (p LetterPage) waitsInBroker() []Span {
 	if !p.Letter.DueAt.IsZero() {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
-	text = append(text, words(". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded."))
+	text = append(text, words(". The broker then sends it on automatically, even while dlo is down. "+
+		"Until then it cannot be edited, rescheduled, held, requeued or discarded."))
 	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages only at the head of a queue
 		text = append(text, Span{Text: " A letter ahead of it that waits longer delays it."})
 	}
