@@ -75,19 +75,19 @@ func globsOf(r *http.Request) deadletter.Places {
 }
 
 // readGrant reads what the names of the fields do not say.
-func readGrant(r *http.Request, name *string, in *api.GrantRequest) {
+func readGrant(r *http.Request, in *api.UserRequest) {
 	p := globsOf(r)
-	*name, in.Queues, in.VHosts, in.Brokers = strings.TrimSpace(*name), p.Queues, p.VHosts, p.Brokers
+	in.Name, in.Queues, in.VHosts, in.Brokers = strings.TrimSpace(in.Name), p.Queues, p.VHosts, p.Brokers
 }
 
 func readUser(r *http.Request, in *struct{ Body api.UserRequest }) error {
-	readGrant(r, &in.Body.Name, &in.Body.GrantRequest)
+	readGrant(r, &in.Body)
 	return nil
 }
 
 // readToken reads the form for a new token. If its field "days" is empty, the token never expires.
 func (w *Web) readToken(r *http.Request, in *struct{ Body api.TokenRequest }) error {
-	readGrant(r, &in.Body.Name, &in.Body.GrantRequest)
+	readGrant(r, &in.Body.UserRequest)
 	text := r.PostForm.Get("days")
 	if text == "" {
 		return nil

@@ -125,46 +125,20 @@ type exportIn struct {
 // with masked fields has no body and says "masked":true, a purged one is a tombstone. CSV has the
 // columns of lists; no cell is a formula to a spreadsheet.
 func (w *Web) exportLetters(rw http.ResponseWriter, r *http.Request) {
-	form, err := parameters(r, "q", "format", "reveal")
-	if err != nil {
-		w.fail(rw, r, err)
-		return
-	}
-	q, err := query.Parse(form.Get("q"), w.queryOptions())
-	if err != nil {
-		w.fail(rw, r, err)
-		return
-	}
-	var kind, name string
-	write := w.exportLines
-	switch form.Get("format") {
-	case "", "ndjson":
-		kind, name = "application/x-ndjson", "letters.ndjson"
-	case "csv":
-		kind, name, write = "text/csv; charset=utf-8; header=present", "letters.csv", w.exportCSV
-	default:
-		w.fail(rw, r, invalid("format is ndjson or csv"))
-		return
-	}
-	reveal, err := parseReveal(form.Get("reveal"))
-	if reveal && form.Get("format") == "csv" {
-		err = invalid("reveal is for ndjson: a table has neither bodies nor headers")
-	}
-	if err != nil {
-		w.fail(rw, r, err)
-		return
-	}
-	if reveal {
-		if err := w.recordExport(r, q); err != nil {
-			w.fail(rw, r, err)
-			return
-		}
-	}
 	page := deadletter.Page{Limit: exportPage, Order: deadletter.OrderReceived}
-	rows, _, next, err := w.Store.Letters(r.Context(), q, page)
+	q, csv, reveal, err := w.exportAsked(r)
+	var rows []deadletter.Row
+	var next string
+	if err == nil {
+		rows, _, next, err = w.Store.Letters(r.Context(), q, page)
+	}
 	if err != nil { // nothing is written yet, so the response can still be an error
 		w.fail(rw, r, err)
 		return
+	}
+	kind, name, write := "application/x-ndjson", "letters.ndjson", w.exportLines
+	if csv {
+		kind, name, write = "text/csv; charset=utf-8; header=present", "letters.csv", w.exportCSV
 	}
 	out := startStream(rw, kind, name)
 	if r.Method == http.MethodHead {
@@ -182,6 +156,32 @@ func (w *Web) exportLetters(rw http.ResponseWriter, r *http.Request) {
 			w.abort(r, err)
 		}
 	}
+}
+
+// exportAsked reads the parameters of an export. It records in the audit that masked values are
+// revealed.
+func (w *Web) exportAsked(r *http.Request) (q query.Query, csv, reveal bool, err error) {
+	form, err := parameters(r, "q", "format", "reveal")
+	if err != nil {
+		return q, false, false, err
+	}
+	if q, err = query.Parse(form.Get("q"), w.queryOptions()); err != nil {
+		return q, false, false, err
+	}
+	switch format := form.Get("format"); format {
+	case "", "ndjson", "csv":
+		csv = format == "csv"
+	default:
+		return q, false, false, invalid("format is ndjson or csv")
+	}
+	reveal, err = parseReveal(form.Get("reveal"))
+	switch {
+	case reveal && csv:
+		err = invalid("reveal is for ndjson: a table has neither bodies nor headers")
+	case reveal:
+		err = w.recordExport(r, q)
+	}
+	return q, csv, reveal, err
 }
 
 // recordExport records in the audit that letters are exported with masked values. It is called once

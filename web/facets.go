@@ -118,10 +118,9 @@ func facetLabel(f query.Field, value string) string {
 // inOrder sorts states in the order in which a letter goes through them.
 func inOrder(values []deadletter.FacetValue) []deadletter.FacetValue {
 	values = slices.Clone(values)
+	place := func(v deadletter.FacetValue) int { return slices.Index(deadletter.States, deadletter.State(v.Value)) }
 	slices.SortStableFunc(values, func(a, b deadletter.FacetValue) int {
-		return slices.Index(
-			deadletter.States, deadletter.State(a.Value),
-		) - slices.Index(deadletter.States, deadletter.State(b.Value))
+		return place(a) - place(b)
 	})
 	return values
 }

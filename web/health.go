@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -96,10 +95,7 @@ func (w *Web) Operations(open bool) http.Handler {
 		mux.Handle("GET /metrics", w.Metrics)
 	}
 	return w.setHeaders(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
+		host := hostOf(r.Host)
 		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil && !open && host != "localhost" {
 			w.turnAway(rw, r, http.StatusMisdirectedRequest)
 			return

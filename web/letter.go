@@ -207,11 +207,10 @@ type bodyIn struct {
 // browsers do not display. A body with masked values is refused unless reveal=1.
 func (w *Web) getBody(rw http.ResponseWriter, r *http.Request) {
 	l, err := w.readableLetter(r)
-	if err != nil {
-		w.fail(rw, r, err)
-		return
+	if err == nil {
+		err = w.mayHaveBody(r, &l)
 	}
-	if err := w.mayHaveBody(r, &l); err != nil {
+	if err != nil {
 		w.fail(rw, r, err)
 		return
 	}

@@ -36,8 +36,7 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	if to, moved := w.narrow(form); moved {
 		return nil, movedError{view.LettersURL(to, "", "")}
 	}
-	now := w.Now()
-	until := w.Store.AsOf(now)
+	until := w.Store.AsOf(w.Now())
 	p := view.LettersPage{
 		Shell:   w.shell(r, "Letters", view.SectionLetters),
 		Query:   form.Get("q"),

@@ -23,15 +23,18 @@ func (w *Web) pages(r chi.Router) {
 	get("/access", everywhere(deadletter.VerbAccess), w.page(w.access))
 	post("/view-as", everywhere(deadletter.VerbAccess), w.page(w.viewAs))
 	post("/view-as/stop", within(deadletter.VerbView), w.page(w.stopViewAs))
+	password := func(f func(*http.Request) (templ.Component, error)) http.HandlerFunc {
+		return limitPasswordForm(w.page(parsed(f))).ServeHTTP
+	}
 	if w.Users != nil {
-		post("/account/password", within(deadletter.VerbView), limitPasswordForm(w.page(w.changePassword)).ServeHTTP)
+		post("/account/password", within(deadletter.VerbView), password(w.changePassword))
 		post("/account/sessions/{id}/end", within(deadletter.VerbView), w.page(w.endSession))
 		get("/signin/again", within(deadletter.VerbView), w.page(w.againPage))
-		post("/signin/again", within(deadletter.VerbView), limitPasswordForm(w.page(w.confirmPassword)).ServeHTTP)
+		post("/signin/again", within(deadletter.VerbView), password(w.confirmPassword))
 	}
 	get("/jump", within(deadletter.VerbView), w.page(w.jump))
 	get("/palette", within(deadletter.VerbView), w.json(inTurn(w, w.palette)))
-	post("/theme", within(deadletter.VerbView), w.page(w.theme))
+	post("/theme", within(deadletter.VerbView), w.page(parsed(w.theme)))
 	post("/letters/confirm", within(deadletter.VerbRequeue), w.page(inTurn(w, w.confirm)))
 	get("/letters/complete", within(deadletter.VerbView), w.json(inTurn(w, w.complete)))
 	get("/letters/export", within(deadletter.VerbRead), w.exportLetters)
@@ -45,10 +48,10 @@ func (w *Web) pages(r chi.Router) {
 	get("/audit/export", within(deadletter.VerbView), w.auditExport)
 	get("/audit/complete", within(deadletter.VerbView), w.json(w.completeAct))
 	get("/queues/one", within(deadletter.VerbView), w.page(w.queue))
-	post("/triage/confirm", within(deadletter.VerbTriage), w.page(w.confirmGroups))
+	post("/triage/confirm", within(deadletter.VerbTriage), w.page(parsed(w.confirmGroups)))
 	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))
 	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)
-	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(w.useUpload))
+	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(parsed(w.useUpload)))
 	get(eventsPath, within(deadletter.VerbView), w.watchEvents)
 }
 

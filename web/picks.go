@@ -181,15 +181,12 @@ func (w *Web) pickReveals(
 	ctx context.Context, by deadletter.Principal, l *deadletter.Letter, p deadletter.Pick,
 ) (reveals bool, err error) {
 	d := w.Decoder()
-	if !d.HidesAny() {
-		return false, nil
-	}
-	reveals = true
+	reveals = d.HidesAny()
 	origin := deadletter.Origin{}
 	if l != nil && p.Queue == "" { // a binding applies to queues with that name in all vhosts
 		origin = l.Origin()
 	}
-	if p.Letter != "" && l != nil {
+	if reveals && p.Letter != "" && l != nil {
 		done, err := w.waitForPlace(ctx)
 		if err != nil {
 			return false, err

@@ -41,9 +41,6 @@ func (w *Web) previewUpload(rw http.ResponseWriter, r *http.Request) {
 // useUpload handles POST /schemas/upload/use, which the button on the preview page sends. If the
 // set has changed since the preview, useUpload shows a new preview.
 func (w *Web) useUpload(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	key := r.PostFormValue("key")
 	f, ok := w.uploads.fileOf(key, principal(r.Context()).Name)
 	if !ok {

@@ -104,19 +104,18 @@ func (w *Web) hostAllowed(next http.Handler) http.Handler {
 }
 
 func allowedHost(hosts []string, host string) bool {
-	host = strings.ToLower(host)
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
+	name := strings.Trim(hostOf(host), "[]")
+	return slices.ContainsFunc(hosts, func(allowed string) bool {
+		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, name)
+	})
+}
+
+// hostOf returns an address without its port, if it has one.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
 	}
-	name = strings.Trim(name, "[]")
-	for _, allowed := range hosts {
-		allowed = strings.ToLower(allowed)
-		if allowed == host || allowed == name {
-			return true
-		}
-	}
-	return false
+	return address
 }
 
 // maxRequest is the maximum size of a request body in bytes. A selection of 10,000 ids takes 400

@@ -3,7 +3,9 @@ package web
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -116,12 +118,8 @@ func differences(here, quiet values) []deadletter.Different {
 	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
 		return nil
 	}
-	fields := map[string]bool{}
-	for _, v := range []values{here, quiet} {
-		for field := range v.counts {
-			fields[field] = true
-		}
-	}
+	fields := maps.Clone(here.counts)
+	maps.Copy(fields, quiet.counts)
 	for field := range fields {
 		if aboutDeath(field) {
 			continue
@@ -155,12 +153,10 @@ func differences(here, quiet values) []deadletter.Different {
 // Letters that died again are expected to differ in such a header.
 func aboutDeath(field string) bool {
 	name, header := strings.CutPrefix(strings.ToLower(field), "header.")
-	return header && slices.ContainsFunc([]string{
-		"dlo-", "error", "exception", "stack", "fault", "fail", "retr", "attempt", "tries", "deliver",
-	}, func(word string) bool {
-		return strings.Contains(name, word)
-	})
+	return header && aboutDeaths.MatchString(name)
 }
+
+var aboutDeaths = regexp.MustCompile("dlo-|error|exception|stack|fault|fail|retr|attempt|tries|deliver")
 
 // minGap is the smallest difference between two shares that is reported. A share says how many of
 // the letters have a value, and is between 0 and 1.

@@ -63,9 +63,6 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that
 // theme, so that no page flashes.
 func (w *Web) theme(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	chosen := view.ParseTheme(r.PostFormValue("theme"))
 	age := 365 * 24 * 60 * 60
 	if chosen == view.ThemeSystem {

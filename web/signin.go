@@ -19,9 +19,9 @@ import (
 func (w *Web) signInRoutes(r chi.Router) {
 	r.Use(w.limitUnknown, limitPasswordForm)
 	r.Get("/signin", w.page(w.signInPage))
-	r.Post("/signin", w.page(w.signIn))
+	r.Post("/signin", w.page(parsed(w.signIn)))
 	r.Get("/welcome", w.page(w.welcomePage))
-	r.Post("/welcome", w.page(w.welcome))
+	r.Post("/welcome", w.page(parsed(w.welcome)))
 	r.Post("/signout", w.page(w.signOut))
 }
 
@@ -46,6 +46,16 @@ func limitPasswordForm(next http.Handler) http.Handler {
 		r.Body = http.MaxBytesReader(rw, r.Body, maxPasswordForm)
 		next.ServeHTTP(rw, r)
 	})
+}
+
+// parsed wraps the handler of a form, so that the form is parsed before.
+func parsed(f func(r *http.Request) (templ.Component, error)) func(r *http.Request) (templ.Component, error) {
+	return func(r *http.Request) (templ.Component, error) {
+		if err := r.ParseForm(); err != nil {
+			return nil, formError(err)
+		}
+		return f(r)
+	}
 }
 
 func (w *Web) browser(r *http.Request) identity.Browser {
@@ -74,9 +84,6 @@ func (w *Web) signInPage(r *http.Request) (templ.Component, error) {
 
 // signIn handles POST /signin.
 func (w *Web) signIn(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	ctx := w.unknownCaller(r)
 	p := view.SignInPage{Name: deadletter.Cut(r.PostForm.Get("name"), 64), Next: localPath(r.PostForm.Get("next"))}
 	secret, left, err := w.Users.SignIn(ctx, r.PostForm.Get("name"), r.PostForm.Get("password"), w.browser(r))
@@ -146,9 +153,6 @@ func (w *Web) welcomeAgain(r *http.Request, code string, refused error) (templ.C
 // welcome handles POST /welcome. A person who was invited chooses a password there and is then
 // signed in.
 func (w *Web) welcome(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	code, password := r.PostForm.Get("code"), r.PostForm.Get("new")
 	if password != r.PostForm.Get("repeated") {
 		return w.welcomeAgain(r, code, errPasswordsDiffer)
@@ -181,9 +185,6 @@ func (w *Web) againPage(r *http.Request) (templ.Component, error) {
 // confirmPassword handles POST /signin/again. If the password is right, the session gets a new
 // secret.
 func (w *Web) confirmPassword(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	p := view.SignInPage{Name: principal(r.Context()).Name, Next: localPath(r.PostForm.Get("next"))}
 	secret, err := w.Users.Confirm(r.Context(), identity.Secret(r, w.Secure), r.PostForm.Get("password"), w.browser(r))
 	if p.Error = refusedSignIn(w.Users.Left(p.Name, w.Address(r)), err); p.Error != "" {
@@ -228,9 +229,6 @@ func (w *Web) accountPage(r *http.Request, refused string) (templ.Component, err
 
 // changePassword handles POST /account/password. It ends all other sessions of the person.
 func (w *Web) changePassword(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	err := errPasswordsDiffer
 	var secret string
 	if r.PostForm.Get("new") == r.PostForm.Get("repeated") {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -34,11 +35,9 @@ func (l *throttle) take(key string, perSecond float64, now time.Time) time.Durat
 	if limiter == nil {
 		if len(l.known) >= maxLimited {
 			// forget keys whose quota is full again, because a new entry has the same quota
-			for k, one := range l.known {
-				if one.TokensAt(now) >= float64(one.Burst()) {
-					delete(l.known, k)
-				}
-			}
+			maps.DeleteFunc(l.known, func(_ string, one *rate.Limiter) bool {
+				return one.TokensAt(now) >= float64(one.Burst())
+			})
 		}
 		for k := range l.known { // forget keys in random order
 			if len(l.known) < maxLimited {

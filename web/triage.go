@@ -135,9 +135,6 @@ func (w *Web) fixedByDeploys(
 // confirmGroups handles POST /triage/confirm. It shows the plan of an action on the letters of the
 // chosen groups. The plan covers all letters of these groups that wait for a decision of a person.
 func (w *Web) confirmGroups(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
 	for _, verb := range []string{string(deadletter.VerbRequeue), string(deadletter.VerbDiscard)} {
 		// the button of a row acts on that row only, even if other rows are ticked
 		if only := r.PostForm[verb]; only != nil {

@@ -38,8 +38,7 @@ type Tokens struct {
 
 // TokenRequest is the body of POST /tokens.
 type TokenRequest struct {
-	Name string `json:"name"`
-	GrantRequest
+	UserRequest
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"github.com/deadletteroffice/dlo/internal/deadletter"
-)
+import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // Drains is the response to GET /queues/drains.
 type Drains struct {

@@ -9,9 +9,6 @@ type Overrides struct {
 
 // OverrideRequest is the body of POST /overrides.
 type OverrideRequest struct {
-	Broker string `json:"broker,omitzero"`
-	VHost  string `json:"vhost,omitzero"`
-	Queue  string `json:"queue"`
-	To     string `json:"to"`
-	Reason string `json:"reason,omitzero"`
+	QueueRequest
+	To string `json:"to"`
 }

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"github.com/deadletteroffice/dlo/internal/deadletter"
-)
+import "github.com/deadletteroffice/dlo/internal/deadletter"
 
 // Trial says how far a test letter of dlo has come. GET /trial and POST /trial return it. The time
 // of a step is missing until the letter has reached the step.

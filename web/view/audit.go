@@ -30,10 +30,7 @@ func (p AuditPage) url(path, after string) string {
 }
 
 func entriesWord(n int, which string) string {
-	if n == 1 {
-		return "1 " + which + "entry"
-	}
-	return Count(n) + " " + which + "entries"
+	return Number(n, which+"entry", which+"entries")
 }
 
 // shownTargets is the maximum number of targets that a row shows for one act.
@@ -86,14 +83,13 @@ func (e AuditRow) askedWords() string {
 // auditMark returns the icon and the tone of a kind of act.
 func auditMark(kind string) mark {
 	if v := deadletter.Verb(kind); v.Past() != "" {
-		tone := ""
-		switch {
-		case v.Sends():
-			tone = "good"
-		case isDestructive(v):
-			tone = "bad"
+		m := mark{Word: kind, Icon: verbIcon(v)}
+		if v.Sends() {
+			m.Tone = "good"
+		} else if isDestructive(v) {
+			m.Tone = "bad"
 		}
-		return mark{kind, verbIcon(v), tone}
+		return m
 	}
 	if m, ok := actMarks[kind]; ok {
 		return mark{kind, m.Icon, m.Tone}

@@ -103,20 +103,15 @@ func downTitle(b deadletter.BrokerStatus, now time.Time) string {
 func disconnection(b deadletter.BrokerStatus, now time.Time) []Span {
 	var text []Span
 	if b.Reached {
-		text = append(waitingPlace(b.Inboxes), Span{
-			Text: " Retries and requeues resume when it is back. Error: " + line(b.Reason, 200) + ".",
-		})
+		why := words(" Retries and requeues resume when it is back. Error: " + line(b.Reason, 200) + ".")
+		text = append(waitingPlace(b.Inboxes), why)
 	} else {
-		text = append(text, Span{
-			Text: line(b.Reason, 200) + ". " + line(
-				deadletter.CheckSetting(b.Setting), 200,
-			) + " " + deadletter.UntilReached(b.Exchange),
-		})
+		check := line(deadletter.CheckSetting(b.Setting), 200)
+		text = append(text, words(line(b.Reason, 200)+". "+check+" "+deadletter.UntilReached(b.Exchange)))
 	}
 	if b.NextTry.After(now) {
-		text = append(text, Span{
-			Text: " Retrying in " + Duration(max(b.NextTry.Sub(now).Round(time.Second), time.Second)) + ".",
-		})
+		in := max(b.NextTry.Sub(now).Round(time.Second), time.Second)
+		text = append(text, words(" Retrying in "+Duration(in)+"."))
 	}
 	return text
 }

@@ -162,7 +162,7 @@ func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick 
 		if at := d.At.Sub(h.Bars[0].At); span > 0 && at >= 0 && at <= span {
 			out = append(out, tick{
 				X:    number(f.left + f.width*float64(at)/float64(span)),
-				Text: strings.TrimSpace(line(d.Service, 60)+" "+line(d.Version, 60)) + ", " + Stamp(d.At),
+				Text: deployName(d) + ", " + Stamp(d.At),
 			})
 		}
 	}

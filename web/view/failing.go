@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -49,12 +50,7 @@ func groupTitle(g deadletter.GroupRow) string { return sayingOfGroup(g).message 
 // placeWords returns the full text of the line below the title of a group.
 func placeWords(g deadletter.GroupRow) string {
 	parts := []string{g.ID.String(), sayingOfGroup(g).class, line(g.Queue, 255), line(g.Reason, 40), line(g.Type, 200)}
-	var said []string
-	for _, p := range parts {
-		if p != "" {
-			said = append(said, p)
-		}
-	}
+	said := slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 	return strings.Join(said, " · ")
 }
 

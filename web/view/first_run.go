@@ -74,11 +74,7 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 	arrived := trialStep{
 		name: "Arrived",
 		at:   t.ArrivedAt,
-		text: []Span{
-			{Text: "once the consumer of "},
-			{Text: deadletter.TrialQueue, Code: true},
-			{Text: " rejects its message"},
-		},
+		text: []Span{words("once the consumer of "), code(deadletter.TrialQueue), words(" rejects its message")},
 	}
 	decoded := trialStep{name: "Decoded", at: t.DecodedAt, text: []Span{{Text: "its body is a protobuf message"}}}
 	requeued := trialStep{

@@ -73,10 +73,7 @@ func Size(n int) string {
 // UTC formats a time in full to the second, for example 2026-11-20 06:52:14 UTC. For the zero time,
 // it returns "".
 func UTC(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+	return unlessZero(t, "2006-01-02 15:04:05 UTC")
 }
 
 // Clock formats a time as briefly as its distance from now allows, for example 06:52:14.208, 11-19
@@ -112,10 +109,15 @@ func hourMinute(now, t time.Time) string {
 
 // Stamp formats a time for the HTML attribute datetime. For the zero time, it returns "".
 func Stamp(t time.Time) string {
+	return unlessZero(t, time.RFC3339Nano)
+}
+
+// unlessZero formats a time in UTC. For the zero time, it returns "".
+func unlessZero(t time.Time, layout string) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return t.UTC().Format(layout)
 }
 
 // isNear reports whether a time is less than an hour from now. Such a time is shown relative to
@@ -140,26 +142,20 @@ func When(now, t time.Time) string {
 // Ago formats the distance of the time t from now, for example "just now", "42 s ago", "2 h ago",
 // "3 d ago" or "in 8 s". If the distance is 90 days or more, it returns the date.
 func Ago(now, t time.Time) string {
-	if t.IsZero() {
+	switch d := now.Sub(t); {
+	case t.IsZero():
 		return "unknown"
-	}
-	d := now.Sub(t)
-	if d < 0 {
-		if -d < time.Second {
-			return "now"
-		}
-		if -d >= 90*24*time.Hour {
-			return t.UTC().Format("2006-01-02")
-		}
+	case d.Abs() >= 90*24*time.Hour:
+		return t.UTC().Format("2006-01-02")
+	case d >= time.Second:
+		return roughDuration(d) + " ago"
+	case d >= 0:
+		return "just now"
+	case d > -time.Second:
+		return "now"
+	default:
 		return "in " + roughDuration(-d)
 	}
-	switch {
-	case d < time.Second:
-		return "just now"
-	case d >= 90*24*time.Hour:
-		return t.UTC().Format("2006-01-02")
-	}
-	return roughDuration(d) + " ago"
 }
 
 func roughDuration(d time.Duration) string {
@@ -176,12 +172,9 @@ func roughDuration(d time.Duration) string {
 
 // TypedDuration formats a duration as people type it, for example 2m instead of 2m0s.
 func TypedDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
+	text := strings.Replace(d.String(), "m0s", "m", 1)
+	if hours, ok := strings.CutSuffix(text, "h0m"); ok {
+		return hours + "h"
 	}
 	return text
 }

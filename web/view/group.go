@@ -45,9 +45,10 @@ func (g GroupView) query(states string) string {
 func (g GroupView) stateSentences() []Span {
 	var text []Span
 	if g.Failing {
-		text = append(text, Span{
-			Text: "Failing now: the last letter died at ",
-		}, clockSpan(g.Now, g.LastAt), Span{Text: ", " + Ago(g.Now, g.LastAt) + ". "})
+		text = append(
+			text, words("Failing now: the last letter died at "), clockSpan(g.Now, g.LastAt),
+			words(", "+Ago(g.Now, g.LastAt)+". "),
+		)
 	} else {
 		text = append(text, Span{Text: "Quiet since "}, clockSpan(g.Now, g.LastAt), Span{Text: ". "})
 		if d := g.Fix; d != nil {
@@ -69,11 +70,9 @@ func (g GroupView) stateSentences() []Span {
 		}
 		text = append(text, Span{Text: word}, Span{Text: deployName(*d), Code: true}, Span{Text: " went live. "})
 	}
-	switch n := g.Count; {
-	case n == 1:
-		text = append(text, Span{Text: "1 letter waits to be requeued or discarded."})
-	case n > 1:
-		text = append(text, Span{Text: Count(n) + " letters wait to be requeued or discarded."})
+	switch {
+	case g.Count > 0:
+		text = append(text, words(Number(g.Count, "letter waits", "letters wait")+" to be requeued or discarded."))
 	case g.Waiting > 0:
 		text = append(text, Span{Text: LetterCount(g.Waiting) + " waiting to be retried."})
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"html"
@@ -34,14 +35,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	}
 	property("content-type", p.ContentType, "shortstr")
 	property("content-encoding", p.ContentEncoding, "shortstr")
-	switch p.DeliveryMode {
-	case 0:
-	case 1:
-		property("delivery-mode", "1 (transient)", "octet")
-	case 2:
-		property("delivery-mode", "2 (persistent)", "octet")
-	default:
-		property("delivery-mode", strconv.Itoa(int(p.DeliveryMode)), "octet")
+	if mode := p.DeliveryMode; mode != 0 {
+		property("delivery-mode", cmp.Or(deliveryModes[mode], strconv.Itoa(int(mode))), "octet")
 	}
 	if p.Priority != 0 {
 		property("priority", strconv.Itoa(int(p.Priority)), "octet")
@@ -50,9 +45,7 @@ func headerRows(p deadletter.Properties) []headerRow {
 	property("reply-to", p.ReplyTo, "shortstr")
 	property("expiration", p.Expiration, "shortstr")
 	property("message-id", p.MessageID, "shortstr")
-	if !p.Timestamp.IsZero() {
-		property("timestamp", UTC(p.Timestamp), "timestamp")
-	}
+	property("timestamp", UTC(p.Timestamp), "timestamp")
 	property("type", p.Type, "shortstr")
 	property("user-id", p.UserID, "shortstr")
 	property("app-id", p.AppID, "shortstr")
@@ -69,6 +62,8 @@ func headerRows(p deadletter.Properties) []headerRow {
 	}
 	return rows
 }
+
+var deliveryModes = map[uint8]string{1: "1 (transient)", 2: "2 (persistent)"}
 
 // fitHeaders escapes invisible characters and cuts long values. It returns as many rows as fit into
 // the budget. The budget is in bytes of HTML. fitHeaders also returns the number of rows that are

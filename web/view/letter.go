@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -226,10 +227,7 @@ func newestFirst[T any](all []T) []T {
 
 // backTo returns the query of the list to which the page links back.
 func (p LetterPage) backTo() string {
-	if p.Query != "" {
-		return p.Query
-	}
-	return "state:dead"
+	return cmp.Or(p.Query, "state:dead")
 }
 
 // headersChanged reports whether the headers of the letter differ from those with which it first
@@ -286,20 +284,10 @@ func (p LetterPage) waitBefore(i int) string {
 	return Duration(d)
 }
 
-func unknownIf(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+func unknownIf(s string) string { return cmp.Or(s, "unknown") }
 
 // exchangeName returns the name of an exchange, or "(default)" for the default exchange.
-func exchangeName(name string) string {
-	if name == "" {
-		return "(default)"
-	}
-	return line(name, 255)
-}
+func exchangeName(name string) string { return cmp.Or(line(name, 255), "(default)") }
 
 // fieldTerm returns the term of the query language that selects one value of a field. It quotes the
 // value if necessary.

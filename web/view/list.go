@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -9,31 +10,20 @@ import (
 
 // typeName returns the last part of the name of a type, for lists.
 func typeName(name string) string {
-	if name == "" {
-		return "no type"
-	}
-	_, last := typeParts(name)
+	_, last := typeParts(cmp.Or(name, "no type"))
 	return cutMiddle(last, 48)
 }
 
-func queueName(name string) string {
-	if name == "" {
-		return "unknown"
-	}
-	return cutMiddle(name, 48)
-}
+func queueName(name string) string { return cutMiddle(unknownIf(name), 48) }
 
 // errorOf returns the text for the column "Error". If a letter is held and the reason for that is
 // known, the text is this reason. Otherwise the text is the error. If there is no error, it is the
 // reason for the death.
 func errorOf(r deadletter.Row) string {
-	switch {
-	case r.State == deadletter.StateHeld && r.Why != "":
+	if r.State == deadletter.StateHeld && r.Why != "" {
 		return r.Why
-	case r.Error != "":
-		return r.Error
 	}
-	return r.Reason
+	return cmp.Or(r.Error, r.Reason)
 }
 
 // isDestructive reports whether a verb is destructive. The button of a destructive verb is red and

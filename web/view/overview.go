@@ -77,26 +77,19 @@ func (p OverviewPage) tiles() []tile {
 			LettersURL("state:scheduled", "", ""),
 		},
 		{
-			"Quiet, " + p.rangeWords(), "check", "good", Count(in.Recovered), quiet,
+			"Quiet, " + shortRange(p.Range), "check", "good", Count(in.Recovered), quiet,
 			LettersURL("state:settled"+since, "", ""),
 		},
 		{
-			"Discarded, " + p.rangeWords(), "trash", "", Count(in.Discarded), discarded,
+			"Discarded, " + shortRange(p.Range), "trash", "", Count(in.Discarded), discarded,
 			LettersURL("state:discarded,purged"+since, "", ""),
 		},
 	}
 }
 
 func (p OverviewPage) rangeWord() string {
-	for _, r := range Presets {
-		if r.Value == p.Range {
-			return "the " + strings.ToLower(r.Name)
-		}
-	}
-	return line(p.Range, 20)
+	return "the " + strings.ToLower(Range{Preset: p.Range}.name())
 }
-
-func (p OverviewPage) rangeWords() string { return shortRange(p.Range) }
 
 // shortRange formats a preset range, for example "24 h" for 24h.
 func shortRange(r string) string {
@@ -130,9 +123,7 @@ func (p OverviewPage) verdict() judgement {
 			if !b.Reached {
 				when = ""
 			}
-			j.text = append(j.text, Span{
-				Text: " It is not known what has died on broker " + line(b.Name, 60) + when + ".",
-			})
+			j.text = append(j.text, words(" It is not known what has died on broker "+line(b.Name, 60)+when+"."))
 			if j.title == nothingNeeded {
 				j.title = "Nothing that is stored needs a person."
 			}
@@ -141,7 +132,10 @@ func (p OverviewPage) verdict() judgement {
 	return j
 }
 
-const nothingNeeded = "Nothing needs a person."
+const (
+	nothingNeeded = "Nothing needs a person."
+	aside         = " in groups that are snoozed or resolved."
+)
 
 // asideQuery selects dead and held letters whose groups are snoozed or resolved.
 const asideQuery = "state:dead,held status:snoozed,resolved"
@@ -155,38 +149,15 @@ func (p OverviewPage) asideSentence(j judgement) []Span {
 	return []Span{
 		{Text: " "},
 		{Text: Number(p.Aside, "dead or held letter", "dead or held letters"), Link: LettersURL(asideQuery, "", "")},
-		{Text: plural(p.Aside, " is", " are") + " in groups that are snoozed or resolved."},
+		words(plural(p.Aside, " is", " are") + aside),
 	}
 }
 
 func (p OverviewPage) standingVerdict() judgement {
 	failing, quiet := p.Standing.Failing, p.Standing.Quiet
 	switch {
-	case failing.Groups > 0 && p.Fix != nil && p.Worst != nil:
-		// it is too early to say that the groups have stopped failing
-		title := "Nothing has died since " + deployName(*p.Fix) + " went live at " + hourMinute(p.Now, p.Fix.At) +
-			", " + Ago(p.Now, p.Fix.At) + "."
-		return judgement{
-			"warn", "clock", title, p.worstGroupSentences(),
-			TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""),
-			"Open the " + Number(failing.Groups, "group", "groups"),
-		}
-	case failing.Groups == 1 && p.Worst != nil:
-		rest := " Everything else is quiet."
-		if quiet.Groups == 0 {
-			rest = " Nothing else needs a person."
-		}
-		return judgement{
-			"bad", "stop", queueName(p.Worst.Queue) + " is failing." + rest, p.worstGroupSentences(),
-			GroupURL(p.Worst.ID), "Open group " + p.Worst.ID.String(),
-		}
 	case failing.Groups > 0 && p.Worst != nil:
-		title := Count(failing.Groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
-		return judgement{
-			"bad", "stop", title, p.worstGroupSentences(),
-			TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""),
-			"Open the " + Number(failing.Groups, "group", "groups"),
-		}
+		return p.failingVerdict()
 	case p.pagingProblem() != nil:
 		worst := *p.pagingProblem()
 		return judgement{"bad", "stop", line(worst.Title, 200), explanation(worst), "", ""}
@@ -210,10 +181,7 @@ func (p OverviewPage) standingVerdict() judgement {
 	case p.Aside > 0:
 		return judgement{
 			"good", "check", nothingNeeded,
-			[]Span{{
-				Text: Number(p.Aside, "dead or held letter is", "dead or held letters are") +
-					" in groups that are snoozed or resolved.",
-			}},
+			[]Span{words(Number(p.Aside, "dead or held letter is", "dead or held letters are") + aside)},
 			LettersURL(asideQuery, "", ""), "Open the " + LetterCount(p.Aside),
 		}
 	case p.Scheduled > 0:
@@ -222,6 +190,31 @@ func (p OverviewPage) standingVerdict() judgement {
 	return judgement{
 		"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", "",
 	}
+}
+
+// failingVerdict describes the situation when groups are failing.
+func (p OverviewPage) failingVerdict() judgement {
+	groups := p.Standing.Failing.Groups
+	j := judgement{
+		"bad", "stop", "", p.worstGroupSentences(),
+		TriageURL(TriageInbox, "status:"+deadletter.StatusFailing, ""),
+		"Open the " + Number(groups, "group", "groups"),
+	}
+	switch {
+	case p.Fix != nil: // it is too early to say that the groups have stopped failing
+		j.tone, j.icon = "warn", "clock"
+		j.title = "Nothing has died since " + p.quietSince() + ", " + Ago(p.Now, p.Fix.At) + "."
+	case groups > 1:
+		j.title = Count(groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
+	default:
+		rest := " Everything else is quiet."
+		if p.Standing.Quiet.Groups == 0 {
+			rest = " Nothing else needs a person."
+		}
+		j.title = queueName(p.Worst.Queue) + " is failing." + rest
+		j.link, j.word = GroupURL(p.Worst.ID), "Open group "+p.Worst.ID.String()
+	}
+	return j
 }
 
 // quietSince returns a phrase that says since when no letter has died. If a deploy ended the
@@ -245,10 +238,8 @@ func (p OverviewPage) toRequeue() []Span {
 	return []Span{
 		{Text: "The last letter died at "},
 		clockSpan(p.Now, p.Standing.LastAt),
-		{
-			Text: ". " + LetterCount(quiet.Letters) + " of " + Number(quiet.Groups, "group", "groups") +
-				plural(quiet.Letters, " waits", " wait") + " to be requeued or discarded.",
-		},
+		words(". " + LetterCount(quiet.Letters) + " of " + Number(quiet.Groups, "group", "groups") +
+			plural(quiet.Letters, " waits", " wait") + " to be requeued or discarded."),
 	}
 }
 
@@ -268,17 +259,9 @@ func (p OverviewPage) waitingSentence() []Span {
 	return []Span{{Text: LetterCount(p.Scheduled) + plural(p.Scheduled, " waits", " wait") + " for a retry."}}
 }
 
-// overdueWord returns words with the number of overdue letters of a group. An overdue letter is one
-// whose retries should have ended by now.
-func overdueWord(g deadletter.GroupRow) string {
-	if g.Overdue == 0 {
-		return ""
-	}
-	return ", " + Count(g.Overdue) + " of them overdue"
-}
-
 // overdueToo returns the number of overdue letters of a group, as the end of a sentence about its
-// dead letters. It returns "" if there are none.
+// dead letters. It returns "" if there are none. An overdue letter is one whose retries should have
+// ended by now.
 func overdueToo(g deadletter.GroupRow) string {
 	if g.Overdue == 0 {
 		return ""
@@ -292,10 +275,8 @@ func (p OverviewPage) worstGroupSentences() []Span {
 	g := p.Worst
 	text := append(p.fixedSentence(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},
-		Span{
-			Text: plural(g.Needs(), ", needs", ", need") + " a person" + overdueWord(g.GroupRow) + `: "` +
-				line(g.Title, 160) + `". First seen `,
-		},
+		words(plural(g.Needs(), ", needs", ", need")+" a person"+overdueToo(g.GroupRow)+`: "`+
+			line(g.Title, 160)+`". First seen `),
 		clockSpan(p.Now, g.FirstAt),
 	)
 	if g.Suspect != nil {
@@ -418,7 +399,7 @@ func deploySentence(list []deadletter.Deploy) string {
 	const named = 3
 	var names []string
 	for _, d := range list[:min(len(list), named)] {
-		names = append(names, strings.TrimSpace(line(d.Service, 40)+" "+line(d.Version, 40)))
+		names = append(names, deployName(d))
 	}
 	text := "Deployed: " + strings.Join(names, ", ")
 	if more := len(list) - named; more > 0 {

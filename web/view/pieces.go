@@ -63,11 +63,7 @@ func appendPiece(all []piece, look look, text string) []piece {
 	if text == "" {
 		return all
 	}
-	if n := len(all); n > 0 && all[n-1].Look == look && all[n-1].Node == "" {
-		all[n-1].Text += text
-		return all
-	}
-	return append(all, piece{Look: look, Text: text})
+	return appendLinked(all, look, "", text)
 }
 
 // appendLinked adds text that links to a node. If the last piece looks the same and links to the

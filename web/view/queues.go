@@ -1,8 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -115,14 +117,11 @@ func guardWords(now time.Time, g deadletter.Guard) string {
 	case deadletter.GuardPaused:
 		return "by " + line(g.By, 60) + why
 	case deadletter.GuardTripped:
-		text := "almost all came back"
-		if g.Why != "" {
-			text = line(g.Why, 300)
-		}
-		if g.Until.IsZero() {
+		text := cmp.Or(line(g.Why, 300), "almost all came back")
+		switch {
+		case g.Until.IsZero():
 			return text
-		}
-		if !g.Until.After(now) {
+		case !g.Until.After(now):
 			return text + ", next probe now"
 		}
 		return text + ", next probe " + When(now, g.Until)
@@ -144,10 +143,7 @@ func mayResume(g deadletter.Guard) bool {
 }
 
 func guardedTitle(g deadletter.Guard) string {
-	if g.Title == "" {
-		return g.Group.String()
-	}
-	return g.Group.String() + " " + line(g.Title, 60)
+	return strings.TrimSpace(g.Group.String() + " " + line(g.Title, 60))
 }
 
 func groupAction(g deadletter.GroupID, what string) string {
@@ -166,8 +162,8 @@ func inboxMark(i deadletter.Inbox) mark {
 }
 
 func inboxNote(i deadletter.Inbox) string {
-	if !i.Connected && i.Why != "" {
-		return line(i.Why, 300)
+	if !i.Connected {
+		return line(cmp.Or(i.Why, i.Note), 300)
 	}
 	return line(i.Note, 300)
 }

@@ -69,10 +69,7 @@ const ruleName = 80 // the maximum size of the name of a rule in bytes
 
 // ruleLabel returns the name of a rule as the page shows it.
 func ruleLabel(name string) string {
-	if name == "" {
-		return "without a name"
-	}
-	return line(name, ruleName)
+	return line(cmp.Or(name, "without a name"), ruleName)
 }
 
 const (
@@ -87,7 +84,7 @@ func (r rule) matchWords(n int) []Span {
 	when := r.Match.Conditions()
 	switch {
 	case r.isDefault():
-		return []Span{{Text: "everything else"}}
+		return []Span{words("everything else")}
 	case len(when) == 0:
 		return []Span{{Text: "every letter"}}
 	}
@@ -204,9 +201,7 @@ func waiterWords(retry *rules.Retry) []string {
 	if !ok || retry.Count() == 0 {
 		return nil
 	}
-	return []string{
-		text + " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down.",
-	}
+	return []string{text + " dlo cannot edit, pause or discard them there, and they are retried even while dlo is down."}
 }
 
 var waiterPlaces = map[rules.Waiter]string{

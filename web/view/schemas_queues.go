@@ -147,12 +147,10 @@ func (q TypedQueue) plainType() (text, tone string) {
 func (q TypedQueue) typeSource() []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }
-	bound := false
+	bound := q.Bound != nil || q.Configured != nil
 	if q.Bound != nil {
-		bound = true
 		add(boundBy("bound by "+line(q.Bound.By, 60), q.Bound.Queue, q.Bound.Key, q.Queue)...)
-	} else if q.Configured != nil {
-		bound = true
+	} else if bound {
 		add(boundBy("configuration", q.Configured.Queue, q.Configured.Key, q.Queue)...)
 	}
 	seen := map[deadletter.Reading]bool{}

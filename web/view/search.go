@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -60,10 +61,7 @@ func (r Range) name() string {
 const MinuteLayout = "2006-01-02T15:04"
 
 func inMinutes(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(MinuteLayout)
+	return unlessZero(t, MinuteLayout)
 }
 
 // splitAtMistake splits a query with a mistake into the text before the mistake, the mistake, and
@@ -74,11 +72,7 @@ func splitAtMistake(e *query.Error, q string) (before, wrong, rest string) {
 	for end < len(q) && q[end] != ' ' {
 		end++
 	}
-	wrong = line(q[at:end], 200)
-	if wrong == "" {
-		wrong = " "
-	}
-	return deadletter.Visible(q[:at]), wrong, line(q[end:], 400)
+	return deadletter.Visible(q[:at]), cmp.Or(line(q[at:end], 200), " "), line(q[end:], 400)
 }
 
 // maxLinked is the maximum number of bytes that the links for removing terms may take together. A

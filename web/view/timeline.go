@@ -13,11 +13,12 @@ type happening struct {
 	Tone  string // "bad", "wait", "good" or ""
 	Title string
 	Text  []Span
+	place time.Time // the time by which it is sorted
 }
 
 // entry returns an entry of a timeline. Its time is zero if it is unknown, or yet to come.
 func entry(at time.Time, tone, title string, text ...Span) happening {
-	return happening{at, tone, title, text}
+	return happening{At: at, Tone: tone, Title: title, Text: text}
 }
 
 func words(text string) Span { return Span{Text: text} }
@@ -60,29 +61,23 @@ func timeline(l deadletter.Letter, attempts []deadletter.Attempt) []happening {
 	}
 	// If the time of an event is unknown, the event stays directly after the event before it in the
 	// list.
-	keys := make(map[int]time.Time, len(out))
-	order := make([]int, len(out))
 	var last time.Time
 	for i, h := range out {
 		if !h.At.IsZero() {
 			last = h.At.Truncate(time.Second)
 		}
-		keys[i], order[i] = last, i
+		out[i].place = last
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return keys[a].Compare(keys[b]) })
-	sorted := make([]happening, len(out))
-	for i, at := range order {
-		sorted[i] = out[at]
-	}
-	return sorted
+	slices.SortStableFunc(out, func(a, b happening) int { return a.place.Compare(b.place) })
+	return out
 }
 
 func deathEntry(d deadletter.Death) happening {
 	text := []Span{{Text: "reason "}, {Text: line(d.Reason, 60), Code: true}}
 	if d.Exchange != "" {
-		text = append(text, Span{Text: ", published to exchange "}, Span{Text: line(d.Exchange, 120), Code: true})
+		text = append(text, words(", published to exchange "), code(line(d.Exchange, 120)))
 	} else {
-		text = append(text, Span{Text: ", published to the default exchange"})
+		text = append(text, words(", published to the default exchange"))
 	}
 	for i, key := range d.RoutingKeys {
 		if i == 3 {
@@ -127,8 +122,7 @@ func attemptEntries(a deadletter.Attempt, waited []Span) []happening {
 	if len(waited) > 0 {
 		sent.Text = append(append(sent.Text, Span{Text: ". "}), waited...)
 	}
-	switch a.Outcome {
-	case deadletter.OutcomeReturned, deadletter.OutcomeRefused:
+	if a.Outcome == deadletter.OutcomeReturned || a.Outcome == deadletter.OutcomeRefused {
 		sent.Tone = "bad"
 	}
 	out := []happening{sent}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -73,8 +74,7 @@ func DecidedWords(d deadletter.Decided) string {
 		}
 	}
 	kind := d.Kind
-	switch kind {
-	case "severity", "ticket", "note":
+	if kind == "severity" || kind == "ticket" || kind == "note" {
 		kind = "changed the " + kind + " of"
 	}
 	text := upperFirst(kind) + " " + what
@@ -146,7 +146,7 @@ func (p TriagePage) sections() []section {
 	} {
 		sec := section{word: s.word}
 		for _, r := range p.Rows {
-			if r.Severity == s.severity || s.severity == deadletter.SeverityDigest && r.Severity == "" {
+			if cmp.Or(r.Severity, deadletter.SeverityDigest) == s.severity {
 				sec.rows = append(sec.rows, r)
 			}
 		}

@@ -6,17 +6,14 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 func (p LetterPage) waitsInBroker() []Span {
 	text := []Span{{Text: "This letter waits in the broker, in "}, {Text: line(p.Letter.WaitsIn, 120), Code: true}}
 	if !p.Letter.InBroker(p.Now) {
-		return append(text, Span{
-			Text: " as far as dlo knows, but its time in the broker was over " + When(p.Now, p.Letter.DueAt) +
-				". If you act on it, a copy of it may still arrive.",
-		})
+		return append(text, words(" as far as dlo knows, but its time in the broker was over "+
+			When(p.Now, p.Letter.DueAt)+". If you act on it, a copy of it may still arrive."))
 	}
 	if !p.Letter.DueAt.IsZero() {
 		text = append(text, Span{Text: ", until " + UTC(p.Letter.DueAt) + " (" + Ago(p.Now, p.Letter.DueAt) + ")"})
 	}
-	text = append(text, Span{
-		Text: ". The broker then sends it on automatically, even while dlo is down. Until then it cannot be edited, rescheduled, held, requeued or discarded.",
-	})
+	text = append(text, words(". The broker then sends it on automatically, even while dlo is down. "+
+		"Until then it cannot be edited, rescheduled, held, requeued or discarded."))
 	if p.Letter.WaitsIn == deadletter.WaitTTL { // RabbitMQ expires messages only at the head of a queue
 		text = append(text, Span{Text: " A letter ahead of it that waits longer delays it."})
 	}

@@ -1,7 +1,7 @@
 package view
 
 import (
-	"net/url"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -42,33 +42,22 @@ func (q WatchedQueue) IsOwn() bool { return q.Own || q.Inbox }
 
 // WatchedURL returns the URL of one page of the list of all queues.
 func (w WatchedQueues) WatchedURL(from int) string {
-	v := url.Values{}
-	for key, value := range map[string]string{"name": w.Filter, "only": w.Only} {
-		if value != "" {
-			v.Set(key, value)
-		}
-	}
+	at := ""
 	if from > 0 {
-		v.Set("at", strconv.Itoa(from))
+		at = strconv.Itoa(from)
 	}
-	if len(v) == 0 {
-		return "/queues#all-queues"
-	}
-	return "/queues?" + v.Encode() + "#all-queues"
+	return address("/queues", "name", w.Filter, "only", w.Only, "at", at) + "#all-queues"
 }
 
 // QueueURL returns the URL of the page of a queue. The names may contain any bytes.
 func QueueURL(o deadletter.Origin) string {
-	return "/queues/one?" + url.Values{"broker": {o.Broker}, "vhost": {o.VHost}, "queue": {o.Queue}}.Encode()
+	return "/queues/one?" + PlaceOf(o)
 }
 
 // deadLetterExchange returns the name of the exchange as people call it. The default exchange,
 // which has no name, is called "default exchange".
 func deadLetterExchange(c topology.Route) string {
-	if c.Exchange == "" {
-		return "default exchange"
-	}
-	return queueName(c.Exchange)
+	return queueName(cmp.Or(c.Exchange, "default exchange"))
 }
 
 // routeTone returns the icon and the colour of the mark for a dead-letter path.
