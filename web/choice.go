@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/operation"
 	"github.com/deadletteroffice/dlo/internal/payload"
@@ -98,10 +98,8 @@ func (c *choice) parseOrder() {
 	if n, ok := c.parseCount("first", "", "letters"); ok {
 		b.First = n
 	}
-	switch order := c.typed("order", api.OldestFirst); order {
-	case api.NewestFirst, api.OldestFirst, "":
-		b.Order = order
-	default:
+	var err error
+	if b.Newest, err = deadletter.ParseNewestFirst(cmp.Or(c.typed("order", "oldest"), "oldest")); err != nil {
 		c.mistakes["order"] = "The order is oldest or newest."
 	}
 }

@@ -24,7 +24,7 @@ var ownSchemas = []ownSchema{
 	described[deadletter.GroupID](huma.Schema{Type: huma.TypeString, Pattern: "^(G-[0-9]+)?$"}),
 	described[deadletter.OperationID](huma.Schema{Type: huma.TypeString, Pattern: "^(O-[0-9]+)?$"}),
 	described[deadletter.Amount](huma.Schema{Type: huma.TypeInteger, Format: "int64", Nullable: true}),
-	described[deadletter.NewestFirst](oneOf([]string{api.OldestFirst, api.NewestFirst})),
+	described[deadletter.NewestFirst](oneOf([]string{"oldest", "newest"})),
 	described[deadletter.Result](oneOf(each(deadletter.Results, api.ResultName))),
 	described[deadletter.State](oneOf(deadletter.States)),
 	described[deadletter.Verb](oneOf(deadletter.Actions)),

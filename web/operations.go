@@ -24,7 +24,7 @@ const (
 	undoableCounted  = 100_000 // the maximum number of letters that are counted
 )
 
-// pathOperation parses the id of an operation in the path of a request.
+// operation parses the id of an operation in the path of a request.
 func (p OperationPath) operation() (deadletter.OperationID, error) {
 	return pathAs(p.ID, "operation", deadletter.ParseOperationID)
 }

@@ -36,25 +36,16 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 	if sel.Except, err = idsOf(in.Except, deadletter.ParseID); err != nil {
 		return out, err
 	}
-	switch in.Order {
-	case "", api.OldestFirst, api.NewestFirst:
-	default:
-		return out, invalid("order is %s or %s: which letters go first", api.OldestFirst, api.NewestFirst)
-	}
 	if in.Expect < 0 {
 		return out, invalid("expect is a number of letters, not %d", in.Expect)
 	}
-	if in.Patch != nil {
-		if err := payload.CheckPatch(in.Patch); err != nil {
-			return out, err
-		}
-	}
 	takes, err := idsOf(in.TakeOver, deadletter.ParseOperationID)
+	if err == nil && in.Patch != nil {
+		err = payload.CheckPatch(in.Patch)
+	}
 	if err != nil {
 		return out, err
 	}
-	pace := in.PaceAsked
-	pace.Newest = in.Order == api.NewestFirst
 	return operation.Request{
 		Action:    action,
 		Selection: sel,
@@ -67,7 +58,7 @@ func (w *Web) request(in *api.OperationRequest, key string) (operation.Request, 
 		Restored:  in.Restored,
 		TakesOver: takes,
 		Patch:     in.Patch,
-		Pace:      pace,
+		Pace:      in.PaceAsked,
 		Reason:    in.Reason,
 		Key:       key,
 	}, nil

@@ -25,13 +25,13 @@ var options = json.JoinOptions(
 	json.WithMarshalers(json.JoinMarshalers(
 		json.MarshalToFunc(writeTime), json.MarshalToFunc(writeAmount), json.MarshalToFunc(writeRetry),
 		asText(time.Duration.String), asText(deadletter.GroupID.String), asText(deadletter.OperationID.String),
-		asText(ResultName), asText(orderName),
+		asText(ResultName), asText(deadletter.NewestFirst.String),
 		asText(func(s deadletter.GuardState) string { return cmp.Or(string(s), "running") }),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readDuration), json.UnmarshalFromFunc(readAmount),
 		fromText(deadletter.ParseGroupID), fromText(deadletter.ParseOperationID),
-		fromText(resultOf), fromText(orderOf),
+		fromText(resultOf), fromText(deadletter.ParseNewestFirst),
 	)),
 )
 
@@ -99,21 +99,6 @@ func resultOf(name string) (deadletter.Result, error) {
 
 // ResultName returns the name of a result in JSON and in URLs, for example came_back.
 func ResultName(r deadletter.Result) string { return strings.ReplaceAll(string(r), " ", "_") }
-
-// These are the values of deadletter.NewestFirst.
-const (
-	OldestFirst = "oldest"
-	NewestFirst = "newest"
-)
-
-func orderName(newest deadletter.NewestFirst) string {
-	if newest {
-		return NewestFirst
-	}
-	return OldestFirst
-}
-
-func orderOf(name string) (deadletter.NewestFirst, error) { return name == NewestFirst, nil }
 
 // writeRetry writes a delay for each retry, also if the delays grow.
 func writeRetry(e *jsontext.Encoder, r rules.Retry) error {

@@ -18,7 +18,6 @@ type OperationRequest struct {
 	Reason string          `json:"reason,omitzero"`
 	DryRun bool            `json:"dry_run,omitzero"`
 	deadletter.PaceAsked
-	Order    string        `json:"order,omitzero"`
 	First    int           `json:"first,omitzero"` // maximum number of letters; 0 = all
 	To       string        `json:"to,omitzero"`
 	DueAt    time.Time     `json:"due_at,omitzero"`

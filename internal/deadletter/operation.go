@@ -1,6 +1,9 @@
 package deadletter
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Operation is one action on a frozen selection of letters. The server runs it.
 type Operation struct {
@@ -64,12 +67,30 @@ type PaceAsked struct {
 	// percentage of letters that came back at which the operation stops; 0 = never
 	StopAt   *float64       `json:"stop_at,omitzero"`
 	MaxDepth *int           `json:"max_depth,omitzero"` // maximum number of messages in a target queue; 0 = no limit
-	Newest   NewestFirst    `json:"-"`
+	Newest   NewestFirst    `json:"order,omitzero"`
 	Hold     *time.Duration `json:"hold,omitzero"`
 }
 
 // NewestFirst says that letters are sent newest received first; otherwise oldest first.
 type NewestFirst bool
+
+// String returns newest or oldest.
+func (n NewestFirst) String() string {
+	if n {
+		return "newest"
+	}
+	return "oldest"
+}
+
+// ParseNewestFirst parses the result of String. The error wraps ErrInvalid.
+func ParseNewestFirst(text string) (NewestFirst, error) {
+	for _, n := range []NewestFirst{false, true} {
+		if n.String() == text {
+			return n, nil
+		}
+	}
+	return false, fmt.Errorf("%w: the order is oldest or newest: which letters go first", ErrInvalid)
+}
 
 // Base contains the counts of an operation at the start of its last canary. The canary is the first
 // part of the letters, which is sent as a test. dlo judges the canary only by what happened after
