@@ -22,7 +22,10 @@ func (w *Web) calls() []call {
 		plain[struct{}, reply[api.Import]](http.MethodPost, "/letters/import", everywhere(deadletter.VerbImport), w.importLetters),
 		row(http.MethodGet, "/letters/{id}", within(deadletter.VerbView), w.getLetter),
 		plain[bodyIn, none](http.MethodGet, "/letters/{id}/body", within(deadletter.VerbRead), w.getBody),
-		row(http.MethodPost, "/letters/{id}/reveal", within(deadletter.VerbReveal), w.revealValue),
+		row(http.MethodPost, "/letters/{id}/reveal", within(deadletter.VerbReveal), w.revealValue).
+			form("/letters/{id}/reveal", "").
+			reading(readReveal).
+			showing(w.showRevealed),
 		row(http.MethodGet, "/operations", within(deadletter.VerbView), w.listOperations),
 		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation).
 			form("/operations", "").
@@ -57,7 +60,11 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/letters/{id}/type", everywhere(deadletter.VerbTypes), w.pickType).
 			form("/letters/{id}/type", "/letters/{id}").
 			orAgain(w.pickAgain),
-		row(http.MethodPost, "/letters/{id}/revisions", within(deadletter.VerbEdit), w.reviseLetter),
+		row(http.MethodPost, "/letters/{id}/revisions", within(deadletter.VerbEdit), w.reviseLetter).
+			form("/letters/{id}/edit", "").
+			reading(w.readEdit).
+			showing(w.showEdited).
+			orAgain(w.editAgain),
 		row(http.MethodGet, "/bindings", everywhere(deadletter.VerbView), w.listBindings),
 		row(http.MethodPost, "/bindings", everywhere(deadletter.VerbTypes), w.addBinding).
 			form("/schemas/bindings", "").
@@ -66,7 +73,15 @@ func (w *Web) calls() []call {
 		row(http.MethodDelete, "/bindings/{id}", everywhere(deadletter.VerbTypes), w.removeBinding).
 			form("/schemas/picks/{id}/remove", "/schemas"),
 		row(http.MethodGet, "/types", everywhere(deadletter.VerbView), w.listTypes),
-		plain[uploadIn, created[api.Upload]](http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes),
+		row(http.MethodPost, "/types", everywhere(deadletter.VerbTypes), w.addTypes).
+			form(uploadPath, "").
+			reading(previewUpload).
+			showing(w.showUpload).
+			orAgain(w.uploadAgain).
+			form(uploadPath+"/use", "").
+			reading(w.readKept).
+			going(w.afterUpload).
+			orAgain(w.useAgain),
 		row(http.MethodDelete, "/types/{set}", everywhere(deadletter.VerbTypes), w.removeTypes).
 			form("/schemas/remove", "/schemas").
 			form("/schemas/remove/confirm", "").

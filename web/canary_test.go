@@ -249,10 +249,10 @@ func TestNobodySeesACanary(t *testing.T) {
 		if m := regexp.MustCompile(`(?s)<textarea[^>]*>(.*?)</textarea>`).FindStringSubmatch(page); m != nil {
 			text := strings.NewReplacer("Ann", "Eve", "Bob", "Eve").Replace(html.UnescapeString(m[1]))
 			a := h.post("/letters/"+id+"/edit", url.Values{
-				"revision": {"0"},
-				"newest":   {"0"},
-				"text":     {text},
-				"do":       {"group"},
+				"from":   {"0"},
+				"newest": {"0"},
+				"text":   {text},
+				"do":     {"group"},
 			})
 			// otherwise, the editor shows a mistake, and with it what is masked
 			if !strings.Contains(a.text, "Payload as ") {
@@ -425,20 +425,20 @@ func TestAnEditIsAReveal(t *testing.T) {
 	m := regexp.MustCompile(`(?s)<textarea[^>]*>(.*?)</textarea>`).FindStringSubmatch(page)
 	text := strings.Replace(html.UnescapeString(m[1]), canary+"@x", "eve@x", 1)
 	form := url.Values{
-		"revision": {"0"},
-		"newest":   {"0"},
-		"key":      {field(t, page, "key")},
-		"text":     {text},
-		"reason":   {"r"},
-		"do":       {"check"},
+		"from":   {"0"},
+		"newest": {"0"},
+		"key":    {field(t, page, "key")},
+		"text":   {text},
+		"reason": {"r"},
+		"do":     {"check"},
 	}
 	h.post("/letters/"+id+"/edit", form).want(t, 200, "eve", canary)
-	audited("the editor", 2)
+	audited("an edit", 1)
 	h.postJSON(
 		"/api/v1/letters/"+id+"/revisions",
 		`{"dry_run":true,"patch":[{"op":"replace","path":"/customer/email","value":"eve@x"}]}`,
 	).want(t, 200, `"changed":["customer.email"]`, canary)
-	audited("an edit", 1)
+	audited("an edit", 2)
 	h.postJSON(
 		"/api/v1/letters/"+id+"/revisions", `{"dry_run":true,"json":`+maskedJSON(t, h, id)+`}`,
 	).want(t, 400, "stands for a value that is masked")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
@@ -102,11 +103,7 @@ func (w *Web) runHeavy(ctx context.Context, work func()) error {
 
 // edit handles GET /letters/{id}/edit?q=&from=.
 func (w *Web) edit(r *http.Request) (templ.Component, error) {
-	l, basis, err := w.editBasis(r.Context(), letterIn(r), r.URL.Query().Get("from"), "")
-	if err != nil {
-		return nil, err
-	}
-	p, err := w.editPage(r, &l, &basis)
+	p, err := w.openEditor(r, r.URL.Query().Get("from"), "")
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +111,21 @@ func (w *Web) edit(r *http.Request) (templ.Component, error) {
 	return view.Edit(p), nil
 }
 
-// editPage returns the page on which a person begins an edit. It shows masked values, and records
-// that in the audit.
+// openEditor returns the page of the editor. It shows masked values, and records that in the audit.
+func (w *Web) openEditor(r *http.Request, from, key string) (view.EditPage, error) {
+	l, basis, err := w.editBasis(r.Context(), letterIn(r), from, key)
+	if err != nil {
+		return view.EditPage{}, err
+	}
+	p, err := w.editPage(r, &l, &basis)
+	if err == nil && p.Masked {
+		err = w.record(r.Context(), &l, "the editor")
+	}
+	return p, err
+}
+
+// editPage returns the page on which a person edits a letter, with what has been typed there. The
+// caller records in the audit that the page shows masked values.
 func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditPage, error) {
 	ctx := r.Context()
 	p := view.EditPage{
@@ -127,9 +137,9 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 		Revision: basis.Revision,
 		Newest:   l.Revision,
 		Mistakes: map[string]string{},
+		Refusal:  w.noEdit(l),
 	}
-	if !deadletter.VerbEdit.May(l.State) || l.InBroker(w.Now()) {
-		p.Refusal = "the letter is " + string(l.State) + ", and only a letter that can be requeued can be edited"
+	if p.Refusal != "" {
 		return p, nil
 	}
 	if l.Group != 0 {
@@ -137,7 +147,7 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 			return p, err
 		}
 	}
-	_, body := basis.Current()
+	properties, body := basis.Current()
 	var e payload.Editable
 	var refused error
 	if err := w.runHeavy(
@@ -146,11 +156,6 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 		return p, err
 	}
 	p.Masked = w.editFields(&p, basis) || e.Masked
-	if p.Masked {
-		if err := w.record(r.Context(), l, "the editor"); err != nil {
-			return p, err
-		}
-	}
 	attempts, err := w.Store.Attempts(ctx, l.ID)
 	if err != nil {
 		return p, err
@@ -161,7 +166,19 @@ func (w *Web) editPage(r *http.Request, l, basis *deadletter.Letter) (view.EditP
 	if refused != nil {
 		p.Bytes = refused.Error()
 	}
+	if r.Method == http.MethodPost {
+		p.Text, p.Reason, p.Key = r.PostForm.Get("text"), r.PostForm.Get("reason"), r.PostForm.Get("key")
+		typedFields(r.PostForm, &p, properties, &api.RevisionRequest{})
+	}
 	return p, nil
+}
+
+// noEdit says why no part of a letter can be edited. It returns "" if it can be edited.
+func (w *Web) noEdit(l *deadletter.Letter) string {
+	if deadletter.VerbEdit.May(l.State) && !l.InBroker(w.Now()) {
+		return ""
+	}
+	return "the letter is " + string(l.State) + ", and only a letter that can be requeued can be edited"
 }
 
 func syntax(k payload.Kind) string {
@@ -194,74 +211,72 @@ func othersOf(l *deadletter.Letter) string {
 	return "group:" + l.Group.String() + " state:dead,held,scheduled"
 }
 
-// sendEdit handles POST /letters/{id}/edit. The field "do" of the form is "check", "format", "send"
-// or "group". If it is "group", sendEdit shows what the same change would do to the other letters
-// of the letter's group.
-func (w *Web) sendEdit(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+// readEdit reads the form of the editor. The field "do" is "check", "format", "send" or "group".
+// Only "send" edits the letter. If it is "group", showEdited shows what the same change would do to
+// the other letters of the letter's group.
+func (w *Web) readEdit(r *http.Request, in *reviseIn) error {
+	form := r.PostForm
+	in.Key, in.Body.Requeue, in.Body.DryRun = form.Get("key"), true, form.Get("do") != "send"
+	l, basis, err := w.editBasis(r.Context(), in.LetterPath, form.Get("from"), in.Key)
+	if err != nil {
+		return err
 	}
-	l, basis, err := w.editBasis(r.Context(), letterIn(r), r.PostFormValue("revision"), r.PostFormValue("key"))
+	if form.Get("newest") != strconv.Itoa(l.Revision) {
+		return errEdited
+	}
+	if why := w.noEdit(&l); why != "" {
+		return fmt.Errorf("%w: %s", deadletter.ErrConflict, why)
+	}
+	p := view.EditPage{Mistakes: map[string]string{}}
+	w.editFields(&p, &basis)
+	properties, _ := basis.Current()
+	if refused := typedFields(form, &p, properties, &in.Body); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// showEdited goes to the operation that sends an edited letter. If nothing was stored, it returns
+// the editor, with what the edit would change.
+func (w *Web) showEdited(r *http.Request, out *revised) (templ.Component, error) {
+	if out.Body.Operation != 0 {
+		return nil, movedError{view.OperationURL(out.Body.Operation)}
+	}
+	p, err := w.editPage(r, &out.letter, &out.basis)
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.editPage(r, &l, &basis)
-	if err != nil || p.Refusal != "" {
-		return view.Edit(p), err
-	}
-	p.Text, p.Reason, p.Key = strings.ReplaceAll(
-		r.PostFormValue("text"), "\r\n", "\n",
-	), strings.TrimSpace(r.PostFormValue("reason")), r.PostFormValue("key")
-	properties, body := basis.Current()
-	change, kept := w.typedFields(r, &p, properties)
-	var e *payload.Edited
-	var patch []byte
-	var mistake error
-	if err := w.runHeavy(r.Context(), func() {
-		if p.Bytes != "" {
-			e = &payload.Edited{
-				Body:   body,
-				Checks: []payload.Check{{OK: true, Text: "The body is sent unchanged"}},
-			}
-			return
-		}
-		d := w.Decoder()
-		h := d.HintsOf(&basis)
-		e, mistake = d.Edit(body, h, p.Text, nil)
-		if mistake == nil && r.PostFormValue("do") == "group" {
-			patch, mistake = d.Difference(body, h, p.Text, nil)
-		}
-	}); err != nil {
-		return nil, err
-	}
-	if mistake != nil {
-		e, p.Mistake = &payload.Edited{}, mistakeOf(mistake)
-	}
+	e := out.edited
 	p.Checked, p.Checks, p.Diff, p.Changed = true, e.Checks, fitDiff(e.Diff, diffOfOne), len(e.Changed)
-	var revision deadletter.Revision
-	if kept {
-		var refused deadletter.FieldErrors
-		if revision, _, err = w.newRevision(&l, &basis, e, change); errors.As(err, &refused) {
-			fieldMistakes(&p, refused)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	wrong := p.Mistake != nil || err != nil || !kept
-	switch r.PostFormValue("do") {
+	switch r.PostForm.Get("do") {
 	case "format":
 		var b bytes.Buffer
-		if p.Mistake == nil && json.Indent(&b, []byte(p.Text), "", "  ") == nil {
+		if json.Indent(&b, []byte(p.Text), "", "  ") == nil {
 			p.Text = b.String()
 		}
-		return view.Edit(p), nil
 	case "group":
-		if wrong || p.Bytes != "" {
-			break
+		if p.Bytes == "" {
+			return w.sameChange(r, &out.letter, &out.basis, p)
 		}
-		return w.sameChange(r, &l, &p, patch)
-	case "send":
-		return w.storeEdit(r, &l, p, revision, wrong)
+	}
+	return view.Edit(p), nil
+}
+
+// editAgain shows the editor with the mistakes of an edit.
+func (w *Web) editAgain(r *http.Request, wrong error) (templ.Component, error) {
+	p, err := w.openEditor(r, r.PostForm.Get("from"), r.PostForm.Get("key"))
+	if err != nil {
+		return nil, err
+	}
+	refused, fields := errors.AsType[deadletter.FieldErrors](wrong)
+	fieldMistakes(&p, refused)
+	mistake, text := errors.AsType[*payload.EditError](wrong)
+	p.Mistake = mistake
+	switch {
+	case !text && !fields:
+		p.Problem = "Nothing was sent: " + sentence(wrong, statusOf(wrong)) + "."
+	case r.PostForm.Get("do") == "send":
+		p.Problem = "Nothing was sent: see the marked field."
 	}
 	return view.Edit(p), nil
 }
@@ -286,41 +301,21 @@ func (w *Web) newRevision(
 	}, changed, err
 }
 
-// storeEdit handles an edit that has no mistakes. It stores the edit, requeues the letter, and
-// redirects the reader to the operation.
-func (w *Web) storeEdit(
-	r *http.Request, l *deadletter.Letter, p view.EditPage, revision deadletter.Revision, wrong bool,
-) (templ.Component, error) {
-	if p.Reason == "" {
-		p.Mistakes["reason"] = "Say why, so that the next person understands the change."
-		wrong = true
-	}
-	newest, err := strconv.Atoi(r.PostFormValue("newest"))
-	switch {
-	case wrong:
-		p.Problem = "Nothing was sent: see the marked field."
-		return view.Edit(p), invalid("the form has a mistake")
-	case w.draining():
-		return nil, errStopping
-	case err != nil || newest != l.Revision:
-		return nil, errEdited
-	}
-	revision.Reason, revision.Key = p.Reason, p.Key
-	_, op, err := w.Desk.Edit(r.Context(), principal(r.Context()), l, revision, true)
-	if errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) {
-		p.Problem = "Nothing was sent: " + sentence(err, statusOf(err)) + "."
-		return view.Edit(p), err
-	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, movedError{view.OperationURL(op)}
-}
-
 // sameChange shows what the same change would do to the other letters of the group.
 func (w *Web) sameChange(
-	r *http.Request, l *deadletter.Letter, p *view.EditPage, patch []byte,
+	r *http.Request, l, basis *deadletter.Letter, p view.EditPage,
 ) (templ.Component, error) {
+	var patch []byte
+	var refused error
+	_, body := basis.Current()
+	if err := w.runHeavy(r.Context(), func() {
+		patch, refused = w.Decoder().Difference(body, w.Decoder().HintsOf(basis), p.Text, nil)
+	}); err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return w.editAgain(r, refused)
+	}
 	r.PostForm = url.Values{
 		"action": {string(deadletter.VerbEdit)},
 		"scope":  {"all"},
@@ -331,13 +326,6 @@ func (w *Web) sameChange(
 		"return": {view.EditURL(l.ID, p.Query, false)},
 	}
 	return w.confirm(r)
-}
-
-func mistakeOf(err error) *payload.EditError {
-	if m, ok := errors.AsType[*payload.EditError](err); ok {
-		return m
-	}
-	return &payload.EditError{Message: err.Error()}
 }
 
 // These constants limit the bytes of a diff on a page. The constant diffOfOne is for the diff in

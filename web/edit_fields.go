@@ -1,11 +1,13 @@
 package web
 
 import (
-	"net/http"
+	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -68,19 +70,15 @@ func (w *Web) editFields(p *view.EditPage, basis *deadletter.Letter) bool {
 	return masked
 }
 
-// typedFields copies the properties and headers of a form to the page, and returns them as a change
-// of properties. The second result is false if a value cannot be parsed.
-func (w *Web) typedFields(
-	r *http.Request, p *view.EditPage, properties deadletter.Properties,
-) (e deadletter.PropertyEdit, valid bool) {
-	e, valid = deadletter.PropertyEdit{
-		Properties: map[string]string{},
-		Headers:    map[string]any{},
-		Revised:    p.Revision > 0,
-	}, true
+// typedFields copies the properties and headers of a form to the page, and adds those that were
+// changed to the edit. It returns the values that cannot be parsed.
+func typedFields(
+	form url.Values, p *view.EditPage, properties deadletter.Properties, in *api.RevisionRequest,
+) (refused deadletter.FieldErrors) {
+	in.Properties, in.Headers = map[string]string{}, map[string]json.RawMessage{}
 	typed := map[string]string{}
-	for i, name := range r.PostForm["property"] {
-		if values := r.PostForm["property_value"]; i < len(values) {
+	for i, name := range form["property"] {
+		if values := form["property_value"]; i < len(values) {
 			typed[name] = values[i]
 		}
 	}
@@ -88,13 +86,17 @@ func (w *Web) typedFields(
 		f := &p.Properties[i]
 		value, ok := typed[f.Name]
 		if ok && value != f.Was {
-			f.Value, e.Properties[f.Name] = value, value
+			f.Value, in.Properties[f.Name] = value, value
 		}
 	}
-	// this mistake was about the headers as received; the edit reports mistakes that remain
-	delete(p.Mistakes, "headers")
-	typedWhole(r, p, properties, &e)
-	names, kinds, values := r.PostForm["header"], r.PostForm["header_kind"], r.PostForm["header_value"]
+	set := func(name string, value any) {
+		in.Headers[name], _ = json.Marshal(deadletter.Typed{Value: value}) // ParseHeader returns what can be encoded
+	}
+	typedWhole(form, p, properties, in, set)
+	refuse := func(name, why string) {
+		refused = append(refused, deadletter.FieldError{Field: "header " + deadletter.Visible(name), Why: why})
+	}
+	names, kinds, values := form["header"], form["header_kind"], form["header_value"]
 	known := map[string]*view.EditField{}
 	var fresh []view.EditField
 	for i := range p.Headers {
@@ -107,58 +109,65 @@ func (w *Web) typedFields(
 			break
 		}
 		if f := known[name]; f != nil && kinds[i] != "" {
-			f.Removed = slices.Contains(r.PostForm["header_remove"], name)
+			f.Removed = slices.Contains(form["header_remove"], name)
 			switch {
 			case f.Removed:
-				e.Headers[name] = deadletter.RemoveHeader
+				in.Headers[name] = json.RawMessage("null")
 			case values[i] != f.Was:
 				f.Value = values[i]
-				v, err := deadletter.ParseHeader(f.Kind, values[i])
-				if err != nil {
-					f.Mistake, valid = err.Error()+".", false
+				if v, err := deadletter.ParseHeader(f.Kind, values[i]); err != nil {
+					refuse(name, err.Error())
+				} else {
+					set(name, v)
 				}
-				e.Headers[name] = v
 			}
 			continue
 		}
 		if name == "" && values[i] == "" || kinds[i] != "" {
 			continue
 		}
-		f := view.EditField{Name: name, Value: values[i]}
 		switch {
 		case name == "":
-			f.Mistake, valid = "Name the header.", false
+			refuse(name, "name the header")
 		case known[name] != nil || properties.Headers[name] != nil:
-			f.Mistake, valid = "There is already a header with that name.", false
+			refuse(name, "there is already a header with that name")
 		default:
-			e.Headers[name] = values[i]
+			set(name, values[i])
 		}
-		fresh = append(fresh, f)
+		fresh = append(fresh, view.EditField{Name: name, Value: values[i]})
 	}
 	if len(fresh) > 0 {
 		p.Headers = append(p.Headers[:len(p.Headers)-newHeaders], append(fresh, view.EditField{})...)
 	}
-	return e, valid
+	if len(in.Headers) > 0 {
+		delete(p.Mistakes, "headers") // it is about the headers as received; the edit reports mistakes that remain
+	}
+	return refused
 }
 
 // mistakeText returns what is wrong with a field, as a sentence.
 func mistakeText(m deadletter.FieldError) string { return strings.ToUpper(m.Why[:1]) + m.Why[1:] + "." }
 
-// fieldMistakes puts each mistake at its field.
+// fieldMistakes puts each mistake at its field. If two headers have its name, it is about the last.
 func fieldMistakes(p *view.EditPage, refused deadletter.FieldErrors) {
 	for _, m := range refused {
 		text := mistakeText(m)
 		header, isHeader := strings.CutPrefix(m.Field, "header ")
-		placed := false
+		var at *view.EditField
 		for _, list := range [][]view.EditField{p.Properties, p.Headers} {
 			for i := range list {
 				if f := &list[i]; f.Name == m.Field && f.Label != "" ||
-					isHeader && f.Label == "" && deadletter.Visible(f.Name) == header {
-					f.Mistake, placed = text, true
+					isHeader && f.Label == "" && f.Name+f.Value != "" && deadletter.Visible(f.Name) == header {
+					at = f
 				}
 			}
 		}
-		if !placed {
+		switch {
+		case at != nil:
+			at.Mistake = text
+		case m.Field == "reason":
+			p.Mistakes["reason"] = text
+		default:
 			p.Mistakes["headers"] = m.Field + ": " + text
 		}
 	}

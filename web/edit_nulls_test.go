@@ -70,11 +70,11 @@ func TestATimeInMillisecondsIsMended(t *testing.T) {
 
 	page := h.get("/letters/"+id+"/edit").want(t, 200, "&#34;at&#34;: null").text
 	form := url.Values{
-		"revision": {"0"},
-		"newest":   {"0"},
-		"key":      {field(t, page, "key")},
-		"text":     {`{"name": "a", "at": "2023-11-14T22:13:20Z"}`},
-		"do":       {"check"},
+		"from":   {"0"},
+		"newest": {"0"},
+		"key":    {field(t, page, "key")},
+		"text":   {`{"name": "a", "at": "2023-11-14T22:13:20Z"}`},
+		"do":     {"check"},
 	}
 	h.post("/letters/"+id+"/edit", form).want(t, 200, "Valid JSON, valid for the type", "1 field")
 }

@@ -54,11 +54,11 @@ func TestALetterIsEditedOnItsPage(t *testing.T) {
 		"int32",
 	).text
 	form := url.Values{
-		"revision": {"0"},
-		"newest":   {"0"},
-		"key":      {field(t, page, "key")},
-		"text":     {strings.ReplaceAll(mailJSON, "\n", "\r\n")},
-		"do":       {"check"},
+		"from":   {"0"},
+		"newest": {"0"},
+		"key":    {field(t, page, "key")},
+		"text":   {strings.ReplaceAll(mailJSON, "\n", "\r\n")},
+		"do":     {"check"},
 	}
 	h.post("/letters/"+id+"/edit", form).want(
 		t, 200, "<del>v3</del>", "<ins>v2</ins>", "Valid JSON, valid for the type",
@@ -78,7 +78,9 @@ func TestALetterIsEditedOnItsPage(t *testing.T) {
 	}
 	form["property"], form["property_value"] = []string{"expiration", "app_id"}, []string{"soon", "shop"}
 	h.post("/letters/"+id+"/edit", form).want(t, 400, "is no int32")
-	form["header_value"][0] = "4"
+	form["header_value"][0], form["header"][2] = "4", "tries"
+	h.post("/letters/"+id+"/edit", form).want(t, 400, "There is already a header with that name.")
+	form["header"][2] = "x-new"
 	h.post("/letters/"+id+"/edit", form).want(t, 400, "Milliseconds, digits only")
 	form["property_value"][0] = ""
 	form.Set("header_remove", "x-error-message")
@@ -127,12 +129,12 @@ func TestTheSameChangeForAGroup(t *testing.T) {
 		"return": {"/letters"},
 	}).want(t, 200, "Write what to change")
 	form := url.Values{
-		"revision": {"0"},
-		"newest":   {"0"},
-		"key":      {"k"},
-		"text":     {mailJSON},
-		"do":       {"group"},
-		"reason":   {"gone"},
+		"from":   {"0"},
+		"newest": {"0"},
+		"key":    {"k"},
+		"text":   {mailJSON},
+		"do":     {"group"},
+		"reason": {"gone"},
 	}
 	page := h.post("/letters/"+id+"/edit", form).want(
 		t, 200, "Edit and requeue 3 letters", "On a sample: 3 of 3 letters can be edited this way", "<ins>v2</ins>",
@@ -198,7 +200,7 @@ func TestRevisionsByTheAPI(t *testing.T) {
 			`"fields":[{"field":"expiration"`,
 		},
 		{`{"headers":{"a":[1]},"reason":"r"}`, "an array is written"},
-		{`{"patch":[{"op":"replace","path":"/tenantId","value":"6"}]}`, "say why"},
+		{`{"patch":[{"op":"replace","path":"/tenantId","value":"6"}]}`, `[{"field":"reason","why":"say why`},
 	} {
 		if a := h.postJSON(path, c.body); a.StatusCode != 400 || !strings.Contains(a.text, c.detail) {
 			t.Errorf("%s: %d %s", c.body, a.StatusCode, a.text)
@@ -224,6 +226,8 @@ func TestRevisionsByTheAPI(t *testing.T) {
 	h.postJSON(
 		path, strings.Replace(once, `"8"`, `"9"`, 1), "Idempotency-Key", "once",
 	).want(t, 409, "another edit of this letter")
+	stale := url.Values{"from": {"0"}, "newest": {"1"}, "text": {mailJSON}, "reason": {"r"}, "do": {"send"}}
+	h.post("/letters/"+string(ids[0])+"/edit", stale).want(t, 409, "Nothing was sent: someone else has edited the letter")
 	h.post("/letters/confirm", url.Values{
 		"action": {"requeue"},
 		"id":     {string(ids[0])},

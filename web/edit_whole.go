@@ -2,11 +2,13 @@ package web
 
 import (
 	"cmp"
-	"net/http"
+	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -58,15 +60,18 @@ func shortenHeaders(p *view.EditPage) {
 
 // typedWhole reads which headers the person wants to remove or cut. It handles only headers that
 // the page does not show in a text field, because they are too long or not a single line of text.
-func typedWhole(r *http.Request, p *view.EditPage, properties deadletter.Properties, e *deadletter.PropertyEdit) {
+func typedWhole(
+	form url.Values, p *view.EditPage, properties deadletter.Properties, in *api.RevisionRequest, set func(string, any),
+) {
 	for i := range p.Whole {
 		h := &p.Whole[i]
 		switch {
-		case slices.Contains(r.PostForm["whole_remove"], h.Key()):
-			h.Removed, e.Headers[h.Name] = true, deadletter.RemoveHeader
-		case h.Cuts && slices.Contains(r.PostForm["whole_cut"], h.Key()):
+		case slices.Contains(form["whole_remove"], h.Key()):
+			h.Removed, in.Headers[h.Name] = true, json.RawMessage("null")
+		case h.Cuts && slices.Contains(form["whole_cut"], h.Key()):
 			text, _ := properties.Headers[h.Name].(string)
-			h.Cut, e.Headers[h.Name] = true, deadletter.Cut(text, view.HeaderCut)
+			h.Cut = true
+			set(h.Name, deadletter.Cut(text, view.HeaderCut))
 		}
 	}
 }

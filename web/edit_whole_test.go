@@ -47,11 +47,11 @@ func TestWhatCannotBeSentIsCutOnItsPage(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	form := url.Values{
-		"revision": {"0"},
-		"newest":   {"0"},
-		"key":      {field(t, page, "key")},
-		"reason":   {"too large"},
-		"do":       {"send"},
+		"from":   {"0"},
+		"newest": {"0"},
+		"key":    {field(t, page, "key")},
+		"reason": {"too large"},
+		"do":     {"send"},
 	}
 	h.post(path, form).want(t, 400, "Nothing was sent", "it could not be read")
 	form.Set("whole_remove", wholeField(t, page, "whole_remove", "trace"))

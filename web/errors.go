@@ -53,9 +53,6 @@ func statusOf(err error) int {
 			return s.code
 		}
 	}
-	if errors.As(err, new(*payload.EditError)) {
-		return http.StatusBadRequest
-	}
 	return http.StatusInternalServerError
 }
 

@@ -42,16 +42,12 @@ func (w *Web) pages(r chi.Router) {
 	get("/letters/{id}/body", within(deadletter.VerbRead), w.getBody)
 	get("/letters/{id}/copy", within(deadletter.VerbRead), w.page(w.byHand))
 	get("/letters/{id}/edit", within(deadletter.VerbEdit), w.page(w.edit))
-	post("/letters/{id}/edit", within(deadletter.VerbEdit), w.page(w.sendEdit))
-	post("/letters/{id}/reveal", within(deadletter.VerbReveal), w.page(w.revealPage))
 	get("/operations/{id}", within(deadletter.VerbView), w.page(w.operation))
 	get("/audit/export", within(deadletter.VerbView), w.auditExport)
 	get("/audit/complete", within(deadletter.VerbView), w.json(w.completeAct))
 	get("/queues/one", within(deadletter.VerbView), w.page(w.queue))
 	post("/triage/confirm", within(deadletter.VerbTriage), w.page(parsed(w.confirmGroups)))
 	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))
-	post("/schemas/upload", everywhere(deadletter.VerbTypes), w.previewUpload)
-	post("/schemas/upload/use", everywhere(deadletter.VerbTypes), w.page(parsed(w.useUpload)))
 	get(eventsPath, within(deadletter.VerbView), w.watchEvents)
 }
 

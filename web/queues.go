@@ -78,12 +78,17 @@ func (d *depths) factsOf(
 		queue deadletter.Origin
 		facts deadletter.QueueFacts
 	}
-	answers, atOnce := make(chan answer, len(ask)), make(places, askedAtOnce)
+	next, answers := make(chan deadletter.Origin, len(ask)), make(chan answer, len(ask))
 	for _, q := range ask {
+		next <- q
+	}
+	close(next)
+	for range askedAtOnce {
 		go func() {
-			if done, err := atOnce.waitForPlace(ctx); err == nil {
-				answers <- answer{q, facts(ctx, q)}
-				done()
+			for q := range next {
+				if ctx.Err() == nil {
+					answers <- answer{q, facts(ctx, q)}
+				}
 			}
 		}()
 	}

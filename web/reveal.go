@@ -15,13 +15,13 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// asked says which value of a letter a person wants to see unmasked. A field of the body is named
-// by its path or by its position in the tree. A header or a property is named by its name.
-type asked struct {
-	Field  string
-	Node   string
-	Header string
-	Bytes  bool // the bytes of the body
+// revealIn says which value of a letter a person wants to see unmasked: a field of the body by its
+// path, or a header or a property by its name. A page names a field by its position in the tree.
+type revealIn struct {
+	LetterPath
+	Body  api.RevealRequest
+	node  string
+	bytes bool // the bytes of the body
 }
 
 // revealed is one masked value of a letter that dlo shows unmasked, on the page of the letter or in
@@ -47,33 +47,33 @@ func (w *Web) record(ctx context.Context, l *deadletter.Letter, what string) err
 }
 
 // reveal finds a masked value in a letter. It records in the audit that the value is shown.
-func (w *Web) reveal(ctx context.Context, l *deadletter.Letter, a asked) (revealed, error) {
+func (w *Web) reveal(ctx context.Context, l *deadletter.Letter, in *revealIn) (revealed, error) {
 	if err := deadletter.Allow(principal(ctx), deadletter.VerbReveal, l.Place()); err != nil {
 		return revealed{}, err
 	}
 	if l.State == deadletter.StatePurged {
 		return revealed{}, fmt.Errorf("%w: the letter is purged; nothing of it is left", deadletter.ErrConflict)
 	}
-	switch fields := a.Field != "" || a.Node != ""; {
-	case a.Bytes:
+	switch fields := in.Body.Field != "" || in.node != ""; {
+	case in.bytes:
 		return revealed{bytes: true}, w.record(ctx, l, "the whole body")
-	case fields == (a.Header != ""):
+	case fields == (in.Body.Header != ""):
 		return revealed{}, invalid("say what to reveal: give either field or header")
 	case fields:
-		return w.revealField(ctx, l, a)
+		return w.revealField(ctx, l, in)
 	}
-	return w.revealHeader(ctx, l, a.Header)
+	return w.revealHeader(ctx, l, in.Body.Header)
 }
 
-func (w *Web) revealField(ctx context.Context, l *deadletter.Letter, a asked) (revealed, error) {
+func (w *Web) revealField(ctx context.Context, l *deadletter.Letter, in *revealIn) (revealed, error) {
 	doc, err := w.decode(ctx, l)
 	if err != nil {
 		return revealed{}, err
 	}
-	at := doc.Find(a.Field)
-	if a.Node != "" {
+	at := doc.Find(in.Body.Field)
+	if in.node != "" {
 		var ok bool
-		if at, ok = payload.ParsePosition(a.Node); !ok {
+		if at, ok = payload.ParsePosition(in.node); !ok {
 			return revealed{}, invalid("node is not a place in the tree")
 		}
 	}
@@ -81,7 +81,7 @@ func (w *Web) revealField(ctx context.Context, l *deadletter.Letter, a asked) (r
 	if masked == nil || !masked.Masked {
 		return revealed{}, invalid(
 			"no field %s of this letter is masked; if the body has no fields, get the body with reveal=1",
-			deadletter.Visible(deadletter.Cut(a.Field+a.Node, 200)),
+			deadletter.Visible(deadletter.Cut(in.Body.Field+in.node, 200)),
 		)
 	}
 	plain, err := w.decodeBy(ctx, w.Decoder().Revealed(), l)
@@ -175,38 +175,32 @@ func (v revealed) showHeader(l, unmasked *deadletter.Letter) {
 // the history of the letter and in the audit, its value is not. Of a value with fields below it the
 // answer is their JSON as text; of a long one what the page shows, and all of it is had with
 // reveal=1 of the letter.
-func (w *Web) revealValue(ctx context.Context, in *struct {
-	LetterPath
-	Body api.RevealRequest
-},
-) (*reply[api.Revealed], error) {
+func (w *Web) revealValue(ctx context.Context, in *revealIn) (*revealOut, error) {
 	l, err := w.readLetter(ctx, in.LetterPath)
 	if err != nil {
 		return nil, err
 	}
-	v, err := w.reveal(ctx, &l, asked{Field: in.Body.Field, Header: in.Body.Header})
-	return answer(api.Revealed{Value: v.value}, err)
+	v, err := w.reveal(ctx, &l, in)
+	return &revealOut{api.Revealed{Value: v.value}, l, v}, err
 }
 
-// revealPage handles POST /letters/{id}/reveal. It returns the letter's page with one masked value,
-// or the bytes of a body with masked values, shown.
-func (w *Web) revealPage(r *http.Request) (templ.Component, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
-	}
-	l, err := w.readLetter(r.Context(), letterIn(r))
-	if err != nil {
-		return nil, err
-	}
-	v, err := w.reveal(r.Context(), &l, asked{
-		Node:   r.PostForm.Get("node"),
-		Header: r.PostForm.Get("header"),
-		Bytes:  r.PostForm.Get("bytes") == "1",
-	})
-	if err != nil {
-		return nil, err
-	}
-	return w.letterPage(r, l, r.PostForm, v)
+// revealOut is an unmasked value, and the letter for the page on which it is shown.
+type revealOut struct {
+	Body   api.Revealed
+	letter deadletter.Letter
+	shown  revealed
+}
+
+// readReveal reads what only the page of a letter can reveal.
+func readReveal(r *http.Request, in *revealIn) error {
+	in.node, in.bytes = r.PostForm.Get("node"), r.PostForm.Get("bytes") == "1"
+	return nil
+}
+
+// showRevealed returns the page of a letter with one masked value shown, or with the bytes of a
+// body that has masked values.
+func (w *Web) showRevealed(r *http.Request, out *revealOut) (templ.Component, error) {
+	return w.letterPage(r, out.letter, r.PostForm, out.shown)
 }
 
 // parseReveal parses the parameter "reveal" of a GET request. Only programs and dlo's own pages may

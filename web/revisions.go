@@ -18,12 +18,7 @@ import (
 // line and column, a refused property or header its name in fields. A letter with masked values is
 // edited only with the right to reveal; that is audited as a reveal, and the answer shows them.
 // With dry_run, the status is 200, and nothing is stored.
-func (w *Web) reviseLetter(ctx context.Context, r *struct {
-	LetterPath
-	Keyed
-	Body api.RevisionRequest
-},
-) (*revised, error) {
+func (w *Web) reviseLetter(ctx context.Context, r *reviseIn) (*revised, error) {
 	in, from := &r.Body, ""
 	if in.From != nil {
 		from = strconv.Itoa(*in.From)
@@ -60,7 +55,7 @@ func (w *Web) reviseLetter(ctx context.Context, r *struct {
 		out.JSON = json.RawMessage(e.JSON)
 	}
 	if in.DryRun {
-		return &revised{Status: http.StatusOK, Body: out}, nil
+		return &revised{http.StatusOK, "", out, l, basis, e}, nil
 	}
 	revision.Reason, revision.Key = in.Reason, r.Key
 	revision, op, err := w.Desk.Edit(ctx, principal(ctx), &l, revision, in.Requeue)
@@ -69,14 +64,23 @@ func (w *Web) reviseLetter(ctx context.Context, r *struct {
 	}
 	v := api.NewRevision(revision)
 	out.Revision, out.Operation = &v, op
-	return &revised{http.StatusCreated, "/api/v1/letters/" + string(l.ID), out}, nil
+	return &revised{http.StatusCreated, "/api/v1/letters/" + string(l.ID), out, l, basis, e}, nil
 }
 
-// revised is the response to an edit: 201 with the address of the letter, or 200 for a dry run.
+type reviseIn struct {
+	LetterPath
+	Keyed
+	Body api.RevisionRequest
+}
+
+// revised is the response to an edit: 201 with the address of the letter, or 200 for a dry run. The
+// other fields are for the page of the editor.
 type revised struct {
-	Status   int
-	Location string `header:"Location"`
-	Body     api.Edited
+	Status        int
+	Location      string `header:"Location"`
+	Body          api.Edited
+	letter, basis deadletter.Letter
+	edited        *payload.Edited
 }
 
 func (revised) status() int { return http.StatusCreated }
@@ -113,7 +117,7 @@ func (w *Web) applyEdit(
 		case in.Body != nil:
 			e, err = d.Replace(body, h, in.Body, nil)
 		default:
-			e = &payload.Edited{Body: body}
+			e = &payload.Edited{Body: body, Checks: []payload.Check{{OK: true, Text: "The body is sent unchanged"}}}
 		}
 	}); waited != nil {
 		return nil, waited

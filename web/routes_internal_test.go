@@ -26,9 +26,6 @@ func TestEveryPageOfTheNavigationHasAPlace(t *testing.T) {
 // noForm says why a call that changes something has no form that makes it.
 var noForm = map[string]string{
 	"POST /letters/import":          "there is no page for it yet",
-	"POST /letters/{id}/reveal":     "the page shows the value, and its bytes",
-	"POST /letters/{id}/revisions":  "the editor has fields of its own",
-	"POST /types":                   "the page keeps the file until somebody has seen what it changes",
 	"POST /types/match":             "it changes nothing, and there is no page for it yet",
 	"POST /deploys":                 "whatever deploys says it",
 	"POST /topology/plan":           "it changes nothing; the page Queues has the plans",

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -135,7 +136,8 @@ func (w *Web) limitBody(next http.Handler) http.Handler {
 		case editURL(r.URL.Path):
 			r.Body = http.MaxBytesReader(rw, r.Body, maxEdit)
 		case r.URL.Path == typesPath || r.URL.Path == uploadPath:
-			r.Body = http.MaxBytesReader(rw, r.Body, maxUpload+maxRequest)
+			slow := io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
+			r.Body = http.MaxBytesReader(rw, slow, maxUpload+maxRequest)
 		case r.URL.Path == annotationsPath:
 			r.Body = http.MaxBytesReader(rw, r.Body, maxAnnotations)
 		case r.URL.Path == matchPath:

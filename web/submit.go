@@ -60,7 +60,8 @@ func backTo(r *http.Request, fallback string) string {
 // formMistake reports whether a form is shown again after an error.
 func formMistake(err error) bool {
 	return errors.Is(err, deadletter.ErrInvalid) || errors.Is(err, deadletter.ErrConflict) ||
-		errors.Is(err, deadletter.ErrForbidden) && !errors.Is(err, deadletter.ErrDenied)
+		errors.Is(err, deadletter.ErrForbidden) && !errors.Is(err, deadletter.ErrDenied) ||
+		errors.As(err, new(*http.MaxBytesError))
 }
 
 // readForm parses a form, with what its field "place" has.

@@ -339,7 +339,7 @@ func init() {
 // refusalOf returns the error for a request that huma refuses.
 func refusalOf(code int, text string, errs []error) error {
 	for _, err := range errs {
-		if errors.As(err, new(*http.MaxBytesError)) {
+		if statusOf(err) < http.StatusInternalServerError {
 			return err
 		}
 		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {

@@ -7,7 +7,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
@@ -40,65 +43,75 @@ type uploadIn struct {
 	Name     string `query:"name" maxLength:"200"`
 	FileName string `query:"filename"`
 	DryRun   string `query:"dry_run" enum:"0,1"`
+	file     []byte
 }
+
+// Resolve reads the file in a call of the API.
+func (in *uploadIn) Resolve(ctx huma.Context) []error {
+	r, _ := humachi.Unwrap(ctx)
+	if err := in.read(r, r.URL.Query()); err != nil {
+		return []error{err}
+	}
+	return nil
+}
+
+// read reads the file in a request, and the other fields of its form.
+func (in *uploadIn) read(r *http.Request, form url.Values) (err error) {
+	if in.file, err = readUpload(r, form); err != nil {
+		return err
+	}
+	in.Name, in.FileName, in.DryRun = form.Get("name"), form.Get("filename"), form.Get("dry_run")
+	if !slices.Contains([]string{"", "0", "false", "1", "true", "on"}, in.DryRun) {
+		return invalid("dry_run is 1 or 0")
+	}
+	return nil
+}
+
+// uploaded is the response to a file with schemas: 201, or 200 if it was a dry run or changed
+// nothing. The other fields are for the page that shows what the file would change.
+type uploaded struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     api.Upload
+	change   descriptor.Change
+	in       uploadIn
+}
+
+func (uploaded) status() int { return http.StatusCreated }
 
 // addTypes takes in a set of schemas. The body is the file, or a form with the same parameters and
 // the file as the part file. name is that of the set; else it is the file's, without what stands
 // behind its dot. With dry_run, it only says what the file would change. The answer is 200 for a
 // dry run, or if the content is already the newest version.
-func (w *Web) addTypes(rw http.ResponseWriter, r *http.Request) {
-	out, err := w.takeUpload(rw, r)
-	switch {
-	case err != nil:
-		w.fail(rw, r, err)
-	case out.DryRun || out.Known == descriptor.KnownCurrent:
-		w.writeJSON(rw, r, http.StatusOK, out)
-	default:
-		rw.Header().Set("Location", typesPath)
-		w.writeJSON(rw, r, http.StatusCreated, out)
-	}
-}
-
-func (w *Web) takeUpload(rw http.ResponseWriter, r *http.Request) (out api.Upload, err error) {
-	form, err := parameters(r, "name", "filename", "dry_run")
+func (w *Web) addTypes(ctx context.Context, in *uploadIn) (*uploaded, error) {
+	done, err := w.loading.waitForPlace(ctx)
 	if err != nil {
-		return out, err
-	}
-	r.Body = io.NopCloser(patient{r.Body, http.NewResponseController(rw)})
-	file, form, err := readUpload(r, form)
-	if err != nil {
-		return out, err
-	}
-	dryRun, err := dryRunOf(form)
-	if err != nil {
-		return out, err
-	}
-	done, err := w.loading.waitForPlace(r.Context())
-	if err != nil {
-		return out, err
+		return nil, err
 	}
 	defer done()
-	c, e, err := w.Schemas.Upload(
-		r.Context(), principal(r.Context()), form.Get("name"), file, form.Get("filename"), dryRun,
-	)
-	return uploadOf(c, e, dryRun), err
+	dryRun := in.DryRun != "" && in.DryRun != "0" && in.DryRun != "false"
+	c, e, err := w.Schemas.Upload(ctx, principal(ctx), in.Name, in.file, in.FileName, dryRun)
+	out := &uploaded{http.StatusCreated, typesPath, uploadOf(c, e, dryRun), c, *in}
+	if dryRun || c.Known == descriptor.KnownCurrent {
+		out.Status, out.Location = http.StatusOK, ""
+	}
+	return out, err
 }
 
-// readUpload reads the file in a request. It adds the parameters of the form to those of the URL.
-func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
+// readUpload reads the file in a request. It adds the other fields of its form to those given.
+func readUpload(r *http.Request, form url.Values) ([]byte, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err != nil && r.Header.Get("Content-Type") != "", kind == "application/json":
-		return nil, nil, statusError(http.StatusUnsupportedMediaType)
+		return nil, statusError(http.StatusUnsupportedMediaType)
 	case kind != "multipart/form-data":
-		file, err := readFile(r.Body)
-		return file, form, err
+		return readFile(r.Body)
 	case params["boundary"] == "":
-		return nil, nil, invalid("the form has no boundary")
+		return nil, invalid("the form has no boundary")
 	}
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return nil, nil, invalid("the form cannot be read")
+		return nil, invalid("the form cannot be read")
 	}
 	var file []byte
 	for n := 0; ; n++ {
@@ -107,17 +120,17 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 			break
 		}
 		if err != nil {
-			return nil, nil, invalidUnlessTooLarge(err, "the form breaks off")
+			return nil, invalidUnlessTooLarge(err, "the form breaks off")
 		}
 		switch name := part.FormName(); {
 		case n > 10:
-			return nil, nil, invalid("the form has more than 10 parts")
+			return nil, invalid("the form has more than 10 parts")
 		case name == "file":
 			if file != nil {
-				return nil, nil, invalid("one file at a time; put several into a zip file")
+				return nil, invalid("one file at a time; put several into a zip file")
 			}
 			if file, err = readFile(part); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if form.Get("filename") == "" {
 				form.Set("filename", part.FileName())
@@ -125,17 +138,17 @@ func readUpload(r *http.Request, form url.Values) ([]byte, url.Values, error) {
 		case name == "name" || name == "filename" || name == "dry_run":
 			value, err := io.ReadAll(io.LimitReader(part, 2000))
 			if err != nil {
-				return nil, nil, invalidUnlessTooLarge(err, "the form breaks off")
+				return nil, invalidUnlessTooLarge(err, "the form breaks off")
 			}
 			form.Set(name, string(value))
 		default:
-			return nil, nil, invalid("there is no field %q here", deadletter.Visible(deadletter.Cut(name, 40)))
+			return nil, invalid("there is no field %q here", deadletter.Visible(deadletter.Cut(name, 40)))
 		}
 	}
 	if file == nil {
-		return nil, nil, invalid("the form has no file")
+		return nil, invalid("the form has no file")
 	}
-	return file, form, nil
+	return file, nil
 }
 
 // readFile reads a file. The caller has limited the size of the file.
@@ -155,16 +168,6 @@ func invalidUnlessTooLarge(err error, text string) error {
 		return err
 	}
 	return invalid("%s", text)
-}
-
-func dryRunOf(form url.Values) (bool, error) {
-	switch form.Get("dry_run") {
-	case "", "0", "false":
-		return false, nil
-	case "1", "true", "on":
-		return true, nil
-	}
-	return false, invalid("dry_run is 1 or 0")
 }
 
 type removalIn struct {

@@ -74,7 +74,7 @@ func TestTypesOverTheAPI(t *testing.T) {
 		"/api/v1/types?name=other&filename=notify.proto", []byte(notifySource),
 	).want(t, 201, `"conflict_count":1`, `"set":"notify"`)
 	h.postFile("/api/v1/types?name=x", []byte("\x08\x01")).want(t, 400, "buf build -o set.binpb")
-	h.postFile("/api/v1/types?name=x&dry_run=maybe", source).want(t, 400, "dry_run is 1 or 0")
+	h.postFile("/api/v1/types?name=x&dry_run=maybe", source).want(t, 400, "dry_run: expected value to be one of")
 	h.postFile("/api/v1/types?nam=x", source).want(t, 400, "no parameter")
 	h.postFile("/api/v1/types?name=x", make([]byte, 64<<20+1)).want(t, 400, "above 64 MiB")
 	h.postFile("/api/v1/types?name=x", make([]byte, 66<<20)).want(t, 413)

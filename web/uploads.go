@@ -16,10 +16,11 @@ type uploads struct {
 
 // upload is an uploaded file whose changes were previewed.
 type upload struct {
-	by, name, fileName string
-	file               []byte
-	was                string // the version of the set with which the file was compared, or ""
-	at                 time.Time
+	by  string
+	in  uploadIn
+	set string
+	was string // the version of the set with which the file was compared, or ""
+	at  time.Time
 }
 
 const (
@@ -36,7 +37,7 @@ func (u *uploads) keep(f upload) string {
 		u.kept = map[string]upload{}
 	}
 	f.at = time.Now()
-	for len(u.kept) > 0 && (len(u.kept) >= uploadsKept || u.bytes()+len(f.file) > uploadBytes) {
+	for len(u.kept) > 0 && (len(u.kept) >= uploadsKept || u.bytes()+len(f.in.file) > uploadBytes) {
 		oldest := ""
 		for key, k := range u.kept {
 			if oldest == "" || k.at.Before(u.kept[oldest].at) {
@@ -55,7 +56,7 @@ func (u *uploads) keep(f upload) string {
 func (u *uploads) bytes() int {
 	n := 0
 	for _, k := range u.kept {
-		n += len(k.file)
+		n += len(k.in.file)
 	}
 	return n
 }

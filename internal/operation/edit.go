@@ -31,7 +31,9 @@ func (d *Desk) Edit(
 	}
 	switch {
 	case r.Reason == "":
-		return r, 0, fmt.Errorf("%w: say why, so that the next person understands the change", deadletter.ErrInvalid)
+		return r, 0, deadletter.FieldErrors{
+			{Field: "reason", Why: "say why, so that the next person understands the change"},
+		}
 	case len(r.Reason) > maxReason:
 		return r, 0, fmt.Errorf("%w: a reason has at most %d bytes", deadletter.ErrInvalid, maxReason)
 	case len(r.Key) > maxKey:

@@ -50,6 +50,9 @@ type EditError struct {
 	Message      string // what is wrong, and what the person can do about it
 }
 
+// Unwrap returns ErrInvalid.
+func (e *EditError) Unwrap() error { return deadletter.ErrInvalid }
+
 func (e *EditError) Error() string {
 	where := e.Path
 	if e.Line > 0 {
