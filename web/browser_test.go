@@ -106,7 +106,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	h.advance()
 	eventually(t, tab, `document.querySelector('#progress').innerText.includes('2 of them on their way')`)
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
-	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
+	eventually(t, tab, `location.search == '?q=state%3Adead%2Cheld' && document.querySelectorAll('[data-row]').length == 3`)
 
 	// The list must show a link to the new letter, and none of its rows may move.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
