@@ -28,7 +28,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 				eventually(t, tab, "document.querySelector('main')?.innerText.includes(`"+text+"`)")
 			}
 			tab.Open(url + "/letters/" + id)
-			says("No registered type fits.")
+			says("Protobuf without a schema.")
 			tab.Open(url + "/schemas")
 			says("2 match no schema")
 			says("0% of 2 stored letters decode")

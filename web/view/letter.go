@@ -85,10 +85,12 @@ type Decoded struct {
 	From  string // how the type was found, and the schema set of the type
 	Title string // the title of a warning that the body is not what the letter says, or ""
 	Note  string
-	Notes []string // further remarks
-	Nodes []payload.Node
-	Text  string // the body if it is text
-	Bytes *Hex
+	// the body is a message and has no schema, which is no fault of the letter
+	NoSchema bool
+	Notes    []string // further remarks
+	Nodes    []payload.Node
+	Text     string // the body if it is text
+	Bytes    *Hex
 }
 
 // JSON shows the body as JSON text.
