@@ -533,7 +533,7 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 		enter(`summary[aria-label="Pause the retries of ` + of + `"]`)
 		eventually(t, tab, `document.querySelector('details[open] input[name="reason"]')`)
 		tab.Do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("the gateway is down"), chromedp.KeyEvent(kb.Enter))
-		eventually(t, tab, `document.querySelector('main')?.innerText.includes('by local: the gateway is down')`)
+		eventually(t, tab, `document.querySelector('main')?.innerText.includes('by you (no sign-in): the gateway is down')`)
 	}
 	resume := func(of string) {
 		t.Helper()

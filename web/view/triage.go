@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"time"
 
@@ -218,8 +219,8 @@ func snoozeWords(g deadletter.GroupRow) string {
 }
 
 // resolvedWords says when a group was resolved, by whom and in which version.
-func resolvedWords(now time.Time, g deadletter.GroupRow) string {
-	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
+func resolvedWords(ctx context.Context, now time.Time, g deadletter.GroupRow) string {
+	text := "resolved " + When(now, g.Resolved.At) + " by " + person(ctx, g.Resolved.By)
 	if g.Resolved.Version != "" {
 		text += " in " + line(g.Resolved.Version, 60)
 	}
