@@ -9,8 +9,8 @@ import (
 )
 
 // TestNobodyIsCalledLocal checks the name of somebody who uses dlo without sign-in. Pages call this
-// person "you", and the audit of the API has the name "local". To people who sign in, pages must not
-// say that they did what was done before without sign-in.
+// person "you", and the audit of the API has the name "local". To people who sign in, pages must
+// not say that they did what was done before without sign-in.
 func TestNobodyIsCalledLocal(t *testing.T) {
 	t.Parallel()
 	me := deadletter.Local
