@@ -84,7 +84,7 @@ func TestTheFixOfAProblemIsApplied(t *testing.T) {
 	page := h.get("/queues")
 	page.want(
 		t, 200, "Set 1 policy for 1 queue", "No policy applies to 1 queue now.",
-		"dead-letter-exchange: &#34;dlo.dlx&#34; is added", "Policies set by dlo", "dlo-1a2b3c4d", "Set by local",
+		"dead-letter-exchange: &#34;dlo.dlx&#34; is added", "Policies set by dlo", "dlo-1a2b3c4d", "Set by you (no sign-in)",
 	)
 	sum := regexp.MustCompile(`name="plan" value="([0-9a-f]+)"`).FindStringSubmatch(page.text)
 	if sum == nil {

@@ -119,7 +119,7 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "Waiting:", waits)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
-	h.get("/queues").want(t, 200, "Paused", "by local: down").wantNot(t, waits)
+	h.get("/queues").want(t, 200, "Paused", "by you (no sign-in): down").wantNot(t, waits)
 
 	h.brokers[0].Connected, h.brokers[0].Blocked = true, "memory alarm"
 	h.get("/operations/O-1").want(t, 200, "main accepts no messages now: letters wait until it does")

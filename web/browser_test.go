@@ -106,7 +106,7 @@ func TestRequeueByKeyboard(t *testing.T) {
 	h.advance()
 	eventually(t, tab, `document.querySelector('#progress').innerText.includes('2 of them on their way')`)
 	tab.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("l"))
-	eventually(t, tab, `location.search == '?q=state%3Adead' && document.querySelectorAll('[data-row]').length == 3`)
+	eventually(t, tab, `location.search == '?q=state%3Adead%2Cheld' && document.querySelectorAll('[data-row]').length == 3`)
 
 	// The list must show a link to the new letter, and none of its rows may move.
 	eventually(t, tab, `document.querySelector('[data-live-word]').innerText == 'Live updates'`)
@@ -533,7 +533,7 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 		enter(`summary[aria-label="Pause the retries of ` + of + `"]`)
 		eventually(t, tab, `document.querySelector('details[open] input[name="reason"]')`)
 		tab.Do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("the gateway is down"), chromedp.KeyEvent(kb.Enter))
-		eventually(t, tab, `document.querySelector('main')?.innerText.includes('by local: the gateway is down')`)
+		eventually(t, tab, `document.querySelector('main')?.innerText.includes('by you (no sign-in): the gateway is down')`)
 	}
 	resume := func(of string) {
 		t.Helper()

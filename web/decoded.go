@@ -14,6 +14,9 @@ import (
 // The functions below convert a payload.Document to what pages show. Pages have no other access to
 // the document.
 
+// noSchema says what the page shows of a message whose type is not known.
+const noSchema = "Shown without names. Field numbers and wire types are certain, the rest is a guess."
+
 func decodedView(d *payload.Document, l *deadletter.Letter, at payload.Range) view.Decoded {
 	v := view.Decoded{Kind: string(d.Kind), Type: d.Type, Text: d.Text, Notes: d.Notes}
 	if d.Type != "" {
@@ -28,12 +31,17 @@ func decodedView(d *payload.Document, l *deadletter.Letter, at payload.Range) vi
 	switch {
 	case d.TooLarge:
 		v.Title, v.Note = "Not decoded.", d.Problem
+	case d.NoSchema:
+		v.NoSchema, v.Title = true, "Protobuf without a schema."
+		if v.Note = noSchema; d.Problem != "" {
+			v.Note = strings.ToUpper(d.Problem[:1]) + d.Problem[1:] + ". " + v.Note
+		}
 	case d.Problem != "":
 		v.Title, v.Note = "Not what the letter says it is.", d.Problem
 	case d.Ranking.Verdict == payload.Ambiguous:
 		v.Title, v.Note = manyFit(d.Ranking), strings.ToUpper(d.Ranking.Why[:1])+d.Ranking.Why[1:]+"."
 	case d.Kind == payload.Binary && len(d.Fields) > 0:
-		v.Title, v.Note = "No registered type fits.", "Shown without names. Field numbers and wire types are certain, the rest is a guess."
+		v.Title, v.Note = "No registered type fits.", noSchema
 	case d.Kind == payload.Binary:
 		v.Title, v.Note = "No type is known for this body.", "It is neither JSON nor text. The Raw tab says what was tried."
 	}

@@ -24,14 +24,29 @@ const (
 	facetTaken = 40  // number of values of a facet; values in the query are always included
 )
 
+// needy selects the letters that wait for a decision of a person.
+var needy = (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld))
+
 // letters handles GET /letters?q=&after=&before=. Without q, it shows the letters that wait for a
-// decision of a person. Other parameters change q. They are described at the function "narrow".
+// decision of a person, or all letters if there are none. Other parameters change q. They are
+// described at the function "narrow".
 func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	form := r.URL.Query()
 	if to, found, err := w.pageOf(r.Context(), form.Get("add")); err != nil {
 		return nil, err
 	} else if found {
 		return nil, movedError{to}
+	}
+	waiting, _, err := w.Store.Count(r.Context(), needy, 0)
+	if err != nil {
+		return nil, err
+	}
+	if !form.Has("q") && !form.Has("add") {
+		to := query.Query{}
+		if waiting > 0 {
+			to = needy
+		}
+		return nil, movedError{view.LettersURL(to.String(), "", "")}
 	}
 	if to, moved := w.narrow(form); moved {
 		return nil, movedError{view.LettersURL(to, "", "")}
@@ -44,7 +59,6 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 		Exact:   true,
 	}
 	ctx := r.Context()
-	var err error
 	if p.Views, err = w.Store.Views(ctx, principal(r.Context()).Name); err != nil {
 		return nil, err
 	}
@@ -57,6 +71,13 @@ func (w *Web) letters(r *http.Request) (templ.Component, error) {
 	}
 	if p.InStore == 0 {
 		p.FirstRun = w.firstRun()
+	}
+	if p.Needy = q.String() == needy.String(); len(q.Terms) == 0 && waiting == 0 && p.InStore > 0 {
+		in, err := w.inRetry(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.InRetry = &in
 	}
 	p.Tokens, p.Range = tokens(q), rangeOf(q)
 	if indexed, terms := q.Split(w.indexedPath); len(terms) > 0 {

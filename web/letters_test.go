@@ -12,12 +12,16 @@ func TestTheListIsWhatNeedsAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.get("/").want(t, 200, "Three steps to the first letter", "set_policy")
-	h.get("/letters").redirectsTo(t, "/letters?q=state%3Adead")
-	h.get("/letters?q=state:dead").want(
+	h.get("/letters").redirectsTo(t, "/letters?q=")
+	h.get("/letters?q=").want(
 		t, 200, "Three steps to the first letter", "RabbitMQ 4.3.6", "set_policy", "dlo.dlx",
 	)
 	h.receive("sms", 1, "x")
-	h.get("/letters?q=state:dead").want(t, 200, "WebhookDelivery", "endpoint answered 410 Gone", "Newest 1 of 1")
+	h.get("/letters").redirectsTo(t, "/letters?q=state%3Adead%2Cheld")
+	h.get("/letters?q=state:dead,held").want(
+		t, 200, "WebhookDelivery", "endpoint answered 410 Gone", "Newest 1 of 1", "Dead and held letters.",
+		`href="/letters?q=">Show all states</a>`,
+	)
 }
 
 func TestTheListPagesBothWays(t *testing.T) {

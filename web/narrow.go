@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/web/view"
 )
@@ -18,13 +17,8 @@ import (
 //   - "toggle" and "exclude" contain a term with one value, which narrow adds or removes.
 //   - "range" contains the name of a time range, "from" and "to" contain times, and "between"
 //     contains an interval.
-//
-// Without q and add, the query selects the letters that wait for a decision of a person.
 func (w *Web) narrow(form url.Values) (string, bool) {
 	text := form.Get("q")
-	if !form.Has("q") && !form.Has("add") {
-		return "state:" + string(deadletter.StateDead), true
-	}
 	if form.Has("add") {
 		return strings.TrimSpace(text + " " + strings.TrimSpace(form.Get("add"))), true
 	}

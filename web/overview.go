@@ -73,11 +73,14 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 		return view.Overview(p), nil
 	}
 	for state, into := range map[deadletter.State]*int{
-		deadletter.StateDead: &p.Dead, deadletter.StateHeld: &p.Held, deadletter.StateScheduled: &p.Scheduled,
+		deadletter.StateDead: &p.Dead, deadletter.StateHeld: &p.Held,
 	} {
 		if *into, _, err = w.Store.Count(ctx, (query.Query{}).With(query.State, string(state)), 0); err != nil {
 			return nil, err
 		}
+	}
+	if p.InRetry, err = w.inRetry(ctx); err != nil {
+		return nil, err
 	}
 	if p.Aside, _, err = w.Store.Count(
 		ctx, (query.Query{}).With(query.State, string(deadletter.StateDead), string(deadletter.StateHeld)).

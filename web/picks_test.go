@@ -128,7 +128,7 @@ func TestTypesArePickedOnALettersPage(t *testing.T) {
 	pick("acme.notify.v1.EmailRequested", "everyone").want(t, 400, "letter, group or binding")
 	pick("acme.notify.v1.EmailRequested", "letter").redirectsTo(t, page+"?q=state%3Adead&tab=raw")
 	h.get(page).want(
-		t, 200, "picked by local for this letter", ": I know", "a person&#39;s pick",
+		t, 200, "picked by you (no sign-in) for this letter", ": I know", "a person&#39;s pick",
 		`action="/schemas/picks/1/remove"`,
 	)
 	pick("acme.notify.v1.EmailRequested", "group").redirectsTo(t, page+"?q=state%3Adead&tab=raw")

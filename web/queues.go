@@ -23,8 +23,10 @@ const (
 	askedQueues = 100
 	askedAtOnce = 4               // the maximum number of requests at the same time
 	askedFor    = 2 * time.Second // the time limit for all requests of one page or call
-	askedAgain  = 5 * time.Second // how long a result is used again; the management API updates its counts every 5 s
-	queuesShown = 30              // the maximum number of queues on one page
+	// the time limit for the requests of a page that is not about queues
+	askedBriefly = 300 * time.Millisecond
+	askedAgain   = 5 * time.Second // how long a result is used again; the management API updates its counts every 5 s
+	queuesShown  = 30              // the maximum number of queues on one page
 )
 
 // depths asks brokers for facts about queues, on behalf of pages. It limits the number of requests,
@@ -45,7 +47,7 @@ type depth struct {
 // facts are deadletter.UnknownQueue.
 func (d *depths) factsOf(
 	ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts,
-	queues []deadletter.Origin,
+	queues []deadletter.Origin, within time.Duration,
 ) (known []deadletter.QueueFacts, left int) {
 	known = make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
@@ -72,7 +74,7 @@ func (d *depths) factsOf(
 	}
 	// Several readers share the answers of the brokers. Therefore the requests continue even if the
 	// reader who caused them disconnects.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askedFor)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	type answer struct {
 		queue deadletter.Origin
@@ -194,7 +196,7 @@ func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) ([]deadle
 			ask, asked = append(ask, q.Origin), append(asked, &queues[i])
 		}
 	}
-	known, left := w.depths.factsOf(ctx, w.Facts, ask)
+	known, left := w.depths.factsOf(ctx, w.Facts, ask, askedFor)
 	for i, f := range known {
 		depth, gone := deadletter.Amount(f.Ready), f.Known && !f.Exists
 		if i < len(inboxes) {

@@ -41,11 +41,11 @@ func TestQueuesPage(t *testing.T) {
 		t.Errorf("%s is on no form", sms)
 	}
 	h.post("/queues/pause", url.Values{"place": {sms}, "reason": {" the gateway is down "}}).redirectsTo(t, "/queues")
-	h.get("/queues").want(t, 200, "Paused", "by local: the gateway is down", "Resume the retries of sms")
+	h.get("/queues").want(t, 200, "Paused", "by you (no sign-in): the gateway is down", "Resume the retries of sms")
 	h.post("/queues/pause", url.Values{"place": {sms}}).want(
 		t, 409,
 		"Nothing was changed: the retries of queue sms of broker main are already paused; to pause them for another reason, resume them first.",
-		"by local: the gateway is down",
+		"by you (no sign-in): the gateway is down",
 	)
 	h.post("/queues/pause", url.Values{
 		"place":  {queueNamed("main", "/", "email")},
@@ -221,15 +221,15 @@ func TestPauseOfAGroupOverItsLetters(t *testing.T) {
 		}
 	}
 	h.post("/groups/G-1/pause", url.Values{"reason": {"new template"}, "return": {list}}).redirectsTo(t, list)
-	h.get(list).want(t, 200, "Paused", "by local: new template", `action="/groups/G-1/resume"`)
-	h.get("/queues").want(t, 200, "1 group held back", "by local: new template", `action="/groups/G-1/resume"`)
+	h.get(list).want(t, 200, "Paused", "by you (no sign-in): new template", `action="/groups/G-1/resume"`)
+	h.get("/queues").want(t, 200, "1 group held back", "by you (no sign-in): new template", `action="/groups/G-1/resume"`)
 	h.post("/groups/G-1/pause", nil).want(t, 409, "already paused; to pause them for another reason")
 	h.post("/groups/G-1/resume", nil).redirectsTo(t, "/groups/G-1")
 	h.post("/groups/G-1/resume", nil).want(t, 409, "there is nothing to resume")
 	h.post("/groups/G-9/pause", nil).want(t, 404)
 	h.post("/groups/x/pause", nil).want(t, 404)
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
-	h.get(list).want(t, 200, "with its queue", "by local: down", `action="/groups/G-1/pause"`)
+	h.get(list).want(t, 200, "with its queue", "by you (no sign-in): down", `action="/groups/G-1/pause"`)
 }
 
 func TestAPIQueues(t *testing.T) {

@@ -28,7 +28,7 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 				eventually(t, tab, "document.querySelector('main')?.innerText.includes(`"+text+"`)")
 			}
 			tab.Open(url + "/letters/" + id)
-			says("No registered type fits.")
+			says("Protobuf without a schema.")
 			tab.Open(url + "/schemas")
 			says("2 match no schema")
 			says("0% of 2 stored letters decode")
@@ -58,18 +58,18 @@ func TestAnUploadDecodesLetters(t *testing.T) {
 			click(`details.use [value="binding"]`)
 			eventually(
 				t, tab,
-				`document.querySelector('[data-testid=picked]')?.innerText.includes('picked by local for email')`,
+				`document.querySelector('[data-testid=picked]')?.innerText.includes('picked by you (no sign-in) for email')`,
 			)
 			tab.Open(url + "/schemas?bind=email")
 			eventually(
 				t, tab,
 				`document.querySelector('#bind-queue').value == 'email' && document.querySelector('#types option').value == 'acme.notify.v1.EmailRequested'`,
 			)
-			says("bound by local")
+			says("bound by you (no sign-in)")
 			click(`[action="/schemas/picks/1/remove"] button`)
 			eventually(
 				t, tab,
-				`location.pathname == '/schemas' && document.readyState == 'complete' && !document.querySelector('main').innerText.includes('bound by local')`,
+				`location.pathname == '/schemas' && document.readyState == 'complete' && !document.querySelector('main').innerText.includes('bound by you (no sign-in)')`,
 			)
 			checkConsole(t, tab)
 		})

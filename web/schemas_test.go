@@ -177,7 +177,7 @@ func TestSchemasPage(t *testing.T) {
 	h.use(t, keyOf(t, preview))
 	h.post("/schemas/upload/use", keyOf(t, preview)).want(t, 409, "no longer kept")
 	h.get("/schemas").want(
-		t, 200, "3 message types in 1 set", "Letters are being read again", "are being listed", "upload by local",
+		t, 200, "3 message types in 1 set", "Letters are being read again", "are being listed", "upload by you (no sign-in)",
 	)
 	h.reread()
 	h.get("/schemas").want(
@@ -281,12 +281,12 @@ func TestQueuesAreBound(t *testing.T) {
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"group"}`).want(t, 201)
 	h.postJSON("/api/v1/letters/"+string(id)+"/type", `{"type":"acme.notify.v1.Template","for":"letter"}`).want(t, 201)
 	h.get("/schemas").want(
-		t, 200, "bound by local", `action="/schemas/picks/1/remove"`, "G-2", id.Short(), ": why",
+		t, 200, "bound by you (no sign-in)", `action="/schemas/picks/1/remove"`, "G-2", id.Short(), ": why",
 		"a pick of acme.notify.v1.EmailRequested",
 	)
 	h.post("/schemas/picks/1/remove", nil).redirectsTo(t, "/schemas")
 	h.post("/schemas/picks/1/remove", nil).want(t, 404)
-	h.get("/schemas").want(t, 200).wantNot(t, "bound by local")
+	h.get("/schemas").want(t, 200).wantNot(t, "bound by you (no sign-in)")
 	h.get("/audit").want(t, 200, "type picked", "pick removed")
 }
 

@@ -43,6 +43,9 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	if p.Halted, err = w.Store.HaltedOperations(ctx); err != nil {
 		return nil, err
 	}
+	if p.InRetry, err = w.inRetry(ctx); err != nil {
+		return nil, err
+	}
 	if p.Tab == view.TriageDigest {
 		return w.digestTab(r, p)
 	}
@@ -53,6 +56,8 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	switch p.Tab {
 	case view.TriageMine:
 		q = q.With(query.Owner, principal(r.Context()).Name)
+	case view.TriageRetrying:
+		page.Tab = deadletter.TabRetrying
 	case view.TriageSnoozed:
 		page.Tab = deadletter.TabSnoozed
 	case view.TriageResolved:

@@ -61,7 +61,7 @@ func TestTriageByForms(t *testing.T) {
 		`Resolved G-1 &#34;endpoint answered 410 Gone&#34; in version 2026.11.20-2. 2 letters stay dead or held.`,
 		`action="/triage/undo"`, "1 group, 1 letter needs a person",
 	)
-	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by local in 2026.11.20-2")
+	h.get("/triage?tab=resolved").want(t, 200, "G-1", " by you (no sign-in) in 2026.11.20-2")
 	h.post("/triage/undo", url.Values{"id": {"1"}, "return": {back}}).want(t, 303)
 	h.get("/triage").want(t, 200, "2 groups")
 	h.post("/triage/undo", url.Values{"id": {"1"}}).want(t, 409)

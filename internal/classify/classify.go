@@ -218,10 +218,6 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	return len(letters), nil
 }
 
-// toldAfter is the time from the last expected retry of a letter until people get a notice that the
-// letter still waits.
-const toldAfter = time.Minute
-
 // verdict decides what happens to one letter.
 func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Classified {
 	v := deadletter.Classified{Letter: l.ID, GroupVersion: GroupVersion, Imported: l.Imported != ""}
@@ -266,7 +262,7 @@ func (c *Classifier) verdict(l *deadletter.Letter, known *known) deadletter.Clas
 	v.Rule, v.Severity, v.Why, v.Channels = d.Rule, d.Severity, d.Why, d.Notify
 	v.To = d.Outcome.OfReceived()
 	if d.Outcome == deadletter.RuleRetry {
-		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+toldAfter)
+		v.DueAt, v.ToldBy = c.o.Now().Add(d.Delay), c.o.Now().Add(d.Rest+deadletter.ToldAfter)
 		if v.Tried {
 			v.ToldBy = time.Time{} // nobody is notified
 		}

@@ -75,7 +75,7 @@ func (c *Classifier) decideAgain(l *deadletter.Waiting) deadletter.NewDecision {
 		a.Why, a.DueAt = d.Why, latest(l.Since.Add(d.Delay), c.o.Now())
 	}
 	if retried {
-		a.ToldBy = a.DueAt.Add(d.Rest - d.Delay + toldAfter)
+		a.ToldBy = a.DueAt.Add(d.Rest - d.Delay + deadletter.ToldAfter)
 	}
 	return a
 }

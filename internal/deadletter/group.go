@@ -38,11 +38,15 @@ type GroupRow struct {
 	ChangedAt time.Time  `json:"-"`
 	Snooze    Snooze     `json:"snooze,omitzero"` // absent = not snoozed
 	Resolved  Resolution `json:"resolved,omitzero"`
-	Count     int        `json:"count"`      // number of letters that are dead or held now
-	Waiting   int        `json:"waiting"`    // number of letters that wait for a retry
-	Overdue   int        `json:"overdue"`    // number of waiting letters whose retries should have ended by now
-	FirstAt   time.Time  `json:"first_seen"` // time at which the first letter was received
-	LastAt    time.Time  `json:"last_seen"`  // time at which the last letter died
+	Count     int        `json:"count"`    // number of letters that are dead or held now
+	Waiting   int        `json:"waiting"`  // number of letters that wait for a retry
+	Overdue   int        `json:"overdue"`  // number of waiting letters whose retries should have ended by now
+	Retrying  int        `json:"retrying"` // number of letters that wait for a retry, are being sent, or were sent and are watched
+	// only in the tab "retrying": when its next letter is due, or, if all of them were sent, when the
+	// first of them can count as quiet. If more than NextOf letters wait, it may be earlier than that.
+	NextAt  time.Time `json:"next_at,omitzero"`
+	FirstAt time.Time `json:"first_seen"` // time at which the first letter was received
+	LastAt  time.Time `json:"last_seen"`  // time at which the last letter died
 	// letters of the group are dying now; otherwise the group has been quiet since the last one died
 	Failing bool  `json:"failing"`
 	Spark   []int `json:"hours"` // number of letters received in each of the last 24 hours, oldest first

@@ -8,9 +8,13 @@ type GroupTab string
 const (
 	TabInbox    GroupTab = "inbox"    // groups with letters that need people
 	TabSnoozed  GroupTab = "snoozed"  // groups that people have put off
+	TabRetrying GroupTab = "retrying" // groups with letters in retry of which no letter needs people
 	TabResolved GroupTab = "resolved" // groups that are resolved, newest first
 	TabAll      GroupTab = "all"      // all groups that were ever seen
 )
+
+// NextOf is the maximum number of letters of a group that are read for GroupRow.NextAt.
+const NextOf = 200
 
 // GroupOrder is the order of a list of groups.
 type GroupOrder string
@@ -57,4 +61,17 @@ type InboxShare struct {
 	Groups  int
 	Letters int // number of letters that are dead or held
 	Overdue int
+}
+
+// ToldAfter is the time from the last expected retry of a letter until people get a notice that the
+// letter still waits.
+const ToldAfter = time.Minute
+
+// InRetry summarises the letters in retry (see RetryStates).
+type InRetry struct {
+	Letters int
+	Groups  int       // number of groups in the tab "retrying"
+	DiesAt  time.Time // when the retries of a waiting letter can first be used up; zero = unknown
+	QuietAt time.Time // when a letter that was sent can first count as quiet; zero = none was sent
+	Queues  []Origin  // the queues of the letters, most letters first
 }

@@ -27,6 +27,10 @@ var States = []State{
 	StatePurged,
 }
 
+// RetryStates lists the states of letters in retry. These letters wait for a retry, are being sent,
+// or were sent and are still watched.
+var RetryStates = []State{StateScheduled, StatePublishing, StateRequeued}
+
 // Trigger is an event that changes the state of a letter.
 type Trigger string
 

@@ -10,6 +10,8 @@ import (
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
+	doc.NoSchema = wireShaped(doc.Body, 1000) && !r.declaresJSON() && doc.Ranking.Verdict != Ambiguous &&
+		!slices.ContainsFunc(r.named, func(c candidate) bool { return len(c.defs) > 0 || c.others })
 	at := r.rootSpot()
 	if at.hidden = r.mayHideUnread(); at.hidden {
 		doc.Masked = true

@@ -61,6 +61,7 @@ type Document struct {
 	// declares, such as "acme.v1.X (the type property) is not registered". If the body is shown in
 	// that form, Problem is "".
 	Problem  string
+	NoSchema bool // the bytes are those of a message, and there is no definition of a type for them
 	TooLarge bool // the body is "too large to decode safely"; Problem names the limit
 
 	Body   []byte  // the body without its layers; NOT masked

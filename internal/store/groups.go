@@ -23,13 +23,15 @@ const (
 const familyIDs = `(SELECT id FROM groups WHERE id = g.id UNION ALL SELECT id FROM groups WHERE head = g.id)`
 
 // These SQL expressions count the letters of a group g and of the groups merged into it. The
-// expression groupDead counts the dead and held letters, and groupWaiting counts the waiting
-// letters.
+// expression groupDead counts the dead and held letters, groupWaiting counts the waiting letters,
+// and groupRetrying counts the letters in retry.
 const (
 	groupDead = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
 		WHERE k.grp IN ` + familyIDs + ` AND k.state IN ('dead', 'held'))`
 	groupWaiting = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
 		WHERE k.grp IN ` + familyIDs + ` AND k.state = 'scheduled')`
+	groupRetrying = `(SELECT coalesce(sum(k.n), 0) FROM counters k INDEXED BY counters_group
+		WHERE k.grp IN ` + familyIDs + ` AND k.state IN (` + retryStates + `))`
 )
 
 // groupOverdue is an SQL expression for the number of overdue letters in a group g and in the
@@ -85,7 +87,10 @@ func (g *listedGroup) columns() columns {
 // countColumns returns the columns of a group, with its numbers of letters: the waiting letters,
 // the overdue letters, and the dead or held letters.
 func (g *listedGroup) countColumns(dead, overdue string) columns {
-	return append(g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue})
+	return append(
+		g.columns(), column{dead, &g.Count}, column{groupWaiting, &g.Waiting}, column{overdue, &g.Overdue},
+		column{groupRetrying, &g.Retrying},
+	)
 }
 
 // row converts a listedGroup to a GroupRow, in which names replace the ids.
@@ -117,6 +122,7 @@ var groupOrders = map[deadletter.GroupOrder][]string{
 var groupTabs = map[deadletter.GroupTab]string{
 	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved')`,
 	deadletter.TabSnoozed:  `g.status = 'snoozed'`,
+	deadletter.TabRetrying: noneNeedy,
 	deadletter.TabResolved: `g.status = 'resolved'`,
 	deadletter.TabAll:      `1`,
 }
@@ -152,7 +158,10 @@ func (s *Store) Groups(
 	}
 	where = allOf(clause{text: `g.head IS NULL`}, clause{text: tab}, where)
 	dead, overdue, needs, from := groupDead, groupOverdue, groupDead, `groups g`
-	if p.Tab == deadletter.TabInbox {
+	switch p.Tab {
+	case deadletter.TabRetrying:
+		dead, overdue, needs, from = `0`, `0`, `c.n`, retryingGroups+` c CROSS JOIN groups g ON g.id = c.id`
+	case deadletter.TabInbox:
 		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needyGroups+
 			` c CROSS JOIN groups g ON g.id = c.id`
 	}
@@ -171,6 +180,9 @@ func (s *Store) Groups(
 	var g listedGroup
 	keys := make([]int64, len(order))
 	wanted := g.countColumns(dead, overdue)
+	if p.Tab == deadletter.TabRetrying {
+		wanted = append(wanted, column{groupNext, instant{&g.NextAt}})
+	}
 	for i := range order {
 		wanted = append(wanted, column{order[i], &keys[i]})
 	}

@@ -199,7 +199,8 @@ func TestGroupsByWhatNeedsAPerson(t *testing.T) {
 		ID: 2, Title: "title of sms", Broker: "main", VHost: "/", Queue: "sms", Type: "acme.T", Reason: "rejected",
 		Error: "e", Status: deadletter.GroupNew, Severity: deadletter.SeverityPage,
 		Count: 5, Waiting: 3, FirstAt: g.clock.now().Add(-90 * time.Minute), LastAt: g.clock.now(), Failing: true,
-		Spark: append(make([]int, 22), 7, 5),
+		Retrying: 3,
+		Spark:    append(make([]int, 22), 7, 5),
 	}
 	if diff := cmp.Diff(want, sms); diff != "" {
 		t.Error(diff)

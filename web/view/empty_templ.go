@@ -152,7 +152,7 @@ func noMatch(p LettersPage) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = nothing("Nothing is dead").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing(p.nothingWord()).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

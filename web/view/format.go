@@ -101,7 +101,7 @@ func hourMinute(now, t time.Time) string {
 	switch {
 	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
 		return t.Format("15:04")
-	case now.Sub(t) < 6*24*time.Hour:
+	case now.Sub(t).Abs() < 6*24*time.Hour:
 		return t.Format("Mon 15:04")
 	}
 	return t.Format("2006-01-02")

@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -85,10 +86,12 @@ type Decoded struct {
 	From  string // how the type was found, and the schema set of the type
 	Title string // the title of a warning that the body is not what the letter says, or ""
 	Note  string
-	Notes []string // further remarks
-	Nodes []payload.Node
-	Text  string // the body if it is text
-	Bytes *Hex
+	// the body is a message and has no schema, which is no fault of the letter
+	NoSchema bool
+	Notes    []string // further remarks
+	Nodes    []payload.Node
+	Text     string // the body if it is text
+	Bytes    *Hex
 }
 
 // JSON shows the body as JSON text.
@@ -196,9 +199,9 @@ func (p LetterPage) pageURL() string { return LetterURL(p.Letter.ID, p.Query, ""
 
 // revised returns a sentence about the newest edit of the letter. It says who edited the letter,
 // which parts changed, and whether the revision was sent.
-func (p LetterPage) revised() string {
+func (p LetterPage) revised(ctx context.Context) string {
 	r := p.Letter.Revised
-	text := "Edited by " + line(r.By, 60) + ", revision " + strconv.Itoa(r.Number)
+	text := "Edited by " + person(ctx, r.By) + ", revision " + strconv.Itoa(r.Number)
 	if r.Changes != "" {
 		text += " (" + line(r.Changes, 200) + ")"
 	}

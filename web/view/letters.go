@@ -14,6 +14,8 @@ type LettersPage struct {
 	Shell
 	Query        string             // the query as the person typed it
 	QueryError   *query.Error       // if set, there are no rows, tokens or facets
+	Needy        bool               // the query selects the dead and held letters, as the page does without a query
+	InRetry      *InRetry           // set if the list has all letters because none is dead or held
 	Tokens       []Token            // the terms of the query
 	States       []deadletter.State // the states that the query allows; empty means all
 	Facets       []Facet

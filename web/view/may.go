@@ -39,3 +39,13 @@ func allowedVerbs(ctx context.Context, verbs []deadletter.Verb) []deadletter.Ver
 	}
 	return list
 }
+
+// person returns a name for pages. Somebody who uses dlo without sign-in is "you" to everybody who
+// does so. People who sign in read the name as the audit log has it.
+func person(ctx context.Context, name string) string {
+	r, known := ctx.Value(readerKey{}).(reader)
+	if name == deadletter.Local.Name && (!known || r.principal.Name == name) {
+		return "you (no sign-in)"
+	}
+	return line(name, 60)
+}

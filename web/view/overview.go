@@ -16,7 +16,7 @@ type OverviewPage struct {
 	Dead      int
 	Held      int
 	Aside     int // the number of dead and held letters in snoozed or resolved groups
-	Scheduled int
+	InRetry   InRetry
 	Standing  deadletter.Standing
 	Worst     *deadletter.Group     // the worst failing group, or nil
 	Fix       *deadletter.Deploy    // the first deploy after the last death, or nil
@@ -73,8 +73,8 @@ func (p OverviewPage) tiles() []tile {
 		},
 		{"Held", "pause", "", Count(p.Held), "held automatically or by someone", LettersURL("state:held", "", "")},
 		{
-			"Scheduled for retry", "clock", "wait", Count(p.Scheduled), "waiting to be retried",
-			LettersURL("state:scheduled", "", ""),
+			"In retry", "clock", "wait", Count(p.InRetry.Letters), "waiting, or sent and still watched",
+			retryURL(),
 		},
 		{
 			"Quiet, " + shortRange(p.Range), "check", "good", Count(in.Recovered), quiet,
@@ -115,7 +115,7 @@ type judgement struct {
 // sentence counts.
 func (p OverviewPage) verdict() judgement {
 	j := p.standingVerdict()
-	j.text = append(j.text, p.asideSentence(j)...)
+	j.text = append(append(j.text, p.asideSentence(j)...), p.retrySentence()...)
 	for _, b := range p.Brokers {
 		if !b.Connected {
 			j.tone, j.icon = "bad", "stop"
@@ -169,7 +169,7 @@ func (p OverviewPage) standingVerdict() judgement {
 		}
 	case p.HeldBack:
 		return judgement{
-			"", "warn", "Almost all retries come back. No letter is dead yet.", p.waitingSentence(), "/queues",
+			"", "warn", "Almost all retries come back. No letter is dead yet.", nil, "/queues",
 			"Open the queues",
 		}
 	case p.Held > 0 && p.Aside < p.Held+p.Dead:
@@ -184,8 +184,10 @@ func (p OverviewPage) standingVerdict() judgement {
 			[]Span{words(Number(p.Aside, "dead or held letter is", "dead or held letters are") + aside)},
 			LettersURL(asideQuery, "", ""), "Open the " + LetterCount(p.Aside),
 		}
-	case p.Scheduled > 0:
-		return judgement{"good", "check", "Nothing needs a person yet.", p.waitingSentence(), "", ""}
+	case p.InRetry.Letters > 0:
+		return judgement{
+			"good", "check", "Nothing needs a person yet.", nil, retryURL(), "Open the " + LetterCount(p.InRetry.Letters),
+		}
 	}
 	return judgement{
 		"good", "check", nothingNeeded, []Span{{Text: "No letter is dead, and none waits for a retry."}}, "", "",
@@ -254,9 +256,16 @@ func (p OverviewPage) pagingProblem() *deadletter.Problem {
 	return nil
 }
 
-// waitingSentence returns a sentence with the number of letters that wait for a retry.
-func (p OverviewPage) waitingSentence() []Span {
-	return []Span{{Text: LetterCount(p.Scheduled) + plural(p.Scheduled, " waits", " wait") + " for a retry."}}
+// retrySentence returns the sentence about the letters in retry. If there are letters that need a
+// person, it is short.
+func (p OverviewPage) retrySentence() []Span {
+	if p.InRetry.Letters == 0 {
+		return nil
+	}
+	if p.Dead+p.Held > 0 {
+		return []Span{words(" "), {Text: p.InRetry.count(), Link: retryURL()}, words(".")}
+	}
+	return append([]Span{words(" ")}, p.InRetry.sentence(p.Now)...)
 }
 
 // overdueToo returns the number of overdue letters of a group, as the end of a sentence about its

@@ -17,6 +17,7 @@ func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 		Title: "100 letters belong to broker main, which is not configured.", Text: "They wait.",
 		Cure: "dlo brokers rename main prod", Severity: deadletter.SeverityPage,
 	}
+	hundred := InRetry{InRetry: deadletter.InRetry{Letters: 100}}
 	noticed := problem
 	noticed.Severity = deadletter.SeverityDigest
 	for name, c := range map[string]struct {
@@ -24,12 +25,12 @@ func TestAProblemThatPagesIsTheVerdict(t *testing.T) {
 		want string
 	}{
 		"letters wait": {
-			OverviewPage{Shell: Shell{Problems: []deadletter.Problem{noticed, problem}}, Scheduled: 100},
+			OverviewPage{Shell: Shell{Problems: []deadletter.Problem{noticed, problem}}, InRetry: hundred},
 			problem.Title,
 		},
 		"no letter is there": {OverviewPage{Shell: Shell{Problems: []deadletter.Problem{problem}}}, problem.Title},
 		"a problem that is noticed": {
-			OverviewPage{Shell: Shell{Problems: []deadletter.Problem{noticed}}, Scheduled: 100},
+			OverviewPage{Shell: Shell{Problems: []deadletter.Problem{noticed}}, InRetry: hundred},
 			"Nothing needs a person yet.",
 		},
 		"no problem": {OverviewPage{}, "Nothing needs a person."},

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"net/url"
 	"strconv"
 	"strings"
@@ -108,14 +109,14 @@ func guardMark(g deadletter.Guard) mark { return markOf(guardMarks, g.State) }
 // guardWords returns a text that stands beside the mark of held-back retries. It says who stopped
 // the retries and why. If a breaker stopped them, it also says what happens next, for example when
 // the breaker sends the next probe.
-func guardWords(now time.Time, g deadletter.Guard) string {
+func guardWords(ctx context.Context, now time.Time, g deadletter.Guard) string {
 	why := ""
 	if g.Why != "" {
 		why = ": " + line(g.Why, 300)
 	}
 	switch g.State {
 	case deadletter.GuardPaused:
-		return "by " + line(g.By, 60) + why
+		return "by " + person(ctx, g.By) + why
 	case deadletter.GuardTripped:
 		text := cmp.Or(line(g.Why, 300), "almost all came back")
 		switch {

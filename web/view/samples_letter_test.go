@@ -333,8 +333,9 @@ func sampleUndecoded() LetterPage {
 	p.Letter.Type, p.Letter.State, p.Letter.Why, p.Letter.Error, p.Candidates = "", deadletter.StateHeld, "returned by the broker: no such queue (312 NO_ROUTE)", "", nil
 	p.Types = TypeChoice{May: true, Names: p.Types.Names}
 	p.Decoded = Decoded{
-		Title: "No registered type fits.",
-		Note:  "Shown without names. Field numbers and wire types are certain, the rest is a guess.",
+		NoSchema: true,
+		Title:    "Protobuf without a schema.",
+		Note:     "Shown without names. Field numbers and wire types are certain, the rest is a guess.",
 		Nodes: []payload.Node{
 			{
 				Number:  1,

@@ -44,17 +44,25 @@ func sampleGroups() []deadletter.GroupRow {
 	}
 }
 
+// sampleRetry returns n letters in retry of a queue that nobody consumes.
+func sampleRetry(n int) InRetry {
+	return InRetry{
+		deadletter.InRetry{Letters: n, Groups: 1, DiesAt: now.Add(18 * time.Minute), QuietAt: now.Add(time.Minute)},
+		[]string{"sms-queue"},
+	}
+}
+
 func sampleOverview() OverviewPage {
 	p := OverviewPage{
-		Shell:     sampleShell("Overview", SectionOverview, "/"),
-		Range:     "24h",
-		Dead:      2614,
-		Held:      12,
-		Scheduled: 91,
-		Groups:    sampleGroups(),
-		MoreThan:  true,
-		Disk:      "18.2 GiB free of 20 GiB",
-		Told:      []string{"oncall"},
+		Shell:    sampleShell("Overview", SectionOverview, "/"),
+		Range:    "24h",
+		Dead:     2614,
+		Held:     12,
+		InRetry:  sampleRetry(91),
+		Groups:   sampleGroups(),
+		MoreThan: true,
+		Disk:     "18.2 GiB free of 20 GiB",
+		Told:     []string{"oncall"},
 		Channels: []deadletter.Channel{
 			{Name: "oncall", TestedAt: now.Add(-3 * time.Minute), Accepted: true, Answer: "202 Accepted"},
 			{Name: "team"},
@@ -324,7 +332,7 @@ func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
 // setupPages returns the pages that are not about letters or operations.
 func setupPages() map[string]templ.Component {
 	quiet := sampleOverview()
-	quiet.Groups, quiet.Dead, quiet.Held, quiet.Scheduled, quiet.Unindexed, quiet.MoreThan = nil, 0, 0, 1, 1204, false
+	quiet.Groups, quiet.Dead, quiet.Held, quiet.InRetry, quiet.Unindexed, quiet.MoreThan = nil, 0, 0, sampleRetry(1), 1204, false
 	quiet.Standing, quiet.Worst = deadletter.Standing{}, nil
 	quiet.Arrivals = sampleBars(24, time.Hour, func(int) deadletter.Bar { return deadletter.Bar{} })
 	stale := sampleOverview()

@@ -199,6 +199,9 @@ func pages() map[string]templ.Component {
 		Shell: empty.Shell, Query: "state:daed queue:sms",
 		QueryError: &query.Error{Pos: 6, Want: `there is no state "daed"; the states are received, scheduled, dead`},
 	}
+	retried := sampleAllStates()
+	in := sampleRetry(40)
+	retried.Query, retried.InRetry = "", &in
 	first := LettersPage{Shell: empty.Shell, InStore: 0, Exact: true, FirstRun: sampleFirstRun()}
 	down := sampleLetters()
 	down.Theme = ThemeDark
@@ -253,8 +256,8 @@ func pages() map[string]templ.Component {
 	all := map[string]templ.Component{
 		"letters": Letters(sampleLetters()), "letters-all-states": Letters(sampleAllStates()),
 		"letters-empty": Letters(empty), "letters-scheduled": Letters(sampleScheduled()),
-		"letters-no-match": Letters(noMatch),
-		"letters-doubted":  Letters(doubtful), "letters-mistake": Letters(mistake), "letters-first-run": Letters(first),
+		"letters-no-match": Letters(noMatch), "letters-in-retry": Letters(retried),
+		"letters-doubted": Letters(doubtful), "letters-mistake": Letters(mistake), "letters-first-run": Letters(first),
 		"letters-broker-down": Letters(down),
 		"confirm-requeue":     Confirm(sampleConfirm(deadletter.VerbRequeue)),
 		"confirm-discard":     Confirm(sampleConfirm(deadletter.VerbDiscard)),

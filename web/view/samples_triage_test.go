@@ -176,6 +176,14 @@ func triagePages() map[string]templ.Component {
 		}
 	}
 	zero.Rows, zero.Groups, zero.Decisions = nil, deadletter.GroupCounts{}, sampleDecisions()
+	zero.InRetry = sampleRetry(40)
+	retrying := sampleTriage(TriageRetrying)
+	retrying.InRetry = sampleRetry(240)
+	for i := range retrying.Rows {
+		g := &retrying.Rows[i]
+		g.Count, g.Overdue, g.Waiting, g.Retrying = 0, 0, i*i*100, max(40, i*i*100)
+		g.NextAt = now.Add(time.Duration(i+1) * time.Minute)
+	}
 	mistake.Query, mistake.Rows, mistake.QueryError = "colour:red", nil, &query.Error{
 		Pos: 0, Want: "there is no field colour",
 	}
@@ -194,8 +202,8 @@ func triagePages() map[string]templ.Component {
 	return map[string]templ.Component{
 		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)),
 		"triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
-		"triage-mistake": Triage(mistake),
-		"digest":         Triage(sampleDigest()), "digest-quiet": Triage(quiet),
+		"triage-mistake": Triage(mistake), "triage-retrying": Triage(retrying),
+		"digest": Triage(sampleDigest()), "digest-quiet": Triage(quiet),
 		"group": group(sampleGroup()), "group-snoozed": group(put), "group-merged": group(merged),
 	}
 }
@@ -276,6 +284,8 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 	resolved, zero, mistake, digest := p, p, p, p
 	resolved.Tab = TriageResolved
 	zero.Rows, zero.Decisions = nil, slicesRepeat(done, 20)
+	zero.InRetry = sampleRetry(1 << 24)
+	zero.InRetry.Unconsumed = []string{bad, bad}
 	mistake.Rows, mistake.QueryError = nil, &query.Error{Pos: 1, Want: bad}
 	digest.Tab, digest.Digest = TriageDigest, &DigestView{
 		Next: now, Channels: slicesRepeat(bad, 5), Sent: "2026-11-20", Decisions: slicesRepeat(done, 6),

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -144,12 +145,12 @@ func (q TypedQueue) plainType() (text, tone string) {
 
 // typeSource describes how dlo found the types of the letters in a queue, for example by a binding.
 // A present binding comes first. The other ways follow, the most frequent one first.
-func (q TypedQueue) typeSource() []Span {
+func (q TypedQueue) typeSource(ctx context.Context) []Span {
 	var parts [][]Span
 	add := func(spans ...Span) { parts = append(parts, spans) }
 	bound := q.Bound != nil || q.Configured != nil
 	if q.Bound != nil {
-		add(boundBy("bound by "+line(q.Bound.By, 60), q.Bound.Queue, q.Bound.Key, q.Queue)...)
+		add(boundBy("bound by "+person(ctx, q.Bound.By), q.Bound.Queue, q.Bound.Key, q.Queue)...)
 	} else if bound {
 		add(boundBy("configuration", q.Configured.Queue, q.Configured.Key, q.Queue)...)
 	}

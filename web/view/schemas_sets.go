@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -37,14 +38,14 @@ type TypeSource struct {
 }
 
 // schemaOrigin says where a version of a set of schemas comes from: a file, a server or an upload.
-func schemaOrigin(v deadletter.SchemaVersion) string {
+func schemaOrigin(ctx context.Context, v deadletter.SchemaVersion) string {
 	switch v.Source {
 	case deadletter.SchemaDirectory:
 		return "file " + line(v.Detail, 80)
 	case deadletter.SchemaReflection:
 		return "server " + line(v.Detail, 80)
 	}
-	return "upload by " + line(v.By, 60)
+	return "upload by " + person(ctx, v.By)
 }
 
 func shortVersion(version string) string { return version[:min(8, len(version))] }

@@ -47,7 +47,7 @@ func chosenIf(on bool) templ.Attributes { return attributeIf(on, "aria-current",
 func initials(name string) string {
 	var out []rune
 	for _, word := range strings.FieldsFunc(
-		line(name, 60), func(r rune) bool { return r == ' ' || r == '.' || r == '@' || r == '-' },
+		line(name, 60), func(r rune) bool { return r == ' ' || r == '(' || r == '.' || r == '@' || r == '-' },
 	) {
 		if out = append(out, []rune(strings.ToUpper(word))[0]); len(out) == 2 {
 			break

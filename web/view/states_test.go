@@ -180,6 +180,10 @@ var states = map[string][]string{
 		"This letter waits in the broker, in dlo.wait.ttl, until 2026-11-20 09:18:00 UTC (in 4 min).",
 		"came back from attempt 2, reason",
 	},
+	"letters-in-retry": {
+		"No letter is dead or held, so letters in all states are shown.",
+		"40 letters are being retried; the first can die at 09:32; nobody consumes sms-queue.",
+	},
 	"letters-all-states": {
 		"10,000+ match",
 		"1,204 letters are not in the text index yet. The count and the list below may grow.",
@@ -364,6 +368,7 @@ var states = map[string][]string{
 	"triage-mine":     {"All 5 groups shown"},
 	"triage-mistake":  {"Query error at character 1:", "there is no field colour"},
 	"triage-resolved": {"resolved at 08:14 UTC by ana in 2026.11.20-2", "Reopen"},
+	"triage-retrying": {"next retry ", "quiet from ", "next retry or before "},
 	"triage-snoozed":  {"until 2026-11-20T10:14:00Z, or 20 more letters, or another queue has it", "Reopen"},
 	"welcome-late":    {"This link is not valid. It works once, for 72 hours. An admin can make another one."},
 }

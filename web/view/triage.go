@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ type TriagePage struct {
 	Tab        TriageTab
 	Query      string
 	QueryError *query.Error
+	InRetry    InRetry
 	DigestSize int // the number of groups in the current digest
 	Rows       []deadletter.GroupRow
 	After      string // the cursor of this page; "" is the first page
@@ -34,6 +36,7 @@ type TriageTab string
 const (
 	TriageInbox    TriageTab = "inbox"
 	TriageMine     TriageTab = "mine"
+	TriageRetrying TriageTab = "retrying"
 	TriageDigest   TriageTab = "digest"
 	TriageSnoozed  TriageTab = "snoozed"
 	TriageResolved TriageTab = "resolved"
@@ -42,7 +45,7 @@ const (
 // ParseTriageTab parses the tab in a URL. It returns the inbox for an unknown tab.
 func ParseTriageTab(s string) TriageTab {
 	switch t := TriageTab(s); t {
-	case TriageMine, TriageDigest, TriageSnoozed, TriageResolved:
+	case TriageMine, TriageRetrying, TriageDigest, TriageSnoozed, TriageResolved:
 		return t
 	}
 	return TriageInbox
@@ -111,6 +114,7 @@ func (p TriagePage) tabs() []triageTab {
 	return []triageTab{
 		{TriageInbox, "Inbox", p.Groups.Inbox},
 		{TriageMine, "Mine", p.Groups.Mine},
+		{TriageRetrying, "Retrying", p.InRetry.Groups},
 		{TriageDigest, "Digest", p.DigestSize},
 		{TriageSnoozed, "Snoozed", p.Groups.Snoozed},
 		{TriageResolved, "Resolved", p.Groups.Resolved},
@@ -215,8 +219,8 @@ func snoozeWords(g deadletter.GroupRow) string {
 }
 
 // resolvedWords says when a group was resolved, by whom and in which version.
-func resolvedWords(now time.Time, g deadletter.GroupRow) string {
-	text := "resolved " + When(now, g.Resolved.At) + " by " + line(g.Resolved.By, 60)
+func resolvedWords(ctx context.Context, now time.Time, g deadletter.GroupRow) string {
+	text := "resolved " + When(now, g.Resolved.At) + " by " + person(ctx, g.Resolved.By)
 	if g.Resolved.Version != "" {
 		text += " in " + line(g.Resolved.Version, 60)
 	}
@@ -251,6 +255,8 @@ func (p TriagePage) emptyWords() (title, text string) {
 		return "No group matches", "Take a term away, or look into another tab."
 	case p.Tab == TriageMine:
 		return "Nothing is assigned to you", "Assign a group from the inbox with the key a."
+	case p.Tab == TriageRetrying:
+		return "Nothing is retried", "A group is here while its letters are retried and none of them needs a person."
 	case p.Tab == TriageSnoozed:
 		return "Nothing is snoozed", "A snoozed group comes back automatically, at its time or when it gets worse."
 	case p.Tab == TriageResolved:

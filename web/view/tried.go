@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -21,9 +22,9 @@ func (t Tried) Waits() bool {
 }
 
 // triedSteps returns what has happened to the only letter of a requeue, and what comes next.
-func (p OperationPage) triedSteps() []happening {
+func (p OperationPage) triedSteps(ctx context.Context) []happening {
 	t, op, a := p.Tried, &p.Operation, p.Tried.Attempt
-	all := []happening{entry(op.CreatedAt, "", "Requested", words("by "+line(op.By, 60)))}
+	all := []happening{entry(op.CreatedAt, "", "Requested", words("by "+person(ctx, op.By)))}
 	switch {
 	case a != nil:
 	case t.Letter.Result.Open():

@@ -31,7 +31,7 @@ func operationTried(p OperationPage) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if p.Tried != nil {
-			all := p.triedSteps()
+			all := p.triedSteps(ctx)
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"panel\" aria-labelledby=\"h-tried\" id=\"tried\" data-live=\"operation\" data-testid=\"tried\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

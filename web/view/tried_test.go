@@ -68,7 +68,7 @@ func TestTheStepsOfATrial(t *testing.T) {
 		p := sampleTried()
 		c.set(&p)
 		var got []string
-		for _, h := range p.triedSteps() {
+		for _, h := range p.triedSteps(t.Context()) {
 			got = append(got, h.Title)
 		}
 		if !slices.Equal(got, c.want) {
