@@ -226,6 +226,8 @@ func resolvedWords(now time.Time, g deadletter.GroupRow) string {
 // rangeWords says which part of the list is on the page.
 func (p TriagePage) rangeWords() string {
 	switch {
+	case p.Next == "" && p.After == "" && len(p.Rows) == 1:
+		return "1 group"
 	case p.Next == "" && p.After == "":
 		return "All " + Number(len(p.Rows), "group", "groups") + " shown"
 	case p.Next == "":
