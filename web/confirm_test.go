@@ -199,7 +199,7 @@ func TestDiscardAndRestore(t *testing.T) {
 		"key":    {"k2"},
 	}).redirectsTo(t, "/operations/O-2")
 	h.advance()
-	h.get("/letters?q=state:dead").want(t, 200, "1 matches")
+	h.get("/letters?q=state:dead").want(t, 200, "1 letter matches")
 
 	h.get("/operations/O-1").want(t, 200, "Of these, 100 can still be restored", "Undo: restore 100 ")
 	h.get("/audit").want(t, 200, "Restore what O-1 discarded")

@@ -56,6 +56,17 @@ func (h *house) importLines(lines string) answer {
 	return h.do(r)
 }
 
+// TestALineOfAnEarlierVersionIsImported checks a line with the former name of the state "quiet".
+func TestALineOfAnEarlierVersionIsImported(t *testing.T) {
+	t.Parallel()
+	from, to := open(t), open(t)
+	from.receive("sms", 1, "x")
+	line := from.get("/api/v1/letters/export").want(t, 200, `"state":"dead"`).text
+	for _, state := range []string{"settled", "quiet"} {
+		to.importLines(strings.Replace(line, `"state":"dead"`, `"state":"`+state+`"`, 1)).want(t, 200, `"skipped":[]`)
+	}
+}
+
 // oddArrivals returns deliveries that are difficult to represent in JSON.
 func oddArrivals() []deadletter.Arrival {
 	all := deadletter.Table{

@@ -86,7 +86,7 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	h.late.Add(int64(20 * time.Second))
 	sentence(
 		"Nothing has died since notifications 1.4.0-hot went live at 09:03, ", " ago.",
-		"1 group was failing until then; it is too early to call it quiet. 3 letters of G-1, from ", "Open the 1 group",
+		"1 group was failing until then; it is too early to say that it has stopped. 3 letters of G-1, from ", "Open the 1 group",
 	)
 	h.receive("email", 2, "x")
 	if text := h.get("/").text; strings.Contains(text, "Nothing has died since") {
@@ -96,18 +96,18 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 	h.get("/triage?q=status:failing").want(t, 200, `value="G-1"`, `value="G-2"`)
 	h.late.Add(int64(20 * time.Minute))
 	h.receive("sms", 1, "x")
-	sentence("sms is failing. Everything else is quiet.", "Open group G-1")
+	sentence("sms is failing. No other group is failing.", "Open group G-1")
 	h.late.Add(int64(20 * time.Minute))
 	sentence(
 		"Nothing has failed since 09:23.", "The last letter died at ",
 		">09:23</time>. 6 letters of 2 groups wait to be requeued or discarded.", "Open the 6 letters",
-		`href="/letters?q=state%3Adead%2Cheld+status%3Aquiet"`,
+		`href="/letters?q=state%3Adead%2Cheld+status%3Anot-failing"`,
 	)
-	h.get("/letters?q=state:dead,held+status:quiet").want(t, 200, "6 match")
+	h.get("/letters?q=state:dead,held+status:not-failing").want(t, 200, "6 match")
 	deploy("1.4.1")
 	sentence("Nothing has failed since notifications 1.4.1 went live at 09:43.")
 	h.get("/groups/G-1").want(
-		t, 200, "Quiet since ", ">09:23</time>. None has died since ", "notifications 1.4.1",
+		t, 200, "Not failing since ", ">09:23</time>. None has died since ", "notifications 1.4.1",
 		"4 letters wait to be requeued or discarded.",
 	)
 	h.patchJSON("/api/v1/groups/G-1", `{"resolve":{}}`).want(t, 200)

@@ -89,7 +89,7 @@ func TestABrokerThatIsDownIsABanner(t *testing.T) {
 		t, 200, "Connection to broker main lost 1 min ago.", "<code>dlo.letters</code>",
 		"Error: connection refused. Retrying in 8 s.", "1 of 2 brokers connected",
 		"Broker second accepts no messages now.", "memory alarm", "Inbox orders_error is not read.",
-		"it has a delivery limit", "The disk is nearly full.", "1 match",
+		"it has a delivery limit", "The disk is nearly full.", "1 letter matches",
 	)
 }
 

@@ -110,7 +110,7 @@ func TestQueuesWithOddNames(t *testing.T) {
 	for _, l := range links {
 		path := "/letters?q=" + html.UnescapeString(l[:strings.IndexByte(l, '"')])
 		if strings.Contains(path, "queue%3A") {
-			h.get(path).want(t, 200, "1 matches")
+			h.get(path).want(t, 200, "1 letter matches")
 			found++
 		}
 	}

@@ -80,7 +80,7 @@ func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool
 		return v, err
 	}
 	o := deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}
-	quiet, err := w.valuesIn(ctx, view.QueueQuery(o, true).With(query.State, string(deadletter.StateSettled)))
+	quiet, err := w.valuesIn(ctx, view.QueueQuery(o, true).With(query.State, string(deadletter.StateQuiet)))
 	v.Different, v.Quiet = differences(here, quiet), quiet.of
 	return v, err
 }

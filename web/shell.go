@@ -18,6 +18,7 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 	s := view.Shell{
 		Title:   title,
 		Section: section,
+		Build:   w.Version,
 		Path:    r.URL.RequestURI(),
 		Actor:   principal(r.Context()).Name,
 		As:      principal(r.Context()).As,
@@ -58,6 +59,10 @@ func (w *Web) shell(r *http.Request, title string, section view.Section) view.Sh
 		}
 	}
 	return s
+}
+
+func (w *Web) glossary(r *http.Request) (templ.Component, error) {
+	return view.Glossary(w.shell(r, "Glossary", "")), nil
 }
 
 // theme stores the chosen theme in a cookie. With the cookie, the server renders every page in that

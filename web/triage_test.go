@@ -202,11 +202,11 @@ func TestTheDigestSaysWhatADeployHasEnded(t *testing.T) {
 	h.late.Add(int64(time.Minute))
 	at := start.Add(time.Duration(h.late.Load())).Format(time.RFC3339)
 	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
-	h.get("/triage?tab=digest").want(t, 200, "2 groups").wantNot(t, "Quiet since")
+	h.get("/triage?tab=digest").want(t, 200, "2 groups").wantNot(t, "Not failing since")
 	h.late.Add(int64(20 * time.Minute))
 	h.get("/triage?tab=digest").want(
-		t, 200, "Quiet since a deploy", "of 2 groups, ready to requeue",
-		"Quiet since notifications 1.4.1: ready to requeue", `href="/letters?q=group%3AG-1%2CG-2+state%3Adead%2Cheld"`,
+		t, 200, "Not failing since a deploy", "of 2 groups, ready to requeue",
+		"Not failing since notifications 1.4.1: ready to requeue", `href="/letters?q=group%3AG-1%2CG-2+state%3Adead%2Cheld"`,
 	)
 	h.get("/letters?q=group:G-1,G-2+state:dead,held").want(t, 200, "3 match")
 	h.receive("sms", 1, "x")
@@ -233,7 +233,7 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 func TestDigestOnThePage(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.get("/triage?tab=digest").want(t, 200, "All quiet")
+	h.get("/triage?tab=digest").want(t, 200, "All clear")
 	h.receive("sms", 2, "x")
 	h.get("/triage?tab=digest").want(t, 200, "1 group, 2 letters, 1 new.", "+2", "1 group to review", "to team")
 	h.get("/api/v1/digest").want(t, 200, `"groups":1,"letters":2,"new":1`)

@@ -73,13 +73,13 @@ func TestThreeStepsToTheFirstLetter(t *testing.T) {
 		StartedAt:  start,
 		RejectedAt: start.Add(10 * time.Millisecond), ArrivedAt: start.Add(20 * time.Millisecond),
 		DecodedAt: start.Add(30 * time.Millisecond), RequeuedAt: start.Add(time.Second),
-		AcceptedAt: start.Add(1100 * time.Millisecond), SettledAt: start.Add(8 * time.Second),
+		AcceptedAt: start.Add(1100 * time.Millisecond), QuietAt: start.Add(8 * time.Second),
 	}
 	h.get("/").want(
 		t, 200, "It went the whole way.", "its consumer rejected the message after 10 ms, and it is letter",
 		`href="/letters/`+string(id)+`"`, "&lt;hello&gt;", "its consumer accepted it after 1.1 s", "Try it again",
 	).wantNot(t, "is failing", `http-equiv="refresh"`)
-	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 match")
+	h.get("/letters?q=").want(t, 200, `<span class="pill accent">Trial</span>`, "1 letter matches")
 	h.get("/letters/"+string(id)).want(
 		t, 200, "dlo made this letter for a trial.", `<span class="pill accent">Trial</span>`,
 	)
@@ -167,9 +167,9 @@ func TestATrialByTheAPI(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	h.postJSON("/api/v1/trial", `{"broker":"main"}`).want(t, 409, "a trial is under way already")
-	s.newest.State, s.newest.SettledAt = deadletter.TrialDone, start.Add(time.Second)
+	s.newest.State, s.newest.QuietAt = deadletter.TrialDone, start.Add(time.Second)
 	h.get("/api/v1/trial").want(t, 200).json(t, &v)
-	if v.State != deadletter.TrialDone || !v.SettledAt.Equal(start.Add(time.Second)) {
+	if v.State != deadletter.TrialDone || !v.QuietAt.Equal(start.Add(time.Second)) {
 		t.Errorf("%+v", v)
 	}
 	h.postJSON("/api/v1/trial", `{"broker":"other"}`).want(t, 404)

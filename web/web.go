@@ -62,6 +62,7 @@ type Options struct {
 	// Host allow list, see Hosts; empty: any host, for tests only
 	Hosts   []string
 	Metrics http.Handler  // /metrics; nil: 404
+	Version string        // the version of dlo
 	Links   []config.Link // links from letters' pages to other tools
 	Fields  []string      // body paths that queries can name
 	MaxBody int           // maximum bytes of a published body; 0: 16 MiB

@@ -61,7 +61,7 @@ type Search struct {
 }
 
 // Retention says how long letters in each state are kept before they are purged; 0 = forever.
-type Retention struct{ Settled, Discarded, Dead time.Duration }
+type Retention struct{ Quiet, Discarded, Dead time.Duration }
 
 // Disk says how much free space the disk of the store must have. If there is less free space, dlo
 // accepts no letters.
@@ -194,7 +194,7 @@ func Defaults() Config {
 			Zone: "UTC",
 			Days: []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday},
 		},
-		Retention: Retention{Settled: 30 * day, Discarded: 7 * day},
+		Retention: Retention{Quiet: 30 * day, Discarded: 7 * day},
 	}
 }
 
@@ -470,8 +470,13 @@ func (d *decoder) settings(c *Config) keys {
 			})
 		},
 		"retention": func(n *yaml.Node) {
+			if d.hasKey(n, "quiet") && d.hasKey(n, "settled") {
+				d.mistake(n, "retention.settled is the former name of retention.quiet; remove settled")
+			}
+			quiet := func(n *yaml.Node) { d.duration(n, &c.Retention.Quiet, 0, 100*365*day) }
 			d.mapping(n, "retention", keys{
-				"settled":   func(n *yaml.Node) { d.duration(n, &c.Retention.Settled, 0, 100*365*day) },
+				"quiet":     quiet,
+				"settled":   quiet,
 				"discarded": func(n *yaml.Node) { d.duration(n, &c.Retention.Discarded, 0, 100*365*day) },
 				"dead":      func(n *yaml.Node) { d.duration(n, &c.Retention.Dead, 0, 100*365*day) },
 			})

@@ -47,17 +47,17 @@ type GroupRow struct {
 	NextAt  time.Time `json:"next_at,omitzero"`
 	FirstAt time.Time `json:"first_seen"` // time at which the first letter was received
 	LastAt  time.Time `json:"last_seen"`  // time at which the last letter died
-	// letters of the group are dying now; otherwise the group has been quiet since the last one died
+	// letters of the group are dying now; otherwise the group is not failing since the last one died
 	Failing bool  `json:"failing"`
 	Spark   []int `json:"hours"` // number of letters received in each of the last 24 hours, oldest first
 }
 
-// StatusFailing and StatusQuiet are two more values that a query accepts as the status of a group.
-// StatusFailing selects the groups in the inbox whose letters are dying now. StatusQuiet selects
-// the other groups in the inbox.
+// StatusFailing and StatusNotFailing are two more values that a query accepts as the status of a
+// group. StatusFailing selects the groups in the inbox whose letters are dying now.
+// StatusNotFailing selects the other groups in the inbox.
 const (
-	StatusFailing = "failing"
-	StatusQuiet   = "quiet"
+	StatusFailing    = "failing"
+	StatusNotFailing = "not-failing"
 )
 
 // Needs returns the number of letters in the group that need people. These are dead, held or
@@ -100,7 +100,7 @@ type Group struct {
 	Deploys    []Deploy      `json:"deploys"` // deploys from one day before the group was first seen, newest first
 	// last deploy within ten minutes before the group was first seen or came back; absent = none
 	Suspect *Deploy `json:"suspect,omitzero"`
-	Fix     *Deploy `json:"-"` // first deploy after the last death of a group that is now quiet; nil = none
+	Fix     *Deploy `json:"-"` // first deploy after the last death of a group that does not fail now; nil = none
 }
 
 // GroupValues contains the values that the letters of a group have in common. It also contains how

@@ -62,7 +62,7 @@ type Bar struct {
 // Add adds n letters in the state s to the bar.
 func (b *Bar) Add(s State, n int) {
 	switch s {
-	case StateSettled:
+	case StateQuiet:
 		b.Recovered += n
 	case StateDead, StateHeld:
 		b.Dead += n

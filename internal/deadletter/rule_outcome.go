@@ -37,7 +37,7 @@ func (o RuleOutcome) OfWaiting() Trigger { return ruled[o].waiting }
 // decided about letters in this state, for example held letters, it returns "".
 func (s State) Ruled() RuleOutcome {
 	switch s {
-	case StateScheduled, StatePublishing, StateRequeued, StateSettled:
+	case StateScheduled, StatePublishing, StateRequeued, StateQuiet:
 		return RuleRetry
 	case StateDead:
 		return RuleDead

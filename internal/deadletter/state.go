@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,20 +17,57 @@ const (
 	StateHeld       State = "held"       // a guard or a person has stopped the letter
 	StatePublishing State = "publishing" // the letter is being published; no other state can be in doubt
 	StateRequeued   State = "requeued"   // the broker has confirmed the letter, and it is being watched
-	StateSettled    State = "settled"    // the letter did not come back while it was watched; pages say "quiet"
+	StateQuiet      State = "quiet"      // the letter did not come back while it was watched
 	StateDiscarded  State = "discarded"  // the letter can be restored until it is purged
 	StatePurged     State = "purged"     // the contents are erased, but the row and the history are kept
 )
 
 // States lists all states, in the order in which a letter usually gets them.
 var States = []State{
-	StateReceived, StateScheduled, StateDead, StateHeld, StatePublishing, StateRequeued, StateSettled, StateDiscarded,
+	StateReceived, StateScheduled, StateDead, StateHeld, StatePublishing, StateRequeued, StateQuiet, StateDiscarded,
 	StatePurged,
 }
 
 // RetryStates lists the states of letters in retry. These letters wait for a retry, are being sent,
 // or were sent and are still watched.
 var RetryStates = []State{StateScheduled, StatePublishing, StateRequeued}
+
+// formerQuiet is the former name of StateQuiet. Queries and exported letters may still contain it.
+// The database contains only this name, because renaming it there would rewrite most letters.
+const formerQuiet = "settled"
+
+// StateNamed returns the state with the given name, which may be its former name. Use
+// slices.Contains(States, ...) to find out whether the state exists.
+func StateNamed(name string) State {
+	if name == formerQuiet {
+		return StateQuiet
+	}
+	return State(name)
+}
+
+// Value returns the name of the state in the database.
+func (s State) Value() (driver.Value, error) {
+	if s == StateQuiet {
+		return formerQuiet, nil
+	}
+	return string(s), nil
+}
+
+// Scan sets the state to one that was read from the database.
+func (s *State) Scan(stored any) error {
+	name, ok := stored.(string)
+	if !ok {
+		return fmt.Errorf("the store has the state %v, which is not a text", stored)
+	}
+	*s = StateNamed(name)
+	return nil
+}
+
+// UnmarshalText sets the state to one that JSON names.
+func (s *State) UnmarshalText(name []byte) error {
+	*s = StateNamed(string(name))
+	return nil
+}
 
 // Trigger is an event that changes the state of a letter.
 type Trigger string
@@ -80,7 +118,7 @@ var transitions = map[Trigger]map[State]State{
 	WaitOver:          {StateScheduled: StateRequeued},
 	WaitLost:          {StateScheduled: StateHeld},
 	Stopped:           {StatePublishing: StateHeld},
-	Quiet:             {StateRequeued: StateSettled},
+	Quiet:             {StateRequeued: StateQuiet},
 	LostSight:         {StateRequeued: StateHeld},
 	// A letter usually comes back while it is in the state publishing, requeued or settled. It is
 	// in another state if the outcome of the attempt was in doubt, and somebody has acted on the
@@ -88,7 +126,7 @@ var transitions = map[Trigger]map[State]State{
 	CameBack: {
 		StatePublishing: StateReceived,
 		StateRequeued:   StateReceived,
-		StateSettled:    StateReceived,
+		StateQuiet:      StateReceived,
 		StateHeld:       StateReceived,
 		StateScheduled:  StateReceived,
 		StateDead:       StateReceived,
@@ -110,7 +148,7 @@ var transitions = map[Trigger]map[State]State{
 		StateDead:      StatePurged,
 		StateHeld:      StatePurged,
 		StateRequeued:  StatePurged,
-		StateSettled:   StatePurged,
+		StateQuiet:     StatePurged,
 		StateDiscarded: StatePurged,
 	},
 }

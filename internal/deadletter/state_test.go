@@ -30,12 +30,12 @@ var stateTable = []struct {
 	{"scheduled", deadletter.WaitOver, "requeued"},
 	{"scheduled", deadletter.WaitLost, "held"},
 	{"publishing", deadletter.Stopped, "held"},
-	{"requeued", deadletter.Quiet, "settled"},
+	{"requeued", deadletter.Quiet, "quiet"},
 	{"requeued", deadletter.LostSight, "held"},
 	{"scheduled publishing requeued", deadletter.FoundRestored, "held"},
 	// A letter whose attempt is open can come back in each of these states. It can also come back
 	// in the state received, and then stays in this state. A purged letter cannot come back.
-	{"publishing requeued settled held scheduled dead discarded", deadletter.CameBack, "received"},
+	{"publishing requeued quiet held scheduled dead discarded", deadletter.CameBack, "received"},
 	{"scheduled dead held", deadletter.Discarding, "discarded"},
 	{"discarded", deadletter.Restoring, "dead"},
 	{"scheduled dead", deadletter.Holding, "held"},
@@ -44,7 +44,7 @@ var stateTable = []struct {
 	{"held", deadletter.ReleasedDead, "dead"},
 	{"held", deadletter.ReleasedAgain, "received"},
 	{"held", deadletter.ReleasedDue, "scheduled"},
-	{"received scheduled dead held requeued settled discarded", deadletter.Purging, "purged"},
+	{"received scheduled dead held requeued quiet discarded", deadletter.Purging, "purged"},
 }
 
 func TestTheStateTable(t *testing.T) {
@@ -112,7 +112,7 @@ func TestVerbs(t *testing.T) {
 		deadletter.VerbRequeue: "scheduled dead held", deadletter.VerbDiscard: "scheduled dead held",
 		deadletter.VerbRestore: "discarded", deadletter.VerbView: "", deadletter.VerbCancel: "",
 		deadletter.VerbHold: "scheduled dead", deadletter.VerbRelease: "held",
-		deadletter.VerbPurge: "received scheduled dead held requeued settled discarded", "bury": "",
+		deadletter.VerbPurge: "received scheduled dead held requeued quiet discarded", "bury": "",
 	} {
 		var may []string
 		for _, s := range deadletter.States {

@@ -49,7 +49,7 @@ type Trial struct {
 	DecodedAt  time.Time  `json:"decoded_at,omitzero"`
 	RequeuedAt time.Time  `json:"requeued_at,omitzero"` // time at which the broker confirmed the requeue
 	AcceptedAt time.Time  `json:"accepted_at,omitzero"` // time at which the consumer of the trial accepted the letter
-	SettledAt  time.Time  `json:"settled_at,omitzero"`
+	QuietAt    time.Time  `json:"quiet_at,omitzero"`
 }
 
 // TrialState is the state of a trial.

@@ -79,7 +79,7 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeJoined:    "needs people too",
 	deadletter.NoticeEscalated: "grows faster",
 	deadletter.NoticeUpdated:   "has many more letters",
-	deadletter.NoticeQuiet:     "is quiet",
+	deadletter.NoticeQuiet:     "no longer fails",
 	deadletter.NoticeResolved:  "no longer needs anyone",
 	deadletter.NoticeRefused:   "a queue refuses requeued letters",
 	deadletter.NoticeBreaker:   "retries are held back",
@@ -88,7 +88,7 @@ var sayings = map[deadletter.NoticeKind]string{
 	deadletter.NoticeDigest:    "digest",
 	deadletter.NoticeTest:      "a test",
 
-	deadletter.EventGroupQuiet:        "is quiet",
+	deadletter.EventGroupQuiet:        "no longer fails",
 	deadletter.EventGroupResolved:     "no longer needs anyone",
 	deadletter.EventOperationFinished: "an operation is over",
 }
@@ -112,7 +112,7 @@ func (m *Message) group(o Office, g *deadletter.GroupRow) {
 	case deadletter.NoticeResolved, deadletter.EventGroupResolved:
 		m.Title = fmt.Sprintf("No longer needs anyone: %s: %s", queue, title)
 	case deadletter.NoticeQuiet, deadletter.EventGroupQuiet:
-		m.Title = fmt.Sprintf("Quiet%s: %s: %s", waitingSuffix(g.Needs()), queue, title)
+		m.Title = fmt.Sprintf("No longer fails%s: %s: %s", waitingSuffix(g.Needs()), queue, title)
 	default:
 		m.Title = where
 	}

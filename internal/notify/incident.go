@@ -52,7 +52,7 @@ func (m *Message) incident(o Office, d *deadletter.Delivery) {
 	}
 	switch m.Kind {
 	case deadletter.NoticeQuiet:
-		m.Title = "Quiet" + waitingSuffix(letters) + ": " + causes
+		m.Title = "No longer fails" + waitingSuffix(letters) + ": " + causes
 	case deadletter.NoticeResolved:
 		m.Title = "No longer needs anyone: " + causes
 	case deadletter.NoticeOpened, deadletter.NoticeRegressed:

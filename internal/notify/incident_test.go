@@ -63,7 +63,7 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 		deadletter.NoticeUpdated:   {Updates, "Now 3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
 		deadletter.NoticeRegressed: {Fires, "3 causes in email-queue, 600 letters dead: cause 1 and 2 more"},
 		deadletter.NoticeQuiet: {
-			Resolves, "Quiet, 600 letters wait for people: 3 causes in email-queue: cause 1 and 2 more",
+			Resolves, "No longer fails, 600 letters wait for people: 3 causes in email-queue: cause 1 and 2 more",
 		},
 		deadletter.NoticeResolved: {Resolves, "No longer needs anyone: 3 causes in email-queue: cause 1 and 2 more"},
 	} {
@@ -81,7 +81,7 @@ func TestWhatIsSaidOfAnIncident(t *testing.T) {
 	alone := someDelivery(deadletter.NoticeQuiet)
 	if m := Compose(
 		office, alone,
-	); m.Title != `Quiet, 312 letters wait for people: email-queue: template "welcome_v3" not found` ||
+	); m.Title != `No longer fails, 312 letters wait for people: email-queue: template "welcome_v3" not found` ||
 		m.Event != Resolves {
 		t.Errorf("%s %q", m.Event, m.Title)
 	}
@@ -309,7 +309,7 @@ func TestWhatMachinesAreTold(t *testing.T) {
 		t.Error(d)
 	}
 	for kind, title := range map[deadletter.NoticeKind]string{
-		deadletter.EventGroupQuiet:    `Quiet, 312 letters wait for people: email-queue`,
+		deadletter.EventGroupQuiet:    `No longer fails, 312 letters wait for people: email-queue`,
 		deadletter.EventGroupResolved: `No longer needs anyone: email-queue`,
 	} {
 		if text := body(someDelivery(kind)); !strings.Contains(text, `{"type":"`+string(kind)+`"`) ||

@@ -77,7 +77,7 @@ func tallyText(kinds map[deadletter.NoticeKind]int) string {
 	say(kinds[deadletter.NoticeEscalated], "grows faster", "grow faster")
 	say(kinds[deadletter.NoticeUpdated], "has many more letters", "have many more letters")
 	say(kinds[deadletter.NoticeJoined], "needs people too", "need people too")
-	say(kinds[deadletter.NoticeQuiet], "is quiet", "are quiet")
+	say(kinds[deadletter.NoticeQuiet], "no longer fails", "no longer fail")
 	say(kinds[deadletter.NoticeResolved], "no longer needs anyone", "no longer need anyone")
 	say(other, "other", "others")
 	return strings.Join(parts, ", ")

@@ -11,7 +11,7 @@ import (
 )
 
 // Retention says how long letters stay in a state before they are purged. 0 means forever.
-type Retention struct{ Settled, Discarded, Dead time.Duration }
+type Retention struct{ Quiet, Discarded, Dead time.Duration }
 
 // RetentionStore contains the methods of the store that retention uses.
 type RetentionStore interface {
@@ -67,7 +67,7 @@ func (k *Keeper) Step(ctx context.Context) error {
 		state deadletter.State
 		keep  time.Duration
 	}{
-		{deadletter.StateSettled, k.keep.Settled},
+		{deadletter.StateQuiet, k.keep.Quiet},
 		{deadletter.StateDiscarded, k.keep.Discarded},
 		{deadletter.StateDead, k.keep.Dead},
 	} {

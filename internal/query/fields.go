@@ -84,7 +84,7 @@ var enumerations = map[Field]struct {
 		"there is no severity",
 	},
 	Status: {
-		append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusQuiet),
+		append(texts(deadletter.GroupStatuses), deadletter.StatusFailing, deadletter.StatusNotFailing),
 		"a group has no status",
 	},
 	Read:   {texts(deadletter.Readings), "read has no value"},

@@ -43,7 +43,7 @@ func Help() []FieldHelp {
 		Severity: {Example: "severity:page", Help: "how urgently it needs people"},
 		Status: {
 			Example: "status:new,regressed",
-			Help:    "the status of its group; failing: its letters die now, quiet: no letter of it dies now",
+			Help:    "the status of its group; failing: its letters die now, not-failing: no letter of it dies now",
 		},
 		Owner: {Example: "owner:alice", Help: `who its group is assigned to; "" for nobody`},
 		Rule:  {Example: "rule:billing", Help: "the rule that decided on it"},

@@ -18,7 +18,14 @@ import (
 func readValue(f Field, t text, now time.Time) (Value, error) {
 	raw := t.literal()
 	switch f {
-	case State, Severity, Status, Doubt, Sort, Via:
+	case State:
+		return parseEnum(f, string(deadletter.StateNamed(strings.ToLower(raw))))
+	case Status:
+		if strings.EqualFold(raw, "quiet") { // the former name
+			raw = deadletter.StatusNotFailing
+		}
+		return parseEnum(f, raw)
+	case Severity, Doubt, Sort, Via:
 		return parseEnum(f, raw)
 	case Read:
 		// the value has no star and is not "", which stands for a letter whose body has not been

@@ -65,7 +65,7 @@ func (d *Dispatcher) replacedProblem(mark *deadletter.Progress) deadletter.Probl
 		VHost:    d.o.VHost,
 		Title:    "Broker " + d.o.Broker + " is older than its last confirm to this store.",
 		Text:     "It " + what + ": it was restored from a backup or replaced, or its queues were purged. The store is current, and dlo continues. Messages that were in the queues of the broker, and letters that were sent there, may be gone or may be back.",
-		Cure:     "Look at the letters that were requeued lately: state:requeued,settled since:1d. Requeue those whose work was not done.",
+		Cure:     "Look at the letters that were requeued lately: state:requeued,quiet since:1d. Requeue those whose work was not done.",
 	}
 }
 

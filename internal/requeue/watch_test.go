@@ -62,16 +62,16 @@ func TestTheEndOfAWatch(t *testing.T) {
 		why         string // reason for which the letter is held
 		unverified  bool
 	}{
-		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateSettled},
+		{name: "its queue is consumed", first: consumed, then: consumed, want: deadletter.StateQuiet},
 		{
 			name: "nobody can ask", first: deadletter.UnknownQueue, then: deadletter.UnknownQueue,
-			want: deadletter.StateSettled, unverified: true,
+			want: deadletter.StateQuiet, unverified: true,
 		},
 		{
 			name: "its queue is gone", first: gone, then: gone, want: deadletter.StateHeld,
 			why: "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
-		{name: "its queue seemed gone for a moment", first: gone, then: consumed, want: deadletter.StateSettled},
+		{name: "its queue seemed gone for a moment", first: gone, then: consumed, want: deadletter.StateQuiet},
 		{
 			name:  "its queue is a stream",
 			first: exists(func(f *deadletter.QueueFacts) { f.Stream, f.Ready, f.Consumers = true, 200, 1 }),
@@ -87,7 +87,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 		},
 		{
 			name: "somebody took it out who is gone", first: exists(func(*deadletter.QueueFacts) {}),
-			then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateSettled, unverified: true,
+			then: exists(func(*deadletter.QueueFacts) {}), want: deadletter.StateQuiet, unverified: true,
 		},
 		{
 			name:  "its queue was declared again and shows no figures yet",
@@ -100,7 +100,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 			name:  "its queue never shows figures",
 			first: exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
 			then:  exists(func(f *deadletter.QueueFacts) { f.Consumers, f.Ready, f.Unacked, f.TTL = -1, -1, -1, 0 }),
-			want:  deadletter.StateSettled, unverified: true,
+			want:  deadletter.StateQuiet, unverified: true,
 		},
 		{
 			name: "the management API did not answer for a moment", first: silent, then: gone,
@@ -108,7 +108,7 @@ func TestTheEndOfAWatch(t *testing.T) {
 			why:  "queue sms is gone, with everything in it, and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
 		{
-			name: "the management API does not answer", first: silent, then: silent, want: deadletter.StateSettled,
+			name: "the management API does not answer", first: silent, then: silent, want: deadletter.StateQuiet,
 			unverified: true,
 		},
 		{
@@ -162,16 +162,16 @@ func TestAQueueThatIsDeclaredAgain(t *testing.T) {
 		want        deadletter.State
 		why         string
 	}{
-		{name: "the queue stays", first: durable, then: durable, want: deadletter.StateSettled},
+		{name: "the queue stays", first: durable, then: durable, want: deadletter.StateQuiet},
 		{
 			name: "it is another queue", first: durable, then: exclusive, want: deadletter.StateHeld,
 			why: "queue sms was deleted, with everything in it, and declared again with other properties, " +
 				"and it is unknown whether this letter was handled before; requeue it only if a second arrival does no harm",
 		},
-		{name: "the new queue stays", first: exclusive, then: exclusive, want: deadletter.StateSettled},
+		{name: "the new queue stays", first: exclusive, then: exclusive, want: deadletter.StateQuiet},
 		{
 			name: "the properties are unknown at first", first: deadletter.UnknownQueue, then: exclusive,
-			want: deadletter.StateSettled,
+			want: deadletter.StateQuiet,
 		},
 	} {
 		s.broker.setFacts(c.first, false)
@@ -197,7 +197,7 @@ func TestABrokerThatIsAwayShowsNoQueue(t *testing.T) {
 	}
 	s.broker.setFacts(consumed, false)
 	s.watch(time.Minute)
-	if l := s.letter(id); l.State != deadletter.StateSettled || l.Unverified {
+	if l := s.letter(id); l.State != deadletter.StateQuiet || l.Unverified {
 		t.Errorf("%s, unverified %t", l.State, l.Unverified)
 	}
 }

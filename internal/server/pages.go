@@ -50,6 +50,7 @@ func (s *Server) createPages() {
 		Metrics:   s.metrics(),
 		PublicURL: s.cfg.PublicURL,
 		BasePath:  s.cfg.BasePath,
+		Version:   s.version,
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}
 	if s.cfg.Auth.On() {

@@ -119,7 +119,7 @@ func (t *tx) act(do *actor, p picked) error {
 		fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = CASE WHEN suspect = 3 AND $10 THEN 3
 		ELSE 0 END,
 		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
-		p.serial, string(to), due, t.now, why, string(was), unguarded, fixed, toldSoonest,
+		p.serial, to, due, t.now, why, string(was), unguarded, fixed, toldSoonest,
 		!trigger.Leaves() && trigger != deadletter.Purging); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 	t.changeRecord(r, func() { r.state, r.overdue = to, false })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
 		changed_at = $4, operation = $5, target = $6, waits_in = NULL, overdue = 0
-		WHERE id = $1`, p.serial, string(to), do.due, t.now, int64(do.op), target); err != nil {
+		WHERE id = $1`, p.serial, to, do.due, t.now, int64(do.op), target); err != nil {
 		return err
 	}
 	t.moves.share(do.op, p.origin, deadletter.ResultPending, deadletter.ResultReleased)

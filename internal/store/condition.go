@@ -46,7 +46,11 @@ func (s *Store) condition(ctx context.Context, t query.Term) (c clause, dim bool
 	}
 	switch t.Field {
 	case query.State:
-		return textClause("l.state", t.Values), true, nil, nil
+		states := make([]any, len(t.Values))
+		for i, v := range t.Values {
+			states[i] = deadletter.State(v.Raw)
+		}
+		return inList("l.state", states), true, nil, nil
 	case query.Severity, query.Reason:
 		for _, v := range t.Values {
 			if len(v.Pattern) > 1 {

@@ -9,7 +9,7 @@ import (
 // dims contains the values by which a letter is counted, such as its state and its group. There is
 // one counter for each combination of these values.
 type dims struct {
-	state    string
+	state    deadletter.State
 	origin   int64
 	typ      int64
 	reason   string
@@ -22,7 +22,7 @@ const rollupMillis = 15 * 60 * 1000
 type rollup struct {
 	bucket int64 // time of receipt in milliseconds, divided by rollupMillis
 	group  int64
-	state  string
+	state  deadletter.State
 }
 
 type share struct {
@@ -63,8 +63,8 @@ func newMoves() moves {
 }
 
 func (m *moves) letter(r *record, n int64) {
-	m.letters[dims{string(r.state), r.origin, r.typ, r.reason, r.group, r.severity}] += n
-	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, string(r.state)}] += n
+	m.letters[dims{r.state, r.origin, r.typ, r.reason, r.group, r.severity}] += n
+	m.rollups[rollup{r.receivedAt / rollupMillis, r.group, r.state}] += n
 	if r.state != deadletter.StateReceived && r.state != deadletter.StatePurged {
 		m.read[reading{r.origin, r.typ, r.reading}] += n
 	}

@@ -210,7 +210,10 @@ func (s *Store) sample(ctx context.Context, p *plan) ([]deadletter.Row, error) {
 func (s *Store) facetValue(f query.Field, raw any) (string, bool) {
 	switch v := raw.(type) {
 	case string:
-		return v, v != "" || f == query.State
+		if f == query.State {
+			return string(deadletter.StateNamed(v)), true
+		}
+		return v, v != ""
 	case int64:
 		switch f {
 		case query.Queue:

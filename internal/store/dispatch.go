@@ -319,7 +319,7 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 		epoch = $4, changed_at = $5, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $6,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation
 		AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
-		r.id, string(to), r.publishes, t.s.epoch, t.now, r.target)
+		r.id, to, r.publishes, t.s.epoch, t.now, r.target)
 	return d, err
 }
 

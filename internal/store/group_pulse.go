@@ -79,15 +79,15 @@ func dyingCondition(alias, now string) string {
 const inInbox = `g.status NOT IN ('snoozed', 'resolved')`
 
 // statusCondition returns an SQL condition which is true if a group g has one of the given
-// statuses. The value "failing" selects groups in the inbox that are failing now. The value "quiet"
-// selects the other groups in the inbox.
+// statuses. The value "failing" selects groups in the inbox that are failing now. The value
+// "not-failing" selects the other groups in the inbox.
 func (s *Store) statusCondition(values []query.Value) clause {
 	var list []clause
 	plain := slices.DeleteFunc(slices.Clone(values), func(v query.Value) bool {
 		switch v.Raw {
 		case deadletter.StatusFailing:
 			list = append(list, clause{text: inInbox + ` AND ` + s.failingCondition()})
-		case deadletter.StatusQuiet:
+		case deadletter.StatusNotFailing:
 			list = append(list, clause{text: inInbox + ` AND NOT ` + s.failingCondition()})
 		default:
 			return false
@@ -139,7 +139,7 @@ func (s *Store) addPulses(ctx context.Context, list []deadletter.GroupRow) error
 	return nil
 }
 
-// Standing counts the failing groups and the quiet groups in the inbox, and their letters.
+// Standing counts the failing groups and the other groups in the inbox, and their letters.
 func (s *Store) Standing(ctx context.Context) (deadletter.Standing, error) {
 	var out deadletter.Standing
 	rows, err := s.ask(ctx, `SELECT `+s.failingCondition()+`,

@@ -266,8 +266,9 @@ func (s *Store) History(ctx context.Context, id deadletter.ID) ([]deadletter.Eve
 		e := deadletter.Event{Letter: id}
 		var operation sql.NullInt64
 		var at int64
-		err := rows.Scan(&operation, &at, &e.Kind, &e.Actor, &e.Detail)
-		e.Operation, e.At = deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC()
+		var kind deadletter.State // see addEvent
+		err := rows.Scan(&operation, &at, &kind, &e.Actor, &e.Detail)
+		e.Operation, e.At, e.Kind = deadletter.OperationID(operation.Int64), time.UnixMilli(at).UTC(), string(kind)
 		list = append(list, e)
 		return err
 	}); err != nil {

@@ -137,7 +137,7 @@ func (t *tx) recordDecision(by string, a *deadletter.NewDecision) (bool, error) 
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
 		changed_at = $4, rule = $5, severity = $6, why = $7, waiter = '', waits_in = NULL,
 		told_by = $8, told_rest = $9, overdue = 0 WHERE id = $1`,
-		serial, string(to), millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy),
+		serial, to, millis(a.DueAt), t.now, a.Rule, string(a.Severity), a.Why, millis(a.ToldBy),
 		timeUntilTold(a.ToldBy, a.DueAt)); err != nil {
 		return false, err
 	}

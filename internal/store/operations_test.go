@@ -366,7 +366,7 @@ func TestTheWatch(t *testing.T) {
 			}
 			if l := letter(
 				t, s, id,
-			); (l.State == deadletter.StateSettled) != (c.settled == 1) || l.Unverified != c.unverified {
+			); (l.State == deadletter.StateQuiet) != (c.settled == 1) || l.Unverified != c.unverified {
 				t.Errorf("%s, unverified %v", l.State, l.Unverified)
 			}
 		})
@@ -392,7 +392,7 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 			unseen: deadletter.Unseen{Why: "it is gone"},
 			want:   deadletter.StateHeld,
 		},
-		{name: "settled", unseen: deadletter.Unseen{Why: "it is gone", Settles: true}, want: deadletter.StateSettled},
+		{name: "settled", unseen: deadletter.Unseen{Why: "it is gone", Settles: true}, want: deadletter.StateQuiet},
 		{
 			name:   "held, as it is its own queue",
 			unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true},
@@ -402,7 +402,7 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 			name:   "settled, as people sent it there",
 			to:     "sms2",
 			unseen: deadletter.Unseen{Why: "it is gone", SettlesRedirected: true},
-			want:   deadletter.StateSettled,
+			want:   deadletter.StateQuiet,
 		},
 		{name: "sent since", unseen: deadletter.Unseen{Why: "it is gone"}, late: true, want: deadletter.StateRequeued},
 	} {
@@ -438,7 +438,7 @@ func TestAWatchThatEndsUnseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := letter(t, s, id)
-			if l.State != c.want || l.Unverified != (c.want == deadletter.StateSettled) ||
+			if l.State != c.want || l.Unverified != (c.want == deadletter.StateQuiet) ||
 				strings.Contains(l.Why, "it is gone") != (c.want == deadletter.StateHeld) {
 				t.Fatalf("%s, unverified %t: %q", l.State, l.Unverified, l.Why)
 			}

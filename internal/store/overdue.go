@@ -176,7 +176,7 @@ func (s *Store) GiveUp(ctx context.Context, broker string, after time.Duration, 
 			if _, err := t.exec(`UPDATE letters SET state = $2,
 				due_at = NULL, changed_at = $3, why = $4, waiter = '',
 				waits_in = NULL, told_by = NULL, told_rest = 0, overdue = 0 WHERE id = $1`,
-				r.id, string(to), t.now, why); err != nil {
+				r.id, to, t.now, why); err != nil {
 				return err
 			}
 			if err := t.addEvent(r.id, 0, string(to), deadletter.Service.Name, why); err != nil {

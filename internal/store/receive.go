@@ -348,7 +348,7 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 			changed_at = $3, operation = NULL, target = NULL,
 			why = '', unverified = 0, suspect = 0, waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL
 			WHERE id = $1`,
-			letter, string(to), t.now); err != nil {
+			letter, to, t.now); err != nil {
 			return 0, verdictNew, err
 		}
 	}

@@ -210,7 +210,7 @@ func (t *tx) holdRestored(r *record) error {
 		why = $4, held_from = 'scheduled', suspect = $5, due_at = NULL,
 		operation = NULL, fixed = 0, unverified = 0, overdue = 0,
 		waiter = '', waits_in = NULL, epoch = NULL, resend_at = NULL
-		WHERE id = $1`, r.id, string(to), t.now, whyRestored, suspectRestored); err != nil {
+		WHERE id = $1`, r.id, to, t.now, whyRestored, suspectRestored); err != nil {
 		return err
 	}
 	return t.addEvent(r.id, 0, string(to), deadletter.Service.Name, whyRestored)

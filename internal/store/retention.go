@@ -18,7 +18,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	// runs.
 	rows, err := s.ask(
 		ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`,
-		string(state), deadletter.SerialAt(before), before.UnixMilli(), n,
+		state, deadletter.SerialAt(before), before.UnixMilli(), n,
 	)
 	if err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 		done = 0
 		for _, serial := range serials {
 			records, err := t.records(
-				`SELECT `+recordColumns+` FROM letters l WHERE l.id = $4 AND `+expiredLetters, string(state),
+				`SELECT `+recordColumns+` FROM letters l WHERE l.id = $4 AND `+expiredLetters, state,
 				deadletter.SerialAt(before), before.UnixMilli(), serial,
 			)
 			if err != nil {
@@ -82,7 +82,7 @@ func (t *tx) expire(r *record, to deadletter.State, reason string) error {
 	}
 	t.changeRecord(r, func() { r.state = to })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL, why = '', changed_at = $3
-		WHERE id = $1`, r.id, string(to), t.now); err != nil {
+		WHERE id = $1`, r.id, to, t.now); err != nil {
 		return err
 	}
 	return t.addEvent(r.id, 0, "purged", deadletter.Service.Name, reason+"; "+detail)
@@ -104,6 +104,6 @@ func (s *Store) Expiring(ctx context.Context, state deadletter.State, before tim
 	var n int
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM letters l INDEXED BY letters_state
 		WHERE `+expiredLetters+` LIMIT $4)`,
-		[]any{string(state), deadletter.SerialAt(before), before.UnixMilli(), limit}, &n)
+		[]any{state, deadletter.SerialAt(before), before.UnixMilli(), limit}, &n)
 	return n, err
 }

@@ -98,7 +98,7 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	t.changeRecord(r, func() { r.state = to })
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
 		changed_at = $4, waits_in = NULL, unverified = $5, why = $6, held_from = $7 WHERE id = $1`,
-		serial, string(to), due, t.now, unverified, why, heldFrom); err != nil {
+		serial, to, due, t.now, unverified, why, heldFrom); err != nil {
 		return err
 	}
 	if l.Lost != "" {

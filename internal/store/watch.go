@@ -142,7 +142,7 @@ func (t *tx) endWatch(r *record, end watchEnd) error {
 	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = NULL,
 		unverified = max(unverified, $3), changed_at = $4, why = CASE WHEN $5 = '' THEN why ELSE $5 END, held_from = $6
 		WHERE id = $1`,
-		r.id, string(to), unverified, t.now, why, heldFrom); err != nil {
+		r.id, to, unverified, t.now, why, heldFrom); err != nil {
 		return err
 	}
 	if err := t.addEvent(r.id, 0, string(to), deadletter.Service.Name, end.detail); err != nil {

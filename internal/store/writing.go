@@ -267,10 +267,11 @@ func (s *Store) preparedRead(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// addEvent adds an entry to the history of a letter or an operation.
+// addEvent adds an entry to the history of a letter or an operation. The kind of many events is the
+// state that the letter got, so each kind is stored as a state is.
 func (t *tx) addEvent(letter int64, operation deadletter.OperationID, kind, actor, detail string) error {
 	_, err := t.exec(`INSERT INTO events (letter, operation, at, kind, actor, detail) VALUES ($1, $2, $3, $4, $5, $6)`,
-		positiveOrNull(letter), positiveOrNull(int64(operation)), t.now, kind, actor, detail)
+		positiveOrNull(letter), positiveOrNull(int64(operation)), t.now, deadletter.State(kind), actor, detail)
 	return err
 }
 

@@ -110,7 +110,7 @@ func TestANightIsSettledFromTheDigest(t *testing.T) {
 		return d.Groups == 0
 	})
 	tab.Open(p.url + "/triage?tab=digest")
-	waitUntil(t, tab, `document.querySelector('main').innerText.includes('All quiet')`)
+	waitUntil(t, tab, `document.querySelector('main').innerText.includes('All clear')`)
 	for _, queue := range []string{"email", "payments"} {
 		eventually(t, queue+" has its letters back", func() bool {
 			fixed[queue].mu.Lock()

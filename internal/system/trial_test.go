@@ -54,17 +54,17 @@ func TestTheThreeSteps(t *testing.T) {
 			})
 			r.waitForTexts(
 				"Arrived", "Decoded", "dlo.v1.Trial text: \"Hello from Dead Letter Office.", "Requeued",
-				"by its rule, to the tail of dlo.try", "Settled", "its consumer accepted it after", "Try it again",
+				"by its rule, to the tail of dlo.try", "Quiet", "its consumer accepted it after", "Try it again",
 			)
 			r.checkPage("after the trial")
 			r.press(`#trial a[href^="/letters/"]`)
-			r.waitForTexts("dlo made this letter for a trial.", "Trial", "Settled", "started_by", `"local"`)
+			r.waitForTexts("dlo made this letter for a trial.", "Trial", "Quiet", "started_by", `"local"`)
 			r.checkPage("the letter of a trial")
 
 			var trial api.Trial
 			p.json("/api/v1/trial", &trial)
 			if trial.State != deadletter.TrialDone || trial.ArrivedAt.Before(trial.StartedAt.Add(-time.Second)) ||
-				trial.RequeuedAt.Before(trial.ArrivedAt) || trial.SettledAt.Before(trial.RequeuedAt) ||
+				trial.RequeuedAt.Before(trial.ArrivedAt) || trial.QuietAt.Before(trial.RequeuedAt) ||
 				trial.AcceptedAt.IsZero() {
 				t.Errorf("%+v", trial)
 			}
@@ -132,7 +132,7 @@ func TestATrialOnTheCommandLine(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	out, _ := p.dlo(t.Context(), 0, "", "try")
-	for _, step := range []string{"rejected", "arrived", "decoded", "dlo.v1.Trial", "requeued", "settled"} {
+	for _, step := range []string{"rejected", "arrived", "decoded", "dlo.v1.Trial", "requeued", "quiet"} {
 		_, rest, ok := strings.Cut(out, step)
 		if !ok {
 			t.Errorf("%q is missing, or not in its turn", step)

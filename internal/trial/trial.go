@@ -271,8 +271,8 @@ func (t *Trials) follow(ctx context.Context) (over bool, err error) {
 		if len(attempts) > 0 && attempts[0].Outcome == deadletter.OutcomeConfirmed {
 			c.RequeuedAt = attempts[0].ClosedAt
 		}
-		if l.State == deadletter.StateSettled {
-			c.SettledAt, over = l.ChangedAt, true
+		if l.State == deadletter.StateQuiet {
+			c.QuietAt, over = l.ChangedAt, true
 		}
 	})
 	switch l.State {

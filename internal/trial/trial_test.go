@@ -165,7 +165,7 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 		if trials.Newest().State != deadletter.TrialRunning {
 			t.Error("it is over before its letter settled")
 		}
-		s.move(func(s *shelf) { s.letter.State, s.letter.ChangedAt = deadletter.StateSettled, time.Now() })
+		s.move(func(s *shelf) { s.letter.State, s.letter.ChangedAt = deadletter.StateQuiet, time.Now() })
 		time.Sleep(time.Second)
 		c := trials.Newest()
 		for what, want := range map[string][2]time.Duration{
@@ -174,7 +174,7 @@ func TestATrialGoesTheWholeWay(t *testing.T) {
 			"decoded":  {c.DecodedAt.Sub(c.StartedAt), 2 * time.Second},
 			"requeued": {c.RequeuedAt.Sub(c.StartedAt), 3 * time.Second},
 			"accepted": {c.AcceptedAt.Sub(c.StartedAt), 3 * time.Second},
-			"settled":  {c.SettledAt.Sub(c.StartedAt), 4 * time.Second},
+			"settled":  {c.QuietAt.Sub(c.StartedAt), 4 * time.Second},
 		} {
 			if want[0] != want[1] {
 				t.Errorf("%s after %s, want %s", what, want[0], want[1])

@@ -40,14 +40,14 @@ func (d DigestView) ready() (letters, groups int, link string) {
 // text is the suggested action.
 func (d DigestView) evidence(l deadletter.DigestLine) string {
 	if deploy, ok := d.Fixed[l.Group.ID]; ok {
-		return "Quiet since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"
+		return "Not failing since " + line(deploy.Service+" "+deploy.Version, 60) + ": ready to requeue"
 	}
 	return line(l.Suggestion, 100)
 }
 
 func (d DigestView) verdict() string {
 	if d.Groups == 0 {
-		return "All quiet: nothing needs you."
+		return "All clear: nothing needs you."
 	}
 	parts := []string{Number(d.Groups, "group", "groups"), LetterCount(d.Letters)}
 	if d.New > 0 {

@@ -101,7 +101,7 @@ func digestView(p TriagePage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = tileWords("return", true, "Quiet since a deploy", Count(letters), "of "+Number(groups, "group", "groups")+", ready to requeue").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = tileWords("return", true, "Not failing since a deploy", Count(letters), "of "+Number(groups, "group", "groups")+", ready to requeue").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -161,7 +161,7 @@ func digestView(p TriagePage) templ.Component {
 			}
 		}
 		if len(d.Lines) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<section class=\"panel\" aria-label=\"All quiet\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<section class=\"panel\" aria-label=\"All clear\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -196,7 +196,7 @@ func digestView(p TriagePage) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = nothing("All quiet").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nothing("All clear").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

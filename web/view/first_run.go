@@ -82,9 +82,9 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 		at:   t.RequeuedAt,
 		text: []Span{{Text: "by its rule, to the tail of "}, {Text: deadletter.TrialQueue, Code: true}},
 	}
-	settled := trialStep{
-		name: "Settled",
-		at:   t.SettledAt,
+	quiet := trialStep{
+		name: "Quiet",
+		at:   t.QuietAt,
 		text: []Span{{Text: "once it has not come back for some seconds"}},
 	}
 	if !t.RejectedAt.IsZero() {
@@ -96,9 +96,9 @@ func trialSteps(t *deadletter.Trial) []trialStep {
 		decoded.text = []Span{{Text: deadletter.TrialType, Code: true}, {Text: " " + line(t.Summary, 120)}}
 	}
 	if !t.AcceptedAt.IsZero() {
-		settled.text = []Span{{Text: "its consumer accepted it after " + sinceStart(t, t.AcceptedAt)}}
+		quiet.text = []Span{{Text: "its consumer accepted it after " + sinceStart(t, t.AcceptedAt)}}
 	}
-	return []trialStep{arrived, decoded, requeued, settled}
+	return []trialStep{arrived, decoded, requeued, quiet}
 }
 
 // sinceStart returns the time between the start of a trial and an event as text.

@@ -50,7 +50,7 @@ func (g GroupView) stateSentences() []Span {
 			words(", "+Ago(g.Now, g.LastAt)+". "),
 		)
 	} else {
-		text = append(text, Span{Text: "Quiet since "}, clockSpan(g.Now, g.LastAt), Span{Text: ". "})
+		text = append(text, Span{Text: "Not failing since "}, clockSpan(g.Now, g.LastAt), Span{Text: ". "})
 		if d := g.Fix; d != nil {
 			text = append(
 				text, Span{Text: "None has died since "}, Span{Text: deployName(*d), Code: true},
@@ -120,7 +120,7 @@ type stateCount struct {
 func (g GroupView) stateCounts() (list []stateCount) {
 	for _, s := range []deadletter.State{
 		deadletter.StateDead, deadletter.StateHeld, deadletter.StateScheduled, deadletter.StatePublishing,
-		deadletter.StateRequeued, deadletter.StateSettled, deadletter.StateDiscarded,
+		deadletter.StateRequeued, deadletter.StateQuiet, deadletter.StateDiscarded,
 	} {
 		if n := g.Letters[s]; n > 0 {
 			list = append(list, stateCount{s, n})

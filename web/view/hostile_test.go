@@ -423,6 +423,7 @@ func hostilePages(n int) map[string]templ.Component {
 	all := map[string]templ.Component{
 		"letters": Letters(letters), "letters-mistake": Letters(mistake), "letters-no-match": Letters(noMatch),
 		"letters-first-run": Letters(first),
+		"glossary":          Glossary(shell),
 		"sign-in":           SignIn(stranger), "sign-in-again": SignInAgain(stranger), "welcome": Welcome(stranger),
 		"account": Account(AccountPage{
 			Shell:    shell,

@@ -107,9 +107,9 @@ func facts(p LetterPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
-			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(map[bool]string{true: "Watched", false: "Due"}[p.Letter.State == deadletter.StateRequeued])
+			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(map[bool]string{true: "Watch ends", false: "Due"}[p.Letter.State == deadletter.StateRequeued])
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 19, Col: 100}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/letter_facts.templ`, Line: 19, Col: 103}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {

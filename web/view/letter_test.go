@@ -250,7 +250,7 @@ func TestALetterOffersWhatItsStateAllows(t *testing.T) {
 		deadletter.StateReceived: "purge", deadletter.StateScheduled: "hold purge discard reschedule retry_now requeue",
 		deadletter.StateDead: "hold purge discard requeue",
 		deadletter.StateHeld: "release purge discard requeue", deadletter.StatePublishing: "",
-		deadletter.StateRequeued: "purge", deadletter.StateSettled: "purge",
+		deadletter.StateRequeued: "purge", deadletter.StateQuiet: "purge",
 		deadletter.StateDiscarded: "purge restore", deadletter.StatePurged: "",
 	} {
 		p := LetterPage{Letter: deadletter.Letter{Row: deadletter.Row{State: state}}}
@@ -331,7 +331,7 @@ func TestALetterThatWaitsInTheBrokerSaysWhatThatMeans(t *testing.T) {
 		t.Error("a letter in front of it can hold it up, and that is not said")
 	}
 	p := sampleWaiting(TabHistory, "")
-	p.Letter.State, p.Letter.Unverified = deadletter.StateSettled, true
+	p.Letter.State, p.Letter.Unverified = deadletter.StateQuiet, true
 	settled := render(t, Letter(p))
 	for _, want := range []string{
 		"Unverified:", "dlo could not see what became of it. The reason is in its history.",

@@ -104,7 +104,7 @@ func (p LettersPage) lookedWords() string {
 // "10,000+ match".
 func (p LettersPage) foundWords() string {
 	if p.Total == 1 && p.Exact {
-		return "1 matches"
+		return "1 letter matches"
 	}
 	if p.Looked != nil && !p.Exact {
 		return Count(p.Total) + " found so far"

@@ -78,7 +78,7 @@ func (p OverviewPage) tiles() []tile {
 		},
 		{
 			"Quiet, " + shortRange(p.Range), "check", "good", Count(in.Recovered), quiet,
-			LettersURL("state:settled"+since, "", ""),
+			LettersURL("state:quiet"+since, "", ""),
 		},
 		{
 			"Discarded, " + shortRange(p.Range), "trash", "", Count(in.Discarded), discarded,
@@ -164,7 +164,7 @@ func (p OverviewPage) standingVerdict() judgement {
 	case quiet.Letters > 0:
 		return judgement{
 			"", "warn", "Nothing has failed since " + p.quietSince() + ".", p.toRequeue(),
-			LettersURL("state:dead,held status:"+deadletter.StatusQuiet, "", ""),
+			LettersURL("state:dead,held status:"+deadletter.StatusNotFailing, "", ""),
 			"Open the " + LetterCount(quiet.Letters),
 		}
 	case p.HeldBack:
@@ -209,7 +209,7 @@ func (p OverviewPage) failingVerdict() judgement {
 	case groups > 1:
 		j.title = Count(groups) + " groups are failing; the worst is in " + queueName(p.Worst.Queue) + "."
 	default:
-		rest := " Everything else is quiet."
+		rest := " No other group is failing."
 		if p.Standing.Quiet.Groups == 0 {
 			rest = " Nothing else needs a person."
 		}
@@ -297,16 +297,16 @@ func (p OverviewPage) worstGroupSentences() []Span {
 }
 
 // fixedSentence returns a sentence with the number of groups that were failing before a deploy. No
-// letter has died in these groups since the deploy. The sentence adds that it is too early to call
-// the groups quiet.
+// letter has died in these groups since the deploy. The sentence adds that it is too early to say
+// that they have stopped.
 func (p OverviewPage) fixedSentence() []Span {
 	if p.Fix == nil {
 		return nil
 	}
 	n := p.Standing.Failing.Groups
 	return []Span{{
-		Text: Number(n, "group was", "groups were") + " failing until then; it is too early to call " +
-			plural(n, "it", "them") + " quiet. ",
+		Text: Number(n, "group was", "groups were") + " failing until then; it is too early to say that " +
+			plural(n, "it has", "they have") + " stopped. ",
 	}}
 }
 

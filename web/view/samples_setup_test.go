@@ -325,7 +325,7 @@ func sampleTrial(state deadletter.TrialState) *deadletter.Trial {
 		Broker: "main", VHost: "/", By: "local", State: state, Letter: sampleID(7),
 		Summary: `text: "Hello from Dead Letter Office."`, StartedAt: now,
 		RejectedAt: at(0.02), ArrivedAt: at(0.04), DecodedAt: at(0.05), RequeuedAt: at(1.2), AcceptedAt: at(1.21),
-		SettledAt: at(8),
+		QuietAt: at(8),
 	}
 }
 
@@ -465,6 +465,7 @@ func setupPages() map[string]templ.Component {
 	none := sampleRules()
 	none.Overrides, none.Guards, none.Try = nil, nil, TryForm{Unshown: 70000}
 	return map[string]templ.Component{
+		"glossary": Glossary(sampleShell("Glossary", "", "/glossary")),
 		"overview": Overview(sampleOverview()), "overview-quiet": Overview(quiet), "overview-stale": Overview(stale),
 		"overview-broker-down": Overview(down), "overview-first-run": Overview(first),
 		"overview-never-connected": Overview(never),
@@ -474,7 +475,7 @@ func setupPages() map[string]templ.Component {
 		"rules-several":  Rules(several),
 		"overview-tried": tried(deadletter.TrialDone, func(*FirstRun) {}),
 		"overview-trying": tried(deadletter.TrialRunning, func(f *FirstRun) {
-			f.Trial.RequeuedAt, f.Trial.AcceptedAt, f.Trial.SettledAt = time.Time{}, time.Time{}, time.Time{}
+			f.Trial.RequeuedAt, f.Trial.AcceptedAt, f.Trial.QuietAt = time.Time{}, time.Time{}, time.Time{}
 		}),
 		"overview-trial-begun": tried(deadletter.TrialRunning, func(f *FirstRun) {
 			*f.Trial = deadletter.Trial{

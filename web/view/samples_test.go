@@ -340,7 +340,7 @@ func pages() map[string]templ.Component {
 	all["letter-scheduled"] = Letter(scheduled)
 	all["letter-waits-in-the-broker"], all["letter-waits-in-ttl"] = Letter(sampleWaiting(TabHistory, "dlo.wait.1000000")), Letter(sampleWaiting(TabTimeline, deadletter.WaitTTL))
 	settled := sampleWaiting(TabHistory, "")
-	settled.Letter.State, settled.Letter.Unverified = deadletter.StateSettled, true
+	settled.Letter.State, settled.Letter.Unverified = deadletter.StateQuiet, true
 	all["letter-unverified"] = Letter(settled)
 	return all
 }

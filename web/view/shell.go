@@ -71,18 +71,20 @@ type Place struct {
 	label   string // the heading above the entry, or ""
 	first   bool   // the entry is also in the bar of small screens
 	whole   bool   // the page concerns all queues, so only users who may see all queues have it
+	// the document about the page, below docs
+	document string
 }
 
 // Places lists the pages in the navigation in their order.
 var Places = []Place{
-	{SectionOverview, "/", "h", "Overview", "overview", "", true, false},
-	{SectionTriage, "/triage", "t", "Triage", "triage", "", true, false},
-	{SectionLetters, "/letters", "l", "Letters", "letters", "", true, false},
-	{SectionOperations, "/operations", "o", "Operations", "operations", "", false, false},
-	{SectionQueues, "/queues", "q", "Queues", "queues", "Set-up", true, false},
-	{SectionSchemas, "/schemas", "s", "Schemas", "schemas", "", false, true},
-	{SectionRules, "/rules", "r", "Rules", "rules", "", false, true},
-	{SectionAudit, "/audit", "a", "Audit log", "audit", "", false, false},
+	{SectionOverview, "/", "h", "Overview", "overview", "", true, false, "README.md"},
+	{SectionTriage, "/triage", "t", "Triage", "triage", "", true, false, "triage.md"},
+	{SectionLetters, "/letters", "l", "Letters", "letters", "", true, false, "letters.md"},
+	{SectionOperations, "/operations", "o", "Operations", "operations", "", false, false, "operations.md"},
+	{SectionQueues, "/queues", "q", "Queues", "queues", "Set-up", true, false, "topology.md"},
+	{SectionSchemas, "/schemas", "s", "Schemas", "schemas", "", false, true, "protobuf.md"},
+	{SectionRules, "/rules", "r", "Rules", "rules", "", false, true, "rules.md"},
+	{SectionAudit, "/audit", "a", "Audit log", "audit", "", false, false, "audit.md"},
 }
 
 // places returns the pages in the navigation that the user may open.

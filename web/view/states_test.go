@@ -15,7 +15,7 @@ import (
 // layouts. A golden file has all of their HTML, and make test checks them with axe.
 var whole = []string{
 	"access", "account", "apply", "audit", "by-hand-curl", "confirm-all", "confirm-edit",
-	"confirm-purge", "confirm-requeue", "digest", "edit", "error-with-details", "group", "letter-decoded",
+	"confirm-purge", "confirm-requeue", "digest", "edit", "error-with-details", "glossary", "group", "letter-decoded",
 	"letter-headers", "letter-history", "letter-json", "letter-masked", "letter-raw", "letter-timeline",
 	"letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
 	"operations", "overview", "overview-first-run", "queue", "queues", "rules", "rules-tested",
@@ -83,7 +83,7 @@ var states = map[string][]string{
 	"confirm-refused": {"Nothing was discarded.", "Type 133 to discard 133 letters."},
 	"confirm-restore": {"Restore 133 letters", "They go back to dead; nothing is sent."},
 	"digest-quiet": {
-		"All quiet: nothing needs you.",
+		"All clear: nothing needs you.",
 		"Nothing died that needs a person. 31 letters recovered by retries.",
 		"no channel is configured.",
 	},

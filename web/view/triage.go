@@ -230,6 +230,8 @@ func resolvedWords(ctx context.Context, now time.Time, g deadletter.GroupRow) st
 // rangeWords says which part of the list is on the page.
 func (p TriagePage) rangeWords() string {
 	switch {
+	case p.Next == "" && p.After == "" && len(p.Rows) == 1:
+		return "1 group"
 	case p.Next == "" && p.After == "":
 		return "All " + Number(len(p.Rows), "group", "groups") + " shown"
 	case p.Next == "":

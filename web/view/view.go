@@ -20,6 +20,7 @@ type Shell struct {
 	Title      string  // the title of the page without the name of the product
 	Section    Section // the current page in the navigation
 	Theme      Theme
+	Build      string // the version of dlo
 	Path       string // the path and query of this page, to which the forms of the shell return
 	Actor      string // the user who is signed in
 	As         string // describes the role with which an admin views the page; "" if it is the admin's own

@@ -66,7 +66,7 @@ func (p LetterPage) waitedIn(i int) []Span {
 // unverified says what dlo could not verify about a settled letter. It returns "" if everything was
 // verified.
 func (p LetterPage) unverified() string {
-	if !p.Letter.Unverified || p.Letter.State != deadletter.StateSettled {
+	if !p.Letter.Unverified || p.Letter.State != deadletter.StateQuiet {
 		return ""
 	}
 	return "it did not come back while it was watched, but dlo could not see what became of it. The reason is in its history."

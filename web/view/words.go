@@ -26,7 +26,7 @@ var stateMarks = map[deadletter.State]mark{
 	deadletter.StateHeld:       {"Held", "pause", "warn"},
 	deadletter.StatePublishing: {"Publishing", "play", "accent"},
 	deadletter.StateRequeued:   {"Requeued", "return", "good"},
-	deadletter.StateSettled:    {"Settled", "check", "good"},
+	deadletter.StateQuiet:      {"Quiet", "check", "good"},
 	deadletter.StateDiscarded:  {"Discarded", "trash", ""},
 	deadletter.StatePurged:     {"Purged", "stop", ""},
 }
