@@ -237,6 +237,8 @@
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
     z: () => follow('.toast [data-undo], form.note[action$="/triage/undo"] button, main [data-undo]'),
     r: () => follow('button[data-verb="requeue"]'),
+    d: () => follow('button[data-verb="discard"]'),
+    h: () => follow('button[data-verb="hold"]'),
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
     '/': () => { const query = $('[data-query]'); if (query) query.focus(); else open('dlg-jump'); },
