@@ -286,8 +286,8 @@ func (p ConfirmPage) isQuick() bool {
 		!slices.ContainsFunc(p.Queues, func(q deadletter.PlanQueue) bool { return q.Warning != "" })
 }
 
-// paceWords sums up the options for sending, as the fields of the form have them. The canary and the
-// limit for those that come back say nothing about letters that are all sent at once.
+// paceWords sums up the options for sending, as the fields of the form have them. The canary and
+// the limit for those that come back say nothing about letters that are all sent at once.
 func (p ConfirmPage) paceWords() string {
 	text := line(p.Typed.Get("rate"), 20) + " a second"
 	if n, err := strconv.Atoi(p.Typed.Get("canary")); err == nil && n > 0 && n < p.letterCount() {

@@ -38,8 +38,8 @@ func TestSectionsCountTheInbox(t *testing.T) {
 	}
 }
 
-// TestASnoozeSaysItsDay covers a digest on weekdays. On a Saturday, the next one is on Monday, which
-// is not tomorrow and is listed once. On a Wednesday, both tomorrow and Monday are listed.
+// TestASnoozeSaysItsDay covers a digest on weekdays. On a Saturday, the next one is on Monday,
+// which is not tomorrow and is listed once. On a Wednesday, both tomorrow and Monday are listed.
 func TestASnoozeSaysItsDay(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("CET", 3600)
