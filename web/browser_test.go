@@ -84,8 +84,8 @@ func TestRequeueByKeyboard(t *testing.T) {
 		t, tab,
 		`document.querySelector('#dlg-confirm').open && document.querySelector('#dlg-confirm h1').innerText == 'Requeue 2 letters to the tail'`,
 	)
-	if focus := js[string](tab, `document.activeElement.innerText`); focus != "Cancel" {
-		t.Errorf("the focus is on %q, not on the safe button", focus)
+	if focus := js[string](tab, `document.activeElement.innerText`); strings.Fields(focus)[0] != "Requeue" {
+		t.Errorf("the focus is on %q: Enter does not requeue", focus)
 	}
 	checkConsole(t, tab) // must come before axe-core, which sets styles that the policy blocks
 	for _, fault := range tab.Axe() {
@@ -96,9 +96,18 @@ func TestRequeueByKeyboard(t *testing.T) {
 		t, tab,
 		`!document.querySelector('dialog[open]') && document.querySelectorAll('[data-pick]:checked').length == 2`,
 	)
+	for key, want := range map[string]string{"d": "Discard 2 letters?", "h": "Hold 2 letters"} {
+		tab.Do(chromedp.KeyEvent(key))
+		eventually(t, tab, `document.querySelector('#dlg-confirm[open] h1')?.innerText == '`+want+`'`)
+		if focus := js[string](tab, `document.activeElement.innerText`); focus != "Cancel" {
+			t.Errorf("the focus is on %q, not on the safe button", focus)
+		}
+		tab.Do(chromedp.KeyEvent(kb.Escape))
+		eventually(t, tab, `!document.querySelector('dialog[open]')`)
+	}
 	tab.Do(chromedp.KeyEvent("r"))
-	eventually(t, tab, `document.querySelector('#dlg-confirm').open`)
-	tab.Act(`document.querySelector('#dlg-confirm [data-confirm-btn]').click()`)
+	eventually(t, tab, `document.querySelector('#dlg-confirm[open] h1')?.innerText.startsWith('Requeue')`)
+	tab.Do(chromedp.KeyEvent(kb.Enter))
 	eventually(t, tab, `location.pathname == '/operations/O-1' && document.readyState == 'complete'`)
 
 	// The open page must show the progress of the operation although nobody reloads it.
@@ -339,7 +348,7 @@ func TestTheQueryBox(t *testing.T) {
 		`document.cookie.includes('zone=local') && document.querySelector('[data-zone-word]').textContent == 'local time'`,
 	)
 	tab.Act(
-		`document.querySelector('#from').value = '2026-11-20T08:00'; document.querySelector('[data-times] .btn-primary').click()`,
+		`document.querySelector('#from').value = '2026-11-20T08:00'; document.querySelector('#from').form.querySelector('.btn-primary').click()`,
 	)
 	eventually(
 		t, tab, `decodeURIComponent(location.search).includes('since:' + new Date('2026-11-20T08:00').toISOString())`,
@@ -383,7 +392,8 @@ func TestThePalette(t *testing.T) {
 		// pages
 		eventually(
 			t, tab,
-			`document.querySelector('#dlg-jump').open && document.querySelectorAll('#jump-list .choice').length >= 8`,
+			`document.querySelector('#dlg-jump').open && document.querySelector('#jump-in').value == '' &&
+			document.querySelectorAll('#jump-list .choice').length >= 8`,
 		)
 		tab.Do(chromedp.KeyEvent(text))
 		eventually(
@@ -404,9 +414,8 @@ func TestThePalette(t *testing.T) {
 	tab.Open(url + "/triage")
 	found("resol", "Do Resolve")
 	// the earlier results are not shown any more
-	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].pop().innerText.includes('Resolve')`)
-	// the last choice
-	tab.Do(chromedp.KeyEvent(kb.ArrowUp), chromedp.KeyEvent(kb.Tab))
+	eventually(t, tab, `document.querySelector('#jump-list .choice').innerText.includes('Resolve')`)
+	tab.Do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Tab))
 	eventually(t, tab, `document.querySelector('main').innerText.includes('Resolved G-1')`)
 	checkConsole(t, tab)
 	found("audit", "Page Audit log")

@@ -30,7 +30,7 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/operations", within(deadletter.VerbRequeue), w.startOperation).
 			form("/operations", "").
 			reading(w.readOperation).
-			going(afterStart).
+			showing(w.showStarted).
 			orAgain(w.operationAgain),
 		row(http.MethodGet, "/operations/{id}", within(deadletter.VerbView), w.getOperation),
 		row(http.MethodPatch, "/operations/{id}", within(deadletter.VerbCancel), w.changeOperation).

@@ -23,7 +23,11 @@ type choice struct {
 	form     url.Values
 	call     startIn
 	mistakes map[string]string
+	pace     url.Values // the options for sending that the browser remembers
 }
+
+// paceFields are the fields whose values the browser remembers.
+var paceFields = []string{"canary", "wait", "rate", "stop_at"}
 
 const maxReasonText = 500 // maximum length in bytes
 
@@ -38,6 +42,9 @@ func choiceIn(r *http.Request) (choice, error) {
 	}
 	form := r.PostForm
 	c := choice{form: form, mistakes: map[string]string{}}
+	if kept, err := r.Cookie(paceCookie); err == nil {
+		c.pace, _ = url.ParseQuery(kept.Value)
+	}
 	b := &c.call.Body
 	c.call.Key = form.Get("key")
 	b.Action, b.Reason = deadletter.Verb(form.Get("action")), strings.TrimSpace(form.Get("reason"))
@@ -82,9 +89,9 @@ func choiceIn(r *http.Request) (choice, error) {
 }
 
 // typed returns a field of the form. A form without the field, such as the button on the page of a
-// letter, gets the given text.
+// letter, gets the text that the browser remembers, or else the given text.
 func (c *choice) typed(name, otherwise string) string {
-	text := otherwise
+	text := cmp.Or(c.pace.Get(name), otherwise)
 	if c.form.Has(name) {
 		text = strings.TrimSpace(strings.ReplaceAll(c.form.Get(name), "\r\n", "\n"))
 	}

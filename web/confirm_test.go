@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -271,4 +272,34 @@ func TestWrongForms(t *testing.T) {
 	if n, _ := h.store.Operations(t.Context(), 0, 10); len(n) != 0 {
 		t.Errorf("%d operations were started", len(n))
 	}
+}
+
+// TestASmallRequeueAsksForLittle checks that the numbers of a requeue are under Options, that Enter
+// confirms a requeue of a few letters, and that the browser remembers the numbers.
+func TestASmallRequeueAsksForLittle(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := h.receive("sms", 12, "x")
+	all := url.Values{"action": {"requeue"}, "id": {string(ids[0])}}
+	const quick = `data-confirm-btn data-once autofocus>`
+	h.post("/letters/confirm", all).want(t, 200, "<b>Options</b>: 50 a second</summary>", quick)
+	for _, id := range ids[1:] {
+		all.Add("id", string(id))
+	}
+	h.post("/letters/confirm", all).want(
+		t, 200, "<b>Options</b>: 10 letters first, then a wait of 2m; the rest 50 a second; stops if more than 5% come back",
+		"data-cancel autofocus>",
+	).wantNot(t, quick)
+	started := url.Values{
+		"action": {"requeue"}, "id": {string(ids[0])}, "key": {"k"},
+		"canary": {"3"}, "wait": {"30s"}, "rate": {"7"}, "stop_at": {"0"},
+	}
+	cookie := h.post("/operations", started).want(t, 303).Cookies()[0]
+	all["id"] = all["id"][1:]
+	h.post("/letters/confirm", all, cookie).want(
+		t, 200, "<b>Options</b>: 3 letters first, then a wait of 30s; the rest 7 a second</summary>", `value="30s"`,
+	)
+	h.post("/letters/confirm", all, &http.Cookie{Name: "pace", Value: "rate=fast"}).want(
+		t, 200, "A rate is a number of letters per second",
+	)
 }

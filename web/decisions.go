@@ -240,8 +240,15 @@ func (w *Web) readDecision(r *http.Request, in *groupsIn) error {
 		c.Owner = new(principal(r.Context()).Name)
 	case "snooze":
 		c.Snooze = &api.SnoozeChange{For: form.Get("for"), Queue: form.Get("another_queue") != ""}
-		if c.Snooze.For == "morning" {
-			c.Snooze.For, c.Snooze.Until = "", w.nextDigest(w.Now())
+		if at, err := time.Parse(time.RFC3339, c.Snooze.For); err == nil {
+			c.Snooze.For, c.Snooze.Until = "", at
+		}
+		if text := form.Get("until"); text != "" {
+			at, err := time.Parse("2006-01-02T15:04", text)
+			if err != nil {
+				return invalid("the end of the snooze is a day and a time such as 2026-11-30T08:30")
+			}
+			c.Snooze.For, c.Snooze.Until = "", at
 		}
 		if text := strings.TrimSpace(form.Get("after_letters")); text != "" {
 			n, err := strconv.Atoi(text)

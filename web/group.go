@@ -63,6 +63,7 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (
 	v := view.GroupView{
 		Group:     g,
 		Whole:     withDetails,
+		Morning:   w.nextDigest(w.Now()),
 		Now:       w.Now(),
 		QueueLink: view.LettersURL((query.Query{}).With(query.Queue, g.Queue).String(), "", ""),
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 // routes returns the router with all routes. Every request first passes through handlers in this
-// order: headers, recovery, host, cross-origin protection, size, actor, gate. The first four of
-// them do not read the store.
+// order: headers, compression, recovery, host, cross-origin protection, size, actor, gate. The
+// first five of them do not read the store.
 func (w *Web) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(w.setHeaders, w.recover, w.hostAllowed, w.sameOrigin, w.limitBody, middleware.GetHead)
+	r.Use(w.setHeaders, compress, w.recover, w.hostAllowed, w.sameOrigin, w.limitBody, middleware.GetHead)
 
 	// Anybody may request the health probes. A request for metrics needs a known caller, because
 	// metrics contain names of queues.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/a-h/templ"
 
@@ -168,9 +169,27 @@ func (w *Web) readOperation(r *http.Request, in *startIn) error {
 	return nil
 }
 
-// afterStart returns the page of a new operation.
-func afterStart(r *http.Request, out *started) string {
-	return view.OperationFrom(out.Body.(api.Operation).ID, backTo(r, ""))
+// paceCookie has the name of the cookie with the options for sending that were used last, as fields
+// of the form.
+const paceCookie = "pace"
+
+// showStarted goes to the page of a new operation. The browser remembers the options for sending.
+func (w *Web) showStarted(r *http.Request, out *started) (templ.Component, error) {
+	to := movedError{view.OperationFrom(out.Body.(api.Operation).ID, backTo(r, ""))}
+	pace := url.Values{}
+	for _, name := range paceFields {
+		pace.Set(name, r.PostForm.Get(name))
+	}
+	if r.PostForm.Get("rate") == "" || r.PostForm.Get("try") != "" {
+		return nil, to
+	}
+	return nil, cookieError{to, &http.Cookie{
+		Name:     paceCookie,
+		Value:    pace.Encode(),
+		MaxAge:   365 * 24 * 60 * 60,
+		Secure:   r.TLS != nil,
+		SameSite: http.SameSiteStrictMode,
+	}}
 }
 
 // operationAgain shows the page of a plan again, with the mistakes in its form.

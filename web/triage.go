@@ -82,7 +82,7 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Peek = &peek
+	p.Peek, p.Morning = &peek, peek.Morning
 	p.People, err = w.assignees(r)
 	return view.Triage(p), err
 }

@@ -76,7 +76,14 @@ func TestTriageByForms(t *testing.T) {
 	h.get("/triage").want(t, 200, "Inbox zero", "Decided today", "Snoozed 2 groups", "undone")
 	h.get("/triage?tab=snoozed").want(t, 200, "or 20 more letters, or another queue has it")
 	h.post("/triage", url.Values{"groups": {"G-1", "G-2"}, "do": {"reopen"}}).want(t, 303)
-	h.post("/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "for": {"morning"}}).want(t, 303)
+	h.post(
+		"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "for": {"4h"}, "until": {"2026-11-23T09:15"}},
+	).want(t, 303)
+	h.get("/triage?tab=snoozed").want(t, 200, "until Mon 23 Nov 09:15 UTC")
+	h.post("/triage", url.Values{"groups": {"G-1"}, "do": {"reopen"}}).want(t, 303)
+	h.post(
+		"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "for": {"2026-11-21T08:30:00Z"}},
+	).want(t, 303)
 	h.post("/triage", url.Values{"groups": {"G-2"}, "do": {"mine"}}).want(t, 303)
 	h.get("/triage?tab=mine").want(t, 200, "G-2")
 	h.post("/triage", url.Values{
@@ -106,6 +113,7 @@ func TestTriageByForms(t *testing.T) {
 		"a group of words": {"/triage", url.Values{"groups": {"x"}, "do": {"resolve"}}, 400},
 		"one that is not":  {"/triage", url.Values{"groups": {"G-77"}, "do": {"resolve"}}, 404},
 		"no number":        {"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "after_letters": {"many"}}, 400},
+		"no day":           {"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "until": {"monday"}}, 400},
 		"no duration":      {"/triage", url.Values{"groups": {"G-1"}, "do": {"snooze"}, "for": {"soon"}}, 400},
 		"no undo":          {"/triage/undo", url.Values{"id": {"99"}}, 404},
 	} {

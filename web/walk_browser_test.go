@@ -26,7 +26,7 @@ const names = list => list.map(x => x.value).join(' ');
 addEventListener('keydown', ev => {
 	const menu = document.querySelector('details[data-menu][open]');
 	note({
-		key: ev.key, ready: !!window.dlo?.keys.e, path: location.pathname, dialog: !!document.querySelector('dialog[open]'), field: ev.target.matches('input:not([type=checkbox]), select'),
+		key: ev.key, sends: document.activeElement.matches('dialog[open] [data-confirm-btn]'), ready: !!window.dlo?.keys.e, path: location.pathname, dialog: !!document.querySelector('dialog[open]'), field: ev.target.matches('input:not([type=checkbox]), select'),
 		menu: menu ? menu.dataset.menu : '', here: document.querySelector('tr.is-here:not(.is-leaving) [data-pick]')?.value ?? '',
 		can: [...document.querySelectorAll('[data-peek-source] [data-do="resolve"], [data-peek-source] button[value="requeue"]')].map(x => x.value).join(' '),
 		ticked: names([...document.querySelectorAll('[data-row]:not(.is-leaving) [data-pick]:checked')]), undo: !!document.querySelector('.toast [data-undo], form.note.good [name=id]'),
@@ -41,7 +41,15 @@ window.fetch = async (to, options) => {
 	send(String(to), options.body);
 	try { return await real(to, options); } finally { setTimeout(() => { window.asking--; }); }
 };
-addEventListener('submit', ev => { if (!ev.defaultPrevented) send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter), true); });
+addEventListener('submit', ev => {
+	if (ev.defaultPrevented) return;
+	if (ev.target.closest('#dlg-confirm')) { // the walk stays on this page
+		ev.preventDefault();
+		ev.target.closest('dialog').close();
+		return note({to: '/operations'});
+	}
+	send(ev.submitter?.getAttribute('formaction') ?? ev.target.getAttribute('action'), new FormData(ev.target, ev.submitter), true);
+});
 `
 
 // step is one entry that watchKeys has recorded: a key press with the state of the page, or a
@@ -50,6 +58,7 @@ type step struct {
 	Key, Path, Menu, Here, Ticked string
 	Can                           string // the actions that the page of a group offers
 	Dialog, Field, Undo           bool
+	Sends                         bool // Enter presses the button that sends
 	Ready                         bool // the scripts of the page have run
 
 	To, IDs, Does string
@@ -210,6 +219,8 @@ func (s step) wants(menuRows string) (asked, bool) {
 		}
 	}
 	switch {
+	case s.Sends && s.Key == "Enter":
+		return asked{key: s.Key, to: "/operations"}, true
 	case s.Dialog, !s.Ready:
 	case s.Field && s.Key == "Enter" && (s.Menu != "" || onGroup):
 		return asked{key: s.Key, to: "/triage", ids: menuRows}, true

@@ -262,9 +262,12 @@ func (h *house) get(path string) answer {
 	return h.do(httptest.NewRequest("GET", path, nil))
 }
 
-func (h *house) post(path string, form url.Values) answer {
+func (h *house) post(path string, form url.Values, cookies ...*http.Cookie) answer {
 	h.t.Helper()
 	r := httptest.NewRequest("POST", path, strings.NewReader(form.Encode()))
+	for _, c := range cookies {
+		r.AddCookie(c)
+	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	return h.do(r)

@@ -305,6 +305,10 @@ func refusal(answer *http.Response, file string) error {
 	}
 	why := refused{text: cmp.Or(problem.Detail, problem.Title), mistakes: problem.Mistakes, file: cmp.Or(file, "rules")}
 	switch answer.StatusCode {
+	case http.StatusUnauthorized:
+		if answer.Request.Header.Get("Authorization") == "" {
+			why.text = "this server needs a token: run dlo login URL, or set DLO_TOKEN"
+		}
 	case http.StatusBadRequest:
 		why.kind = deadletter.ErrInvalid
 	case http.StatusNotFound:

@@ -67,18 +67,21 @@ func act(name, help string, args any, route string, answer any, text string) com
 // own is a row for a command whose arguments have a method Run of their own.
 func own(name, help string, args any) command { return command{name: name, help: help, args: args} }
 
+// aliases are other names of commands.
+var aliases = map[string]string{
+	"list": "ls", "remove": "rm", "revoke": "rm", "brokers": "broker", "token": "tokens", "user": "users",
+}
+
 // alone are the commands that a noun does if no command follows it.
 var alone = []string{"list", "preview", "check"}
 
 // commands are all commands of this package, in the order of the manual.
 func commands() []command {
-	broker := brokersTable() // for people who name one broker: dlo broker rename
-	broker.name, broker.hidden = "broker", true
 	complete := own("complete", "Print the words that can complete a command line.", completeCmd{})
 	complete.hidden = true
 	list := []command{
 		lettersTable(), groupsTable(), operationsTable(), viewsTable(), digestTable(),
-		brokersTable(), broker, queuesTable(), topologyTable(),
+		brokersTable(), queuesTable(), topologyTable(),
 		act("try", "Send a test letter through every step, and report each step.", tryCmd{},
 			"POST /trial", api.Trial{}, ""),
 		rulesTable(), typesTable(), annotationsTable(), deploysTable(),
@@ -107,7 +110,7 @@ func (c command) node() reflect.Type {
 	}
 	var fields []reflect.StructField
 	for i, b := range c.below {
-		tag := fmt.Sprintf("cmd:\"\" name:%q help:%q", b.name, b.help)
+		tag := fmt.Sprintf("cmd:\"\" name:%q help:%q aliases:%q", b.name, b.help, aliases[b.name])
 		if slices.Contains(alone, b.name) {
 			tag += ` default:"withargs"`
 		}
@@ -122,9 +125,9 @@ func (c command) node() reflect.Type {
 
 // option adds a command to the parser.
 func (c command) option() kong.Option {
-	var tags []string
+	tags := []string{fmt.Sprintf("aliases:%q", aliases[c.name])}
 	if c.hidden {
-		tags = []string{`hidden:""`}
+		tags = append(tags, `hidden:""`)
 	}
 	return kong.DynamicCommand(c.name, c.help, c.group, reflect.New(c.node()).Interface(), tags...)
 }

@@ -59,6 +59,7 @@ func TestContexts(t *testing.T) {
 	}
 	refused("a token begins with dlo_", "secret\n", "login", one.URL)
 	refused("is not valid", "dlo_9\n", "login", one.URL)
+	refused("this server needs a token: run dlo login URL, or set DLO_TOKEN", "", "whoami", "--server", one.URL)
 	refused("is not a URL", "dlo_1\n", "login", "http://me:hunter2@dlo.example")
 	if _, err := run("dlo_1\n", "login", "http://me:hunter2@dlo.example"); strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
@@ -70,7 +71,7 @@ func TestContexts(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatal(info.Mode(), err)
 	}
-	must("* second", "", "context", "list")
+	must("* second", "", "context", "ls")
 	must("token:two", "", "whoami")
 	must("token:one", "", "whoami", "--context", "first")
 	must("token:two", "", "whoami", "--server", two.URL)

@@ -94,14 +94,14 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 			c.PagerDuty = &PagerDuty{}
 			d.mapping(n, "pagerduty", keys{
 				"key_file": func(n *yaml.Node) { d.filledSecret(n, &c.PagerDuty.Key) },
-				"url":      func(n *yaml.Node) { d.receiver(n, private, &c.PagerDuty.URL) },
+				"url":      func(n *yaml.Node) { d.receiver(n, &c, private, &c.PagerDuty.URL) },
 			})
 			d.requireKeys(n, "key_file")
 		}),
 		"alertmanager": kind(func(n *yaml.Node) {
 			c.Alertmanager = &Alertmanager{}
 			d.mapping(n, "alertmanager", keys{
-				"url": func(n *yaml.Node) { d.receiver(n, private, &c.Alertmanager.URL) },
+				"url": func(n *yaml.Node) { d.receiver(n, &c, private, &c.Alertmanager.URL) },
 			})
 			d.requireKeys(n, "url")
 		}),
@@ -109,7 +109,7 @@ func (d *decoder) channel(n *yaml.Node, name string) Channel {
 		"webhook": kind(func(n *yaml.Node) {
 			c.Webhook = &Webhook{}
 			d.mapping(n, "webhook", keys{
-				"url":         func(n *yaml.Node) { d.receiver(n, private, &c.Webhook.URL) },
+				"url":         func(n *yaml.Node) { d.receiver(n, &c, private, &c.Webhook.URL) },
 				"secret_file": func(n *yaml.Node) { d.filledSecret(n, &c.Webhook.Secret) },
 			})
 			d.requireKeys(n, "url", "secret_file")
@@ -184,7 +184,7 @@ func (d *decoder) requireKeys(n *yaml.Node, names ...string) {
 
 // receiver reads the URL of a receiver, which must begin with https. If private addresses are
 // permitted, it may also begin with http.
-func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
+func (d *decoder) receiver(n *yaml.Node, c *Channel, private bool, into *string) {
 	v, ok := d.scalar(n, "a URL")
 	if !ok {
 		return
@@ -196,7 +196,10 @@ func (d *decoder) receiver(n *yaml.Node, private bool, into *string) {
 	case u.User != nil:
 		d.mistake(n, "a user and a password do not belong in this file")
 	case u.Scheme == "http" && !private:
-		d.mistake(n, "use https here; plain http is allowed to private addresses only, with allow_private: true")
+		d.mistake(
+			n, "use https here; plain http is allowed to private addresses only, with channels.%s.allow_private: true",
+			c.Name,
+		)
 	default:
 		*into = strings.TrimSuffix(v, "/")
 	}

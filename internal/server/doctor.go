@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -195,13 +196,25 @@ func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now tim
 	perHour, size := arrived.PerHour(now), float64(arrived.Bytes)/float64(arrived.Letters)
 	hours := float64(room) / (perHour * (size + letterRest))
 	one.Text = fmt.Sprintf(
-		"%s; while dlo is down, the inbox has room for about %.0f hours, at %.0f letters an hour with %.1f KiB each",
-		free, hours, perHour, size/(1<<10),
+		"%s; while dlo is down, the inbox has room for %s, at %.0f letters an hour with %.1f KiB each",
+		free, roughly(hours), perHour, size/(1<<10),
 	)
 	if hours < roomWanted.Hours() {
 		one.Problem, one.Cure = true, "free disk space on the broker, and see that somebody restarts dlo within that time"
 	}
 	return one
+}
+
+// roughly returns a number of hours in words, in the unit that fits.
+func roughly(hours float64) string {
+	const day, year = 24, 24 * 365
+	switch {
+	case hours >= year:
+		return fmt.Sprintf("more than %.0f years", math.Floor(hours/year))
+	case hours >= 3*day:
+		return fmt.Sprintf("about %.0f days", hours/day)
+	}
+	return fmt.Sprintf("about %.0f hours", hours)
 }
 
 // skewed is the maximum difference between the clocks of this machine and of a broker. dlo reports
@@ -266,8 +279,8 @@ func ofChannels(cfg *config.Config) []checkup {
 	if len(cfg.Channels) == 0 {
 		return []checkup{
 			{
-				"channels", true, "none is configured: nobody is told about dead letters and problems",
-				"add channels to the configuration (docs/notifications.md)",
+				"channels", false, "none is configured, so nobody is told about dead letters and problems; " +
+					"docs/notifications.md says how to add one", "",
 			},
 		}
 	}

@@ -97,12 +97,16 @@
       .filter(b => b.offsetParent && !b.closest('dialog, [data-row]') && !('disabled' in b && b.disabled))
       .map(b => ({ kind: 'Do', text: (b.getAttribute('aria-label') ?? (b.innerText || b.textContent || '').trim()).split('\n')[0]?.trim() ?? '', deed: b }))
       .filter((c, i, all) => c.text !== '' && c.text.toLowerCase().includes(text.toLowerCase()) && all.findIndex(x => x.text === c.text) === i).slice(0, 6);
-    const field = choose(jump, found, async q => [...(await fetched(base + '/palette?' + new URLSearchParams({ q }))), ...deeds(q.trim())], chosen => {
+    const field = choose(jump, found, async q => {
+      const named = await fetched(base + '/palette?' + new URLSearchParams({ q })), acts = deeds(q.trim());
+      return q.trim() ? [...acts, ...named] : [...named, ...acts];
+    }, chosen => {
       if (chosen.link) { location.href = base + chosen.link; return; }
       jump.closest('dialog')?.close();
       chosen.deed?.click();
     });
     jump.addEventListener('focus', field.now);
+    jump.closest('dialog')?.addEventListener('close', () => { jump.value = ''; });
     // Without a marked choice, Enter submits the form and the server takes its best match.
     must('form', must('#dlg-jump')).addEventListener('submit', field.close);
   }

@@ -134,13 +134,19 @@
   });
   window.addEventListener('pageshow', () => { for (const b of $$('[data-once]')) b.removeAttribute('aria-disabled'); });
 
+  let pressed = 0; // number of keys
+  document.addEventListener('keydown', () => { pressed++; }, true);
+
   /**
-   * Shows the page that confirms an action as a dialog. If that fails, it opens the page itself.
+   * Shows the page that confirms an action as a dialog, unless another key was pressed meanwhile:
+   * the dialog must not take a key that was meant for the page. If that fails, it opens the page.
    * @type {typeof dlo.confirm}
    */
   const confirm = async (to, body) => {
+    const mine = pressed;
     try {
       const doc = await parse(await fetch(to, { method: 'POST', body }));
+      if (mine !== pressed) return;
       const d = must('#dlg-confirm');
       d.replaceChildren(document.importNode(must('#confirm form', doc), true));
       d.setAttribute('aria-labelledby', 'confirm-h'); d.setAttribute('aria-describedby', 'confirm-d'); d.removeAttribute('aria-label');
@@ -237,6 +243,8 @@
     x: () => dlo.list?.pick(), X: () => dlo.list?.range(),
     z: () => follow('.toast [data-undo], form.note[action$="/triage/undo"] button, main [data-undo]'),
     r: () => follow('button[data-verb="requeue"]'),
+    d: () => follow('button[data-verb="discard"]'),
+    h: () => follow('button[data-verb="hold"]'),
     i: () => follow('a[data-verb="edit"]'),
     c: () => follow('.code-wrap [data-copy]'),
     '/': () => { const query = $('[data-query]'); if (query) query.focus(); else open('dlg-jump'); },

@@ -73,11 +73,13 @@
     for (const row of about) sent.append(box(row).name, box(row).value);
     return sent;
   };
-  keys.r = () => {
-    const by = $('button[data-verb="requeue"]', list), about = aim();
-    if (!by) return;
-    if (about.length) confirm(action(list, by), body(by, about)); else toast('Pick a row first (j/k)');
-  };
+  for (const [key, verb] of [['r', 'requeue'], ['d', 'discard'], ['h', 'hold']]) {
+    keys[key] = () => {
+      const by = $(`.bulkbar button[data-verb="${verb}"]`, list), about = aim();
+      if (!by) return;
+      if (about.length) confirm(action(list, by), body(by, about)); else toast('Pick a row first (j/k)');
+    };
+  }
 
   const sync = () => {
     const n = ticked().length, page = must('input[data-pick-all]', list), said = words(), offer = $('[data-scope-offer]', list);

@@ -3,6 +3,17 @@
 (() => {
   'use strict';
   const { $, $$, must, now, reveal, parse } = window.dlo;
+  // What a pointer holds down is replaced only after it is released, because a click would be lost.
+  /** @type {Node | null} */
+  let held = null;
+  /** @type {Set<string>} */
+  let missed = new Set();
+  document.addEventListener('pointerdown', ev => { held = /** @type {Node} */ (ev.target); }, true);
+  for (const end of ['pointerup', 'pointercancel']) document.addEventListener(end, () => setTimeout(() => {
+    const kinds = missed;
+    held = null; missed = new Set();
+    if (kinds.size) refresh(kinds).catch(() => { /* the next event tries again */ });
+  }), true);
   /** @param {Set<string>} kinds */
   const refresh = async kinds => {
     const response = await fetch(location.href, { headers: { Accept: 'text/html', 'Dlo-Live': [...kinds].join(' ') } });
@@ -11,6 +22,7 @@
     for (const kind of kinds) {
       for (const old of $$(`[data-live~="${kind}"]`)) {
         const next = doc.getElementById(old.id);
+        if (held && old.contains(held)) { missed.add(kind); continue; }
         if (!next || old.contains(document.activeElement) || $('details[open]', old)) continue; // somebody is reading or typing there
         reveal(next);
         dlo.times?.(next.parentElement ?? doc);

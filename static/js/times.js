@@ -2,8 +2,7 @@
 // to all pages.
 (() => {
   'use strict';
-  const { $, $$, now } = window.dlo;
-  const form = $('[data-times]');
+  const { $$, now } = window.dlo;
   /** @param {number} n */
   const two = n => String(n).padStart(2, '0');
   /** @param {Date} t */
@@ -48,7 +47,7 @@
   /** @param {string} to */
   const choose = to => {
     if (to === zone) return;
-    for (const i of form ? $$('input[type="datetime-local"]', form) : []) {
+    for (const i of $$('input[type="datetime-local"]')) {
       const t = new Date(i.value + (to === 'local' ? 'Z' : ''));
       if (i.value) i.value = to === 'local' ? `${date(t)}T${clock(t)}` : t.toISOString().slice(0, 16);
     }
@@ -65,10 +64,10 @@
       choose(to);
     });
   }
-  form?.addEventListener('formdata', ev => {
-    for (const name of ['from', 'to']) {
-      const v = ev.formData.get(name);
-      if (zone === 'local' && typeof v === 'string' && v) ev.formData.set(name, new Date(v).toISOString().slice(0, 16));
+  document.addEventListener('formdata', ev => {
+    for (const i of $$('input[type="datetime-local"]', /** @type {Element} */ (ev.target))) {
+      const v = ev.formData.get(i.name);
+      if (zone === 'local' && typeof v === 'string' && v) ev.formData.set(i.name, new Date(v).toISOString().slice(0, 16));
     }
   });
 })();

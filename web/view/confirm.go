@@ -277,6 +277,28 @@ func (p ConfirmPage) sendingTime() string {
 	return "about " + Duration(max(time.Duration(float64(n)/rate*float64(time.Second)), time.Second).Round(time.Second)) + " for " + LetterCount(n) + ", plus the canary wait"
 }
 
+// isQuick reports whether Enter confirms the plan: it requeues at most as many letters as a canary,
+// and nothing is to be read first. For other plans, Enter cancels.
+func (p ConfirmPage) isQuick() bool {
+	n, err := strconv.Atoi(p.Typed.Get("canary"))
+	return p.Action == deadletter.VerbRequeue && err == nil && p.letterCount() <= n &&
+		len(p.Warnings)+len(p.Skipped)+len(p.Takes) == 0 &&
+		!slices.ContainsFunc(p.Queues, func(q deadletter.PlanQueue) bool { return q.Warning != "" })
+}
+
+// paceWords sums up the options for sending, as the fields of the form have them. The canary and
+// the limit for those that come back say nothing about letters that are all sent at once.
+func (p ConfirmPage) paceWords() string {
+	text := line(p.Typed.Get("rate"), 20) + " a second"
+	if n, err := strconv.Atoi(p.Typed.Get("canary")); err == nil && n > 0 && n < p.letterCount() {
+		text = LetterCount(n) + " first, then a wait of " + line(p.Typed.Get("wait"), 20) + "; the rest " + text
+	}
+	if stop := p.Typed.Get("stop_at"); stop != "0" && p.letterCount() > 1 {
+		text += "; stops if more than " + line(stop, 20) + "% come back"
+	}
+	return text
+}
+
 // errorAttributes returns the HTML attributes that link a field to its error message.
 func (p ConfirmPage) errorAttributes(name string) templ.Attributes {
 	a := fieldWrong("confirm-"+name, p.Mistakes[name])
@@ -297,8 +319,13 @@ func (p ConfirmPage) errorAttributes(name string) templ.Attributes {
 // planned is the maximum number of queues in the table of a plan.
 const planned = 50
 
-// opensMore reports whether the collapsed part of the form contains input or an error.
+// opensMore reports whether the collapsed part of the form contains rarely used input or an error.
 func (p ConfirmPage) opensMore() bool {
+	for _, name := range []string{"canary", "wait", "rate", "stop_at"} {
+		if p.Mistakes[name] != "" {
+			return true
+		}
+	}
 	for _, name := range []string{"first", "max_depth", "to", "reset"} {
 		if p.Mistakes[name] != "" || p.Typed.Get(name) != "" {
 			return true

@@ -22,7 +22,8 @@ type GroupView struct {
 	Page      bool // the group is shown on its own page
 	Whole     bool // the newest letter and the comparison with quiet letters are included
 	Now       time.Time
-	QueueLink string // the link to the letters of the same queue
+	Morning   time.Time // when the next digest is due, in its time zone
+	QueueLink string    // the link to the letters of the same queue
 	Latest    []deadletter.Row
 	deadletter.GroupValues
 	Newest *LetterPage // the decoded newest letter; nil if there is none or the page is not that of the group

@@ -544,7 +544,7 @@ func groupPeek(g GroupView, back string) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = snoozeMenu("peek-"+g.ID.String()).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = snoozeMenu("peek-"+g.ID.String(), g.Now, g.Morning).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

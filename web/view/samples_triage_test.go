@@ -104,8 +104,9 @@ func sampleGroup() GroupView {
 	}
 	op := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue).Operation
 	g := GroupView{
-		Page: true, Now: now, QueueLink: "/letters?q=queue%3Aemail-queue",
-		Error: `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3],
+		Page: true, Now: now, Morning: now.Truncate(24 * time.Hour).Add(32*time.Hour + 30*time.Minute),
+		QueueLink: "/letters?q=queue%3Aemail-queue",
+		Error:     `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3],
 	}
 	g.Group = deadletter.Group{
 		GroupRow:   sampleTriaged()[0],

@@ -106,6 +106,8 @@ func (s Shell) shortcuts() []shortcut {
 		{"Select row", []string{"x"}},
 		{"Select range", []string{"⇧", "x"}},
 		{"Requeue to the tail", []string{"r"}},
+		{"Discard", []string{"d"}},
+		{"Hold", []string{"h"}},
 		{"Resolve a group", []string{"e"}},
 		{"Snooze a group", []string{"s"}},
 		{"Assign a group", []string{"a"}},
@@ -113,7 +115,7 @@ func (s Shell) shortcuts() []shortcut {
 		{"Edit and requeue", []string{"i"}},
 		{"Copy payload", []string{"c"}},
 		{"Search or filter", []string{"/"}},
-		{"Search or jump", []string{"⌘", "K"}},
+		{"Search or jump", []string{"Ctrl or ⌘", "K"}},
 	}
 	for _, p := range s.places() {
 		list = append(list, shortcut{"Go to " + strings.ToLower(p.Name), []string{"g", p.Key}})

@@ -129,7 +129,7 @@ var states = map[string][]string{
 	"error-503":    {"503", "Letters are safe: those not stored yet wait in RabbitMQ. Try again in a moment."},
 	"group-merged": {"Merged into", "where its letters are counted too.", "It is shown as G-402."},
 	"group-snoozed": {
-		"Snoozed by ana until 2026-11-20T10:14:00Z, or 20 more letters, or another queue has it. Its letters",
+		"Snoozed by ana until Fri 20 Nov 10:14 UTC, or 20 more letters, or another queue has it. Its letters",
 		"Reopen",
 		"No decisions yet.",
 	},
@@ -369,7 +369,7 @@ var states = map[string][]string{
 	"triage-mistake":  {"Query error at character 1:", "there is no field colour"},
 	"triage-resolved": {"resolved at 08:14 UTC by ana in 2026.11.20-2", "Reopen"},
 	"triage-retrying": {"next retry ", "quiet from ", "next retry or before "},
-	"triage-snoozed":  {"until 2026-11-20T10:14:00Z, or 20 more letters, or another queue has it", "Reopen"},
+	"triage-snoozed":  {"until Fri 20 Nov 10:14 UTC, or 20 more letters, or another queue has it", "Reopen"},
 	"welcome-late":    {"This link is not valid. It works once, for 72 hours. An admin can make another one."},
 }
 

@@ -22,8 +22,9 @@ type TriagePage struct {
 	After      string // the cursor of this page; "" is the first page
 	Next       string // the cursor of the next page, or ""
 	Peek       *GroupView
-	People     []string // the known names of people to whom groups can be assigned
-	Done       *Done    // the decision that was just made
+	Morning    time.Time // when the next digest is due, in its time zone
+	People     []string  // the known names of people to whom groups can be assigned
+	Done       *Done     // the decision that was just made
 	Halted     []deadletter.Operation
 	Decisions  []deadletter.Decided // the decisions of today
 	Digest     *DigestView
@@ -208,7 +209,7 @@ func noteWords(g deadletter.GroupRow) string {
 
 // snoozeWords says when a snoozed group returns to the list.
 func snoozeWords(g deadletter.GroupRow) string {
-	text := "until " + Stamp(g.Snooze.Until)
+	text := "until " + dayClock(g.Snooze.Until.UTC())
 	if g.Snooze.After > 0 {
 		text += ", or " + Number(g.Snooze.After, "more letter", "more letters")
 	}
@@ -240,15 +241,41 @@ func (p TriagePage) rangeWords() string {
 	return Number(len(p.Rows), "group", "groups") + " on this page"
 }
 
-// snoozes are the durations that the form for snoozing offers, with their values.
-var snoozes = []struct{ value, word string }{
-	{"4h", "4 hours"},
-	{"morning", "tomorrow morning"},
-	{"72h", "3 days"},
-	{"168h", "a week"},
-	{"720h", "30 days"},
-	{"", "the maximum (90 days)"},
+// snoozeChoice is an option of the form for snoozing. Its value is a duration or a time.
+type snoozeChoice struct {
+	value, word string
+	chosen      bool
 }
+
+// snoozes returns the options of the form for snoozing, each with the day and the time at which it
+// ends. The parameter "morning" is the time at which the next digest is due; its time of day is
+// also that of Monday.
+func snoozes(now, morning time.Time) []snoozeChoice {
+	today := now.In(morning.Location())
+	choice := func(word string, d time.Duration) snoozeChoice {
+		return snoozeChoice{d.String(), word + ", until " + dayClock(today.Add(d)), false}
+	}
+	word := dayClock(morning)
+	if today.AddDate(0, 0, 1).YearDay() == morning.YearDay() {
+		word = "tomorrow, " + word
+	}
+	list := []snoozeChoice{choice("4 hours", 4*time.Hour), {Stamp(morning), word, true}}
+	monday := morning
+	for monday.Weekday() != time.Monday {
+		monday = monday.AddDate(0, 0, 1)
+	}
+	if monday != morning {
+		list = append(list, snoozeChoice{Stamp(monday), dayClock(monday), false})
+	}
+	const day = 24 * time.Hour
+	return append(
+		list, choice("3 days", 3*day), choice("a week", 7*day), choice("30 days", 30*day),
+		snoozeChoice{"", "the maximum, until " + dayClock(today.Add(deadletter.MaxSnooze)), false},
+	)
+}
+
+// dayClock formats a time with its day, in its own time zone.
+func dayClock(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }
 
 // emptyWords returns the title and the text of a tab without groups.
 func (p TriagePage) emptyWords() (title, text string) {

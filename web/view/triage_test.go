@@ -1,7 +1,9 @@
 package view
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -32,6 +34,33 @@ func TestSectionsCountTheInbox(t *testing.T) {
 			if s.count != c.want[i] {
 				t.Errorf("%s: %s has %q groups, want %q", c.name, s.word, s.count, c.want[i])
 			}
+		}
+	}
+}
+
+// TestASnoozeSaysItsDay covers a digest on weekdays. On a Saturday, the next one is on Monday,
+// which is not tomorrow and is listed once. On a Wednesday, both tomorrow and Monday are listed.
+func TestASnoozeSaysItsDay(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("CET", 3600)
+	for now, want := range map[time.Time][]string{
+		time.Date(2026, 11, 28, 12, 0, 0, 0, zone): {
+			"4 hours, until Sat 28 Nov 16:00 CET", "Mon 30 Nov 08:30 CET", "3 days, until Tue 1 Dec 12:00 CET",
+		},
+		time.Date(2026, 12, 2, 9, 0, 0, 0, zone): {
+			"4 hours, until Wed 2 Dec 13:00 CET", "tomorrow, Thu 3 Dec 08:30 CET", "Mon 7 Dec 08:30 CET",
+		},
+	} {
+		morning := time.Date(2026, 11, 30, 8, 30, 0, 0, zone)
+		if now.After(morning) {
+			morning = time.Date(2026, 12, 3, 8, 30, 0, 0, zone)
+		}
+		var got []string
+		for _, c := range snoozes(now.UTC(), morning) {
+			got = append(got, c.word)
+		}
+		if !slices.Equal(got[:3], want) {
+			t.Errorf("%v, not %v", got[:3], want)
 		}
 	}
 }
