@@ -53,6 +53,8 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 	switch p.Tab {
 	case view.TriageMine:
 		q = q.With(query.Owner, principal(r.Context()).Name)
+	case view.TriageQuiet:
+		page.Tab = deadletter.TabQuiet
 	case view.TriageSnoozed:
 		page.Tab = deadletter.TabSnoozed
 	case view.TriageResolved:

@@ -226,6 +226,7 @@ func samplePhases() map[string]templ.Component {
 			{ID: 418, Title: "Timeout: no answer within 30 s", Queue: "webhook-queue"},
 			{ID: 419, Title: "Refused", Queue: "webhook-queue", Waiting: 1},
 			{ID: 420, Title: "Reset", Queue: "webhook-queue", Status: deadletter.GroupResolved},
+			{ID: 421, Title: "Not found", Queue: "webhook-queue"},
 		}
 		p.Operation.Counts[deadletter.ResultSkipped] = 6
 		p.From = "/letters?q=queue%3Awebhook-queue"

@@ -35,6 +35,7 @@ const (
 	TriageInbox    TriageTab = "inbox"
 	TriageMine     TriageTab = "mine"
 	TriageDigest   TriageTab = "digest"
+	TriageQuiet    TriageTab = "quiet"
 	TriageSnoozed  TriageTab = "snoozed"
 	TriageResolved TriageTab = "resolved"
 )
@@ -42,7 +43,7 @@ const (
 // ParseTriageTab parses the tab in a URL. It returns the inbox for an unknown tab.
 func ParseTriageTab(s string) TriageTab {
 	switch t := TriageTab(s); t {
-	case TriageMine, TriageDigest, TriageSnoozed, TriageResolved:
+	case TriageMine, TriageDigest, TriageQuiet, TriageSnoozed, TriageResolved:
 		return t
 	}
 	return TriageInbox
@@ -112,6 +113,7 @@ func (p TriagePage) tabs() []triageTab {
 		{TriageInbox, "Inbox", p.Groups.Inbox},
 		{TriageMine, "Mine", p.Groups.Mine},
 		{TriageDigest, "Digest", p.DigestSize},
+		{TriageQuiet, "Quiet", p.Groups.Quiet},
 		{TriageSnoozed, "Snoozed", p.Groups.Snoozed},
 		{TriageResolved, "Resolved", p.Groups.Resolved},
 	}
@@ -181,6 +183,11 @@ var groupStatusMarks = map[deadletter.GroupStatus]mark{
 	deadletter.GroupResolved:   {"Resolved", "check", "good"},
 }
 
+// backWords says since when a group is failing again, and after what it came back.
+func backWords(now time.Time, g deadletter.GroupRow) []Span {
+	return []Span{{Text: "Back since "}, clockSpan(now, g.Back.Since), {Text: ", " + g.Back.Cause()}}
+}
+
 // whatDied returns the reason for the deaths in a group and the type of its letters. Rows show
 // both, because two groups may differ in nothing else.
 func whatDied(g deadletter.GroupRow) string {
@@ -244,6 +251,19 @@ var snoozes = []struct{ value, word string }{
 	{"", "the maximum (90 days)"},
 }
 
+// quietWords describes the groups of the tab "Quiet".
+func (p TriagePage) quietWords() string {
+	return p.rangeWords() + ": their letters were sent again, and none of them came back while it was watched."
+}
+
+// resolveWord returns the text of the button that resolves groups.
+func resolveWord(groups []deadletter.GroupRow) string {
+	if len(groups) == 1 {
+		return "Resolve " + groups[0].ID.String()
+	}
+	return "Resolve all " + Count(len(groups))
+}
+
 // emptyWords returns the title and the text of a tab without groups.
 func (p TriagePage) emptyWords() (title, text string) {
 	switch {
@@ -251,6 +271,8 @@ func (p TriagePage) emptyWords() (title, text string) {
 		return "No group matches", "Take a term away, or look into another tab."
 	case p.Tab == TriageMine:
 		return "Nothing is assigned to you", "Assign a group from the inbox with the key a."
+	case p.Tab == TriageQuiet:
+		return "No group is quiet", "A group comes here when its letters were sent again and none of them came back."
 	case p.Tab == TriageSnoozed:
 		return "Nothing is snoozed", "A snoozed group comes back automatically, at its time or when it gets worse."
 	case p.Tab == TriageResolved:
