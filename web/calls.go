@@ -150,6 +150,7 @@ func (w *Web) calls() []call {
 		row(http.MethodPatch, "/groups/{id}", within(deadletter.VerbTriage), w.changeGroup),
 		row(http.MethodPost, "/groups/{id}/merge", within(deadletter.VerbTriage), w.mergeGroups).
 			form("/groups/merge", "").
+			reading(readMerge).
 			going(afterDecision),
 		row(http.MethodPost, "/groups/{id}/split", within(deadletter.VerbTriage), w.splitGroup).
 			form("/groups/split", "").

@@ -101,13 +101,14 @@ func (w *Web) decideAs(
 	return answer(w.decide(ctx, d))
 }
 
-// mergeGroups shows other groups as this one. Their letters are counted and found here; new ones of
-// theirs too. Split, or the undo of the decision, makes them groups again.
-func (w *Web) mergeGroups(ctx context.Context, in *struct {
+type mergeIn struct {
 	GroupPath
 	Body api.MergeRequest
-},
-) (*reply[deadletter.Decided], error) {
+}
+
+// mergeGroups shows other groups as this one. Their letters are counted and found here; new ones of
+// theirs too. Split, or the undo of the decision, makes them groups again.
+func (w *Web) mergeGroups(ctx context.Context, in *mergeIn) (*reply[deadletter.Decided], error) {
 	id, err := in.group()
 	if err != nil {
 		return nil, err
@@ -117,6 +118,19 @@ func (w *Web) mergeGroups(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return answer(w.decide(ctx, deadletter.Decision{Groups: groups, Into: id}))
+}
+
+// readMerge reads a form that merges groups. If the form does not name the group that stays, the
+// others are merged into the first one, as in the list of Triage.
+func readMerge(_ *http.Request, in *mergeIn) error {
+	if in.ID != "" {
+		return nil
+	}
+	if len(in.Body.Groups) < 2 {
+		return invalid("tick two or more groups to merge them")
+	}
+	in.ID, in.Body.Groups = in.Body.Groups[0], in.Body.Groups[1:]
+	return nil
 }
 
 // splitGroup splits a group off again that was merged into another. Groups that were merged into it

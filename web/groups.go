@@ -76,8 +76,8 @@ func (w *Web) group(ctx context.Context, in GroupPath) (deadletter.Group, error)
 // error.
 func (w *Web) listGroups(ctx context.Context, in *struct {
 	Queried
-	Tab   string `query:"tab" enum:"inbox,retrying,snoozed,resolved,all" default:"inbox"`
-	Order string `query:"order" enum:"urgency,letters,last,first"` // urgency, or when resolved
+	Tab   string `query:"tab" enum:"inbox,retrying,quiet,snoozed,resolved,all" default:"inbox"`
+	Order string `query:"order" enum:"urgency,letters,last,first"` // urgency; quiet: last; resolved: when
 	Paging
 },
 ) (*reply[api.Groups], error) {

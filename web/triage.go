@@ -58,6 +58,8 @@ func (w *Web) triage(r *http.Request) (templ.Component, error) {
 		q = q.With(query.Owner, principal(r.Context()).Name)
 	case view.TriageRetrying:
 		page.Tab = deadletter.TabRetrying
+	case view.TriageQuiet:
+		page.Tab = deadletter.TabQuiet
 	case view.TriageSnoozed:
 		page.Tab = deadletter.TabSnoozed
 	case view.TriageResolved:

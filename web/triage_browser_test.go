@@ -318,3 +318,32 @@ func TestTriageWithoutJavaScript(t *testing.T) {
 	}
 	checkConsole(t, tab)
 }
+
+// TestGroupsAreMergedInABrowser merges two of three groups with the bar of Triage. The merged group
+// must leave the list, and the undo must bring it back.
+func TestGroupsAreMergedInABrowser(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	h, tab, url := visit(t)
+	for _, queue := range []string{"a", "b", "c"} {
+		h.receive(queue, 1, "x")
+	}
+	click := func(selector string) {
+		t.Helper()
+		tab.Act("document.querySelector(`" + selector + "`).click()")
+	}
+	tab.Open(url + "/triage")
+	click(`[data-pick][value="G-1"]`)
+	click(`[data-do="merge"]`)
+	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Select two or more groups')`)
+	click(`[data-pick][value="G-2"]`)
+	click(`[data-do="merge"]`)
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 2`)
+	eventually(t, tab, `document.querySelector('.toast').innerText.startsWith('Merged G-2')`)
+	if js[int](tab, `[...document.querySelectorAll('[data-row].is-leaving')].length`) != 0 {
+		t.Error("the group that stays looks as if it leaves")
+	}
+	click(`.toast button`)
+	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 3`)
+	checkConsole(t, tab)
+}

@@ -30,8 +30,8 @@ func groupsTable() command {
 		list("List failure groups: those whose letters need people, the most urgent first.", struct {
 			callCmd
 			Query string `json:"q" short:"q" help:"Which groups, for example 'severity:page queue:billing.*'."`
-			Tab   string `enum:"inbox,retrying,snoozed,resolved,all" default:"inbox" help:"Which of them: inbox, retrying, snoozed, resolved or all."`
-			Order string `enum:",urgency,letters,last,first" default:"" help:"What comes first: urgency, letters, last (seen) or first (seen); without it, urgency, or for resolved groups, those resolved last."`
+			Tab   string `enum:"inbox,retrying,quiet,snoozed,resolved,all" default:"inbox" help:"Which of them: inbox, retrying, quiet (sent again, and nothing came back), snoozed, resolved or all."`
+			Order string `enum:",urgency,letters,last,first" default:"" help:"What comes first: urgency, letters, last (seen) or first (seen); without it, urgency, or last for quiet groups, or for resolved groups, those resolved last."`
 			Limit int    `help:"How many at most; 0 = all." default:"100"`
 		}{}, "GET /groups", "groups", api.Groups{},
 			"group=id severity status dead=count waiting overdue retrying last_seen=last_seen|age queue reason owner "+

@@ -9,7 +9,7 @@ const (
 	GroupNew        GroupStatus = "new"        // nobody has looked at the group yet
 	GroupOpen       GroupStatus = "open"       // somebody has looked at the group
 	GroupEscalating GroupStatus = "escalating" // the group grows faster than before
-	GroupRegressed  GroupStatus = "regressed"  // the group came back after it was resolved
+	GroupRegressed  GroupStatus = "regressed"  // the group came back after it was resolved or quiet
 	GroupSnoozed    GroupStatus = "snoozed"    // people have put the group off for now
 	GroupResolved   GroupStatus = "resolved"
 )
@@ -38,10 +38,12 @@ type GroupRow struct {
 	ChangedAt time.Time  `json:"-"`
 	Snooze    Snooze     `json:"snooze,omitzero"` // absent = not snoozed
 	Resolved  Resolution `json:"resolved,omitzero"`
-	Count     int        `json:"count"`    // number of letters that are dead or held now
-	Waiting   int        `json:"waiting"`  // number of letters that wait for a retry
-	Overdue   int        `json:"overdue"`  // number of waiting letters whose retries should have ended by now
-	Retrying  int        `json:"retrying"` // number of letters that wait for a retry, are being sent, or were sent and are watched
+	// when the group last came back; absent = never
+	Back     Back `json:"back,omitzero"`
+	Count    int  `json:"count"`    // number of letters that are dead or held now
+	Waiting  int  `json:"waiting"`  // number of letters that wait for a retry
+	Overdue  int  `json:"overdue"`  // number of waiting letters whose retries should have ended by now
+	Retrying int  `json:"retrying"` // number of letters that wait for a retry, are being sent, or were sent and are watched
 	// only in the tab "retrying": when its next letter is due, or, if all of them were sent, when the
 	// first of them can count as quiet. If more than NextOf letters wait, it may be earlier than that.
 	NextAt  time.Time `json:"next_at,omitzero"`
@@ -84,6 +86,21 @@ type Resolution struct {
 	Version string    `json:"version,omitzero"`
 }
 
+// Back says when a group came back: a letter died after the group was resolved, or after all the
+// letters that an operation had sent stayed quiet.
+type Back struct {
+	Since time.Time   `json:"since"`
+	After OperationID `json:"after,omitzero"` // the operation that was quiet; absent = the group was resolved
+}
+
+// Cause says after what the group came back.
+func (b Back) Cause() string {
+	if b.After == 0 {
+		return "after it was resolved"
+	}
+	return "after " + b.After.String() + " was quiet"
+}
+
 // Group is a failure group with all its details.
 type Group struct {
 	GroupRow
@@ -101,6 +118,28 @@ type Group struct {
 	// last deploy within ten minutes before the group was first seen or came back; absent = none
 	Suspect *Deploy `json:"suspect,omitzero"`
 	Fix     *Deploy `json:"-"` // first deploy after the last death of a group that does not fail now; nil = none
+}
+
+// Began returns when the present failures of the group began: when it last came back, or otherwise
+// when its first letter was received.
+func (g *GroupRow) Began() time.Time {
+	if g.Back.Since.IsZero() {
+		return g.FirstAt
+	}
+	return g.Back.Since
+}
+
+// AllQuiet reports whether letters of the group were sent again, all of them stayed quiet, and no
+// letter is dead, held, or on its way back to its queue.
+func (g *Group) AllQuiet() bool {
+	for _, s := range []State{
+		StateReceived, StateScheduled, StatePublishing, StateRequeued, StateDead, StateHeld,
+	} {
+		if g.Letters[s] > 0 {
+			return false
+		}
+	}
+	return g.Letters[StateQuiet] > 0
 }
 
 // GroupValues contains the values that the letters of a group have in common. It also contains how

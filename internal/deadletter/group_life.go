@@ -21,6 +21,7 @@ type GroupLife struct {
 	Snooze   Snooze
 	Snoozed  int // value of Deaths when the snooze began
 	Resolved Resolution
+	Back     Back
 	Episode  int    // number of the group's present incident, counted from 1
 	Told     int    // value of Deaths when people were last notified; 0 = people do not know of the group at present
 	Key      string // key of the notices about the group
@@ -53,7 +54,10 @@ const updateEvery = 15 * time.Minute
 // The parameter "needy" is true if other letters of the group already needed people. In that case,
 // the severity of the other letters counts too, because otherwise one new letter with a lower
 // severity would lower the severity of the whole group.
-func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice *Notice) {
+//
+// The parameter "after" is the operation whose letters of the group all stayed quiet until now, or
+// 0 if there is none. If there is one, the group has come back.
+func (g *GroupLife) Died(deaths []GroupDeath, needy bool, after OperationID, now time.Time) (notice *Notice) {
 	if len(deaths) == 0 {
 		return nil
 	}
@@ -76,11 +80,13 @@ func (g *GroupLife) Died(deaths []GroupDeath, needy bool, now time.Time) (notice
 	case g.Status == GroupResolved && !slices.ContainsFunc(deaths, g.regresses):
 		return nil
 	case g.Status == GroupResolved:
-		g.Status, kind = GroupRegressed, NoticeRegressed
+		g.Status, g.Back, kind = GroupRegressed, Back{Since: now}, NoticeRegressed
 	case g.Status == GroupSnoozed && (g.Snooze.After == 0 || g.Deaths-g.Snoozed < g.Snooze.After):
 		return nil
 	case g.Status == GroupSnoozed:
 		g.Wake()
+	case after != 0:
+		g.Status, g.Back, kind = GroupRegressed, Back{Since: now, After: after}, NoticeRegressed
 	}
 	louder := g.Told > 0 && g.Severity.Louder(g.ToldAs)
 	switch {

@@ -7,6 +7,7 @@ type GroupTab string
 
 const (
 	TabInbox    GroupTab = "inbox"    // groups with letters that need people
+	TabQuiet    GroupTab = "quiet"    // groups whose letters were sent again and all stayed quiet
 	TabSnoozed  GroupTab = "snoozed"  // groups that people have put off
 	TabRetrying GroupTab = "retrying" // groups with letters in retry of which no letter needs people
 	TabResolved GroupTab = "resolved" // groups that are resolved, newest first
@@ -33,19 +34,21 @@ var GroupOrders = []GroupOrder{ByUrgency, ByLetters, ByLast, ByFirst}
 
 // GroupPage selects one page of a list of groups.
 type GroupPage struct {
-	Tab   GroupTab   // "" = inbox
-	Order GroupOrder // "" = by urgency, or by the time of resolution for resolved groups
-	After string     // cursor of the last row on the previous page; "" = first page
+	Tab GroupTab // "" = inbox
+	// "" = by urgency; but latest death first for quiet groups, and by the time of resolution for
+	// resolved groups
+	Order GroupOrder
+	After string // cursor of the last row on the previous page; "" = first page
 	Limit int
 }
 
 // GroupCounts contains the number of groups in each tab. It also contains the number of those
 // letters in the inbox that need people.
 type GroupCounts struct {
-	Inbox, Snoozed, Resolved int
-	Mine                     int // number of groups in the inbox that belong to the given owner
-	Letters                  int // number of letters of the groups in the inbox that need people
-	Severities               map[Severity]int
+	Inbox, Quiet, Snoozed, Resolved int
+	Mine                            int // number of groups in the inbox that belong to the given owner
+	Letters                         int // number of letters of the groups in the inbox that need people
+	Severities                      map[Severity]int
 }
 
 // Standing summarises the groups in the inbox.

@@ -24,7 +24,7 @@ type NoticeKind string
 
 const (
 	NoticeOpened    NoticeKind = "opened"    // a group needs people
-	NoticeRegressed NoticeKind = "regressed" // a resolved group came back
+	NoticeRegressed NoticeKind = "regressed" // a resolved or quiet group came back
 	NoticeJoined    NoticeKind = "joined"    // a group joins an incident of which people already know
 	NoticeEscalated NoticeKind = "escalated" // a group grows faster than before
 	NoticeUpdated   NoticeKind = "updated"   // a group of which people know has many more letters

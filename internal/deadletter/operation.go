@@ -248,7 +248,8 @@ type Share struct {
 	HeldFrom      State       // state before the letters were held; "" = they are not held
 	Restored      bool        // the letters may have been sent after the backup from which the store was restored
 	Letters       int
-	Examples      []ID // up to 5 letters
+	Examples      []ID      // up to 5 letters
+	Causes        []GroupID // groups of the letters; for a merged group, the one into which it is merged
 }
 
 // Place returns the place to which the letters belong. This is the queue in which they died. If

@@ -8,12 +8,22 @@ type Plan struct {
 	Until    time.Time   `json:"until"`    // the selection is as of this time, without later arrivals and changes
 	Total    int         `json:"total"`    // exact number of selected letters
 	Eligible int         `json:"eligible"` // number of letters that the action can take, before the limit First
+	Causes   int         `json:"causes"`   // number of groups of the eligible letters; merged groups count once
 	First    int         `json:"first"`    // maximum number of letters to act on; 0 = all
 	Queues   []PlanQueue `json:"-"`        // queues of the eligible letters, those with most letters first
 	Skipped  []PlanSkip  `json:"skipped"`  // reasons for skipped letters, those with most letters first
 	Warnings []string    `json:"warnings"` // warnings that do not belong to one queue
 	To       string      `json:"to"`
 	Pace     Pace        `json:"pace"`
+}
+
+// CanaryCauses returns the number of causes of the letters that the canary sends. It returns 0 if
+// there are fewer than two, or if the number is unknown because First leaves letters out.
+func (p Plan) CanaryCauses() int {
+	if n := min(p.Causes, p.Pace.Canary); n > 1 && (p.First == 0 || p.First >= p.Eligible) {
+		return n
+	}
+	return 0
 }
 
 // PlanQueue is the part of a plan for one origin queue.

@@ -21,6 +21,8 @@ type pacer struct {
 	at        time.Time // time of the last call of allow
 	rampAt    time.Time // time at which a ramp began; zero = no ramp
 	lookAgain time.Time // time of the next check of the target queues
+	// number of the letter with which the chosen canary begins, counted from 1; 0 = none is chosen
+	canaryFrom int
 }
 
 func (d *Desk) pacer(op *deadletter.Operation) *pacer {

@@ -44,7 +44,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (de
 	}
 	queues := map[deadletter.Origin]*deadletter.PlanQueue{}
 	skipped := map[string]*deadletter.PlanSkip{}
-	doubtful := 0
+	doubtful, causes := 0, map[deadletter.GroupID]bool{}
 	for i := range shares {
 		s := &shares[i]
 		p.Total += s.Letters
@@ -67,6 +67,9 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (de
 			continue
 		}
 		p.Eligible += s.Letters
+		for _, g := range s.Causes {
+			causes[g] = true
+		}
 		if s.InDoubt && r.trigger(s).Leaves() {
 			doubtful += s.Letters
 		}
@@ -88,6 +91,7 @@ func (d *Desk) Plan(ctx context.Context, by deadletter.Principal, r Request) (de
 			q.Last = max(q.Last, s.CameBack)
 		}
 	}
+	p.Causes = len(causes)
 	for _, q := range queues {
 		if q.Last != 0 {
 			last, err := d.store.Operation(ctx, q.Last)

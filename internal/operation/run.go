@@ -25,6 +25,9 @@ type Runs interface {
 	Advance(
 		ctx context.Context, id deadletter.OperationID, n int, allow func(to deadletter.Origin) error,
 	) (taken int, err error)
+	// ChooseCanary chooses the letters that the next canary sends first, one of each of at most n
+	// causes.
+	ChooseCanary(ctx context.Context, id deadletter.OperationID, n int) error
 	// PendingLetters returns the next n letters on which Advance would act, complete with their
 	// bodies. The caller then makes revisions of these letters, and Revised acts on each letter
 	// that has a revision, as Advance would. Revised skips a letter without a revision.
@@ -156,6 +159,12 @@ func (d *Desk) canary(ctx context.Context, op *deadletter.Operation, now time.Ti
 	c := op.Counts
 	taken := op.Total - c[deadletter.ResultPending] - c[deadletter.ResultSkipped] - c[deadletter.ResultCancelled] - op.Base.Taken
 	if left := op.Pace.Canary - taken; left > 0 && c[deadletter.ResultPending] > 0 {
+		if p := d.pacer(op); taken == 0 && p.canaryFrom != op.Base.Taken+1 {
+			if err := d.store.ChooseCanary(ctx, op.ID, op.Pace.Canary); err != nil {
+				return false, err
+			}
+			p.canaryFrom = op.Base.Taken + 1
+		}
 		return d.send(ctx, op, min(left, c[deadletter.ResultPending]), now)
 	}
 	if c[deadletter.ResultReleased] > 0 {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -14,6 +15,7 @@ type families struct {
 	loading sync.Mutex // held during a load, so that an older result never replaces a newer one
 	mu      sync.RWMutex
 	members map[int64][]int64 // head -> groups merged into it
+	heads   map[int64]int64   // group -> the group into which it is merged
 }
 
 func (f *families) load(ctx context.Context, db reader) error {
@@ -25,18 +27,18 @@ func (f *families) load(ctx context.Context, db reader) error {
 	if err != nil {
 		return err
 	}
-	members := map[int64][]int64{}
+	members, heads := map[int64][]int64{}, map[int64]int64{}
 	if err := scan(rows, func() error {
 		var head, id int64
 		err := rows.Scan(&head, &id)
-		members[head] = append(members[head], id)
+		members[head], heads[id] = append(members[head], id), head
 		return err
 	}); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.members = members
+	f.members, f.heads = members, heads
 	return nil
 }
 
@@ -45,6 +47,13 @@ func (f *families) membersOf(id int64) []int64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return append([]int64{id}, f.members[id]...)
+}
+
+// headOf returns the group into which a group is merged, or the group itself.
+func (f *families) headOf(id int64) deadletter.GroupID {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return deadletter.GroupID(cmp.Or(f.heads[id], id))
 }
 
 // family returns a group and all groups merged into it. It leaves out groups outside the scope of

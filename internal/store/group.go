@@ -200,15 +200,7 @@ func (s *Store) groupRules(ctx context.Context, target string, family []any) ([]
 // findSuspect finds the deploys around the start of a group. One of them is the suspect, which may
 // have caused the failure. This is the last deploy shortly before the group began or came back.
 func (s *Store) findSuspect(ctx context.Context, g *deadletter.Group) error {
-	began := g.FirstAt
-	if g.Status == deadletter.GroupRegressed {
-		for _, e := range g.History {
-			if e.Kind == string(deadletter.GroupRegressed) {
-				began = e.At
-				break
-			}
-		}
-	}
+	began := g.Began()
 	var err error
 	if g.Deploys, err = s.Deploys(ctx, began.Add(-24*time.Hour), s.now().Add(time.Minute), groupDeploys); err != nil {
 		return err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 	"time"
 
@@ -12,18 +13,21 @@ import (
 // status of the group.
 func (t *tx) readLife(id int64) (*deadletter.GroupLife, error) {
 	g := &deadletter.GroupLife{ID: deadletter.GroupID(id)}
-	var until, resolved, told, began, deploy sql.NullInt64
+	var until, resolved, told, began, deploy, back, after sql.NullInt64
 	var channels string
 	err := t.row(`SELECT status, chosen, severity, deaths, snooze_until,
 		snooze_after, snooze_queue, snooze_by, snooze_deaths, resolved_at, resolved_by, resolved_version,
-		episode, told, told_key, told_at, told_severity, told_channels, told_began, told_deploy, heard FROM groups
+		episode, told, told_key, told_at, told_severity, told_channels, told_began, told_deploy, heard,
+		back_at, back_after FROM groups
 		WHERE id = $1`, []any{id},
 		&g.Status, &g.Chosen, &g.Severity, &g.Deaths, &until, &g.Snooze.After, &g.Snooze.Queue, &g.Snooze.By,
 		&g.Snoozed, &resolved, &g.Resolved.By, &g.Resolved.Version,
-		&g.Episode, &g.Told, &g.Key, &told, &g.ToldAs, &channels, &began, &deploy, &g.Heard)
+		&g.Episode, &g.Told, &g.Key, &told, &g.ToldAs, &channels, &began, &deploy, &g.Heard,
+		&back, &after)
 	g.Snooze.Until, g.Resolved.At, g.ToldAt, g.Began, g.Deploy = timeOf(until), timeOf(
 		resolved,
 	), timeOf(told), timeOf(began), deploy.Int64
+	g.Back = deadletter.Back{Since: timeOf(back), After: deadletter.OperationID(after.Int64)}
 	if channels != "" {
 		g.Channels = strings.Split(channels, "\n")
 	}
@@ -38,12 +42,13 @@ func (t *tx) saveLife(g *deadletter.GroupLife) error {
 		snooze_queue = $8, snooze_by = $9, snooze_deaths = $10,
 		resolved_at = $11, resolved_by = $12, resolved_version = $13,
 		episode = $14, told = $15, told_at = $16, told_severity = $17, told_channels = $18, told_key = $19,
-		told_began = $20, told_deploy = $21, heard = $22 WHERE id = $1`,
+		told_began = $20, told_deploy = $21, heard = $22, back_at = $23, back_after = $24 WHERE id = $1`,
 		int64(g.ID), string(g.Status), string(g.Chosen), string(g.Severity), g.Deaths, millis(g.Snooze.Until),
 		g.Snooze.After, g.Snooze.Queue, g.Snooze.By, g.Snoozed,
 		millis(g.Resolved.At), g.Resolved.By, g.Resolved.Version, g.Episode, g.Told, millis(g.ToldAt), string(g.ToldAs),
 		strings.Join(g.Channels, "\n"), g.Key,
-		millis(g.Began), positiveOrNull(g.Deploy), g.Heard)
+		millis(g.Began), positiveOrNull(g.Deploy), g.Heard, millis(g.Back.Since),
+		positiveOrNull(int64(g.Back.After)))
 	return err
 }
 
@@ -77,7 +82,16 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 		AND k.n > 0)`, []any{group}, &needy); err != nil {
 		return err
 	}
-	notice := g.Died(deaths, needy, time.UnixMilli(t.now).UTC())
+	var after deadletter.OperationID
+	if !needy && g.Deaths > 0 {
+		if after, err = t.quietOperation(group, deaths); err != nil {
+			return err
+		}
+	}
+	notice := g.Died(deaths, needy, after, time.UnixMilli(t.now).UTC())
+	if g.Back.Since.UnixMilli() == t.now { // each return is an entry of its own in the history
+		was = ""
+	}
 	if err := t.gather(g, notice, origin, told); err != nil {
 		return err
 	}
@@ -85,6 +99,30 @@ func (t *tx) recordDeaths(group int64, deaths []deadletter.GroupDeath) error {
 		return err
 	}
 	return t.writeNotice(notice, 0)
+}
+
+// quietOperation returns the newest operation on letters of a group, if the group was quiet after
+// it: it sent the letters, it is over, none of the letters came back until then, and all the given
+// deaths are later. Otherwise quietOperation returns 0. It looks only at the first maxNew letters
+// of the operation that came back.
+func (t *tx) quietOperation(group int64, deaths []deadletter.GroupDeath) (op deadletter.OperationID, err error) {
+	var over int64
+	err = t.row(`SELECT o.id, o.finished_at FROM operations o WHERE o.id = (SELECT max(operation) FROM operation_groups
+		WHERE grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))
+		AND o.phase = 'over' AND o.action IN ('requeue', 'edit')
+		AND NOT EXISTS (SELECT 1 FROM (SELECT letter, grp FROM operation_letters WHERE operation = o.id
+			AND result = 'came back' ORDER BY letter LIMIT $2) ol JOIN attempts a ON a.letter = ol.letter
+			AND a.operation = o.id AND a.back_at <= o.finished_at
+			WHERE ol.grp IN (SELECT id FROM groups WHERE id = $1 OR head = $1))`, []any{group, maxNew}, &op, &over)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	for _, d := range deaths {
+		if d.At.UnixMilli() <= over {
+			return 0, err
+		}
+	}
+	return op, err
 }
 
 // saveGroup saves a group. If dlo has changed the status of the group, saveGroup adds an entry to
@@ -96,7 +134,7 @@ func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) erro
 		case was == deadletter.GroupSnoozed:
 			detail = "it is no longer snoozed"
 		case g.Status == deadletter.GroupRegressed:
-			detail = "it came back after it was resolved"
+			detail = "it came back " + g.Back.Cause()
 		case g.Status == deadletter.GroupEscalating:
 			detail = "it grows faster than it did"
 		case was == deadletter.GroupEscalating:

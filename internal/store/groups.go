@@ -49,6 +49,13 @@ const needyGroups = `(SELECT coalesce(m.head, m.id) AS id, sum(k.dead) AS dead,
 	AND n > 0
 	UNION ALL SELECT grp, 0, n FROM overdue) k JOIN groups m ON m.id = k.grp GROUP BY 1)`
 
+// quietGroups is an SQL table of the groups whose letters were sent again and all stayed quiet, one
+// row per head. At least one letter of such a group is settled, and none is received, dead, held,
+// or on its way back to its queue.
+const quietGroups = `(SELECT coalesce(m.head, m.id) AS id FROM counters k JOIN groups m ON m.id = k.grp
+	WHERE k.state IN ('received', 'scheduled', 'publishing', 'requeued', 'settled', 'dead', 'held') AND k.n > 0
+	GROUP BY 1 HAVING min(k.state = 'settled') = 1)`
+
 // listedGroup is a row of the table "groups". It contains ids instead of names.
 type listedGroup struct {
 	deadletter.GroupRow
@@ -79,6 +86,8 @@ func (g *listedGroup) columns() columns {
 		{`g.resolved_at`, instant{&g.Resolved.At}},
 		{`g.resolved_by`, &g.Resolved.By},
 		{`g.resolved_version`, &g.Resolved.Version},
+		{`g.back_at`, instant{&g.Back.Since}},
+		{`coalesce(g.back_after, 0)`, &g.Back.After},
 		{`g.first_at`, instant{&g.FirstAt}},
 		{`g.last_at`, instant{&g.LastAt}},
 	}
@@ -120,7 +129,8 @@ var groupOrders = map[deadletter.GroupOrder][]string{
 
 // groupTabs maps each tab of the group list to its SQL condition.
 var groupTabs = map[deadletter.GroupTab]string{
-	deadletter.TabInbox:    `g.status NOT IN ('snoozed', 'resolved')`,
+	deadletter.TabInbox:    inInbox,
+	deadletter.TabQuiet:    inInbox,
 	deadletter.TabSnoozed:  `g.status = 'snoozed'`,
 	deadletter.TabRetrying: noneNeedy,
 	deadletter.TabResolved: `g.status = 'resolved'`,
@@ -141,8 +151,13 @@ func (s *Store) Groups(
 		p.Tab = deadletter.TabInbox
 	}
 	if p.Order == "" {
-		if p.Order = deadletter.ByUrgency; p.Tab == deadletter.TabResolved {
+		switch p.Tab {
+		case deadletter.TabQuiet:
+			p.Order = deadletter.ByLast
+		case deadletter.TabResolved:
 			p.Order = "resolved"
+		default:
+			p.Order = deadletter.ByUrgency
 		}
 	}
 	tab, ok := groupTabs[p.Tab]
@@ -164,6 +179,8 @@ func (s *Store) Groups(
 	case deadletter.TabInbox:
 		dead, overdue, needs, from = `c.dead`, `c.overdue`, `c.needs`, needyGroups+
 			` c CROSS JOIN groups g ON g.id = c.id`
+	case deadletter.TabQuiet:
+		from = quietGroups + ` c CROSS JOIN groups g ON g.id = c.id`
 	}
 	for i := range order {
 		order[i] = strings.ReplaceAll(order[i], `-needs`, `-`+needs)
@@ -333,7 +350,9 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 	counts := deadletter.GroupCounts{Severities: map[deadletter.Severity]int{}}
 	rows, err := s.ask(ctx, `SELECT 'inbox', g.severity, g.owner = $1 AND g.owner <> '', count(*), sum(c.needs)
 		FROM `+needyGroups+` c CROSS JOIN groups g ON g.id = c.id
-		WHERE g.status NOT IN ('snoozed', 'resolved') GROUP BY 2, 3
+		WHERE `+inInbox+` GROUP BY 2, 3
+		UNION ALL SELECT 'quiet', '', 0, count(*), 0 FROM `+quietGroups+` c CROSS JOIN groups g ON g.id = c.id
+		WHERE `+inInbox+`
 		UNION ALL SELECT status, '', 0, count(*), 0 FROM groups WHERE status IN ('snoozed', 'resolved') AND head IS NULL
 		GROUP BY 1`, owner)
 	if err != nil {
@@ -346,6 +365,8 @@ func (s *Store) GroupCounts(ctx context.Context, owner string) (deadletter.Group
 		var n, letters int
 		err := rows.Scan(&tab, &severity, &mine, &n, &letters)
 		switch deadletter.GroupTab(tab) {
+		case deadletter.TabQuiet:
+			counts.Quiet += n
 		case deadletter.TabSnoozed:
 			counts.Snoozed += n
 		case deadletter.TabResolved:

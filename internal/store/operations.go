@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -125,13 +126,77 @@ func (s *Store) Revised(
 	return taken, nil
 }
 
-func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]picked, error) {
+// nextLetters returns the FROM and the ORDER BY of an SQL query for the next $2 pending letters of
+// the operation $1, in the order of the operation. During a canary, the letters that ChooseCanary
+// chose come before the others.
+func nextLetters(newest bool) string {
 	order := ""
 	if newest {
 		order = " DESC"
 	}
-	rows, err := t.query(`SELECT letter, origin FROM operation_letters INDEXED BY operation_results WHERE operation = $1
-		AND result = 'pending' ORDER BY letter`+order+` LIMIT $2`, int64(op), n)
+	return strings.ReplaceAll(`FROM (SELECT letter FROM (
+		SELECT og.canary AS letter, 0 AS place FROM operations o JOIN operation_groups og ON og.operation = o.id
+			JOIN operation_letters c ON c.operation = o.id AND c.letter = og.canary AND c.result = 'pending'
+			WHERE o.id = $1 AND o.phase = 'canary'
+		UNION ALL SELECT * FROM (SELECT letter, 1 FROM operation_letters INDEXED BY operation_results
+			WHERE operation = $1 AND result = 'pending' ORDER BY letter# LIMIT $2))
+		GROUP BY letter ORDER BY min(place), letter# LIMIT $2) n
+		JOIN operation_letters ol ON ol.operation = $1 AND ol.letter = n.letter
+		JOIN letters l ON l.id = n.letter ORDER BY n.letter#`, "#", order)
+}
+
+// ChooseCanary chooses the letters that the next canary of an operation sends first: the first
+// letter of each cause on which the operation can act, for at most n causes. It reads the pending
+// letters outside the transaction, because there may be many.
+func (s *Store) ChooseCanary(ctx context.Context, op deadletter.OperationID, n int) error {
+	var action deadletter.Verb
+	var newest bool
+	if err := s.askRow(
+		ctx, `SELECT action, newest FROM operations WHERE id = $1`, []any{int64(op)}, &action, &newest,
+	); err != nil {
+		return fmt.Errorf("choose the canary of %s: %w", op, err)
+	}
+	first, args := `min(ol.letter)`, []any{int64(op), n}
+	if newest {
+		first = `-max(ol.letter)`
+	}
+	for _, state := range deadletter.States {
+		if action.May(state) {
+			args = append(args, string(state))
+		}
+	}
+	chosen := map[int64]int64{} // letter -> its group
+	rows, err := s.ask(ctx, `SELECT ol.grp, ol.letter, `+first+` FROM operation_letters ol INDEXED BY operation_results
+		JOIN groups g ON g.id = ol.grp JOIN letters l ON l.id = ol.letter
+		WHERE ol.operation = $1 AND ol.result = 'pending' AND l.state IN (`+placeholders(3, len(args)-2)+`)
+		GROUP BY coalesce(g.head, g.id) ORDER BY 3 LIMIT $2`, args...)
+	if err == nil {
+		err = scan(rows, func() error {
+			var group, letter, sorted int64
+			err := rows.Scan(&group, &letter, &sorted)
+			chosen[letter] = group
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("choose the canary of %s: %w", op, err)
+	}
+	return s.tx(ctx, bulk, func(t *tx) error {
+		if _, err := t.exec(`UPDATE operation_groups SET canary = NULL WHERE operation = $1`, int64(op)); err != nil {
+			return err
+		}
+		for letter, group := range chosen {
+			if _, err := t.exec(`UPDATE operation_groups SET canary = $3 WHERE operation = $1
+				AND grp = $2`, int64(op), group, letter); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]picked, error) {
+	rows, err := t.query(`SELECT n.letter, ol.origin `+nextLetters(newest), int64(op), n)
 	if err != nil {
 		return nil, err
 	}

@@ -220,13 +220,7 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if err := s.askRow(ctx, `SELECT newest FROM operations WHERE id = $1`, []any{int64(op)}, &newest); err != nil {
 		return nil, err
 	}
-	order := ""
-	if newest {
-		order = " DESC"
-	}
-	serials, err := s.serials(ctx, `SELECT ol.letter, `+heldSize+` FROM operation_letters ol
-		INDEXED BY operation_results JOIN letters l ON l.id = ol.letter
-		WHERE ol.operation = $1 AND ol.result = 'pending' ORDER BY ol.letter`+order+` LIMIT $2`, int64(op), n)
+	serials, err := s.serials(ctx, `SELECT n.letter, `+heldSize+` `+nextLetters(newest), int64(op), n)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}

@@ -176,16 +176,16 @@ func (s *Store) Survey(
 				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries
 				AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d,
 				CASE WHEN l.state = 'held' THEN l.held_from ELSE '' END,
-				l.suspect = 3, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
+				l.suspect = 3, l.grp, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
 			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own
 				INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
-				` GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`, fresh, func(rows *sql.Rows) error {
+				` GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12`, fresh, func(rows *sql.Rows) error {
 					var k kind
 					var n int
-					var first, last int64
+					var group, first, last int64
 					if err := rows.Scan(
 						&k.origin, &k.inbox, &k.state, &k.owner, &k.unpublishable, &k.oversize, &k.back, &k.doubt,
-						&k.waits, &k.heldFrom, &k.restored, &n, &first, &last,
+						&k.waits, &k.heldFrom, &k.restored, &group, &n, &first, &last,
 					); err != nil {
 						return err
 					}
@@ -211,6 +211,9 @@ func (s *Store) Survey(
 						byKind[k] = share
 					}
 					share.Letters += n
+					if cause := s.families.headOf(group); group > 0 && !slices.Contains(share.Causes, cause) {
+						share.Causes = append(share.Causes, cause)
+					}
 					if len(examples[share]) < maxExamples {
 						examples[share] = append(examples[share], slices.Compact([]int64{first, last})...)
 					}

@@ -206,3 +206,39 @@ func TestContentsOfTheVersionBefore(t *testing.T) {
 		t.Errorf("%d letters are indexed again, and these are read again: %+v, %v", n, again, err)
 	}
 }
+
+// TestRegressedGroupsOfTheVersionBefore checks a group that came back in a version that recorded
+// this only in the history. The group must have the time of its last return.
+func TestRegressedGroupsOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	path := storetest.FileOf(t, 33)
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`,
+		`INSERT INTO groups (id, key, version, title, origin, type, reason, error, severity, status, first_at, last_at)
+			VALUES (1, x'01', 1, 't', 1, 0, '', '', 'page', 'regressed', 1, 1)`,
+		`INSERT INTO events (id, at, kind, actor, detail) VALUES (1, 1000, 'regressed', 'dlo', ''),
+			(2, 2000, 'regressed', 'dlo', ''), (3, 3000, 'noted', 'ana', '')`,
+		`INSERT INTO event_targets (event, kind, name) VALUES (1, 'group', 'G-1'), (2, 'group', 'G-1'),
+			(3, 'group', 'G-1')`,
+	} {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatal(err, text)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	g, err := s.Group(t.Context(), 1)
+	if want := (deadletter.Back{Since: time.UnixMilli(2000).UTC()}); err != nil || g.Back != want {
+		t.Errorf("%+v, %v, want %+v", g.Back, err, want)
+	}
+}

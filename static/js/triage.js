@@ -58,7 +58,7 @@
   /** @type {(by: HTMLElement, rows: HTMLTableRowElement[]) => Promise<void>} */
   const decide = async (by, rows) => {
     const body = list.body(by, rows);
-    if (!['assign', 'mine'].includes(by.dataset.do ?? '')) list.leave(rows);
+    if (!['assign', 'mine', 'merge'].includes(by.dataset.do ?? '')) list.leave(rows);
     aimed = null;
     form.classList.remove('is-aimed');
     for (const m of $$('details[open]', form)) m.open = false;
@@ -78,8 +78,8 @@
     const by = ev.submitter;
     if (!by || !('do' in by.dataset)) return;
     ev.preventDefault();
-    const rows = aimed ?? list.ticked();
-    if (rows.length) decide(by, rows); else toast('Select groups first');
+    const rows = aimed ?? list.ticked(), least = by.dataset.do === 'merge' ? 2 : 1;
+    if (rows.length >= least) decide(by, rows); else toast(least === 2 ? 'Select two or more groups' : 'Select groups first');
   });
 
   // ---------- the keyboard ----------

@@ -266,6 +266,16 @@ func placeholder(v deadletter.Verb) string {
 	return ""
 }
 
+// canaryHint explains the field for the number of letters of the canary. If the letters have
+// several causes, it says how many of them the canary tries.
+func (p ConfirmPage) canaryHint() string {
+	const hint = "letters; 0 = none"
+	if n := p.CanaryCauses(); n > 0 {
+		return hint + "; canary: " + LetterCount(min(p.Pace.Canary, p.Eligible)) + " of " + Count(n) + " causes"
+	}
+	return hint
+}
+
 // sendingTime says how long it takes to send the letters at the rate in the form. It returns "" if
 // the time is not known.
 func (p ConfirmPage) sendingTime() string {

@@ -45,13 +45,16 @@ func (g GroupView) query(states string) string {
 // person.
 func (g GroupView) stateSentences() []Span {
 	var text []Span
-	if g.Failing {
+	if g.failing() {
 		text = append(
 			text, words("Failing now: the last letter died at "), clockSpan(g.Now, g.LastAt),
 			words(", "+Ago(g.Now, g.LastAt)+". "),
 		)
 	} else {
 		text = append(text, Span{Text: "Not failing since "}, clockSpan(g.Now, g.LastAt), Span{Text: ". "})
+		if g.AllQuiet() {
+			text = append(text, words("All its letters that were sent again stayed quiet. "))
+		}
 		if d := g.Fix; d != nil {
 			text = append(
 				text, Span{Text: "None has died since "}, Span{Text: deployName(*d), Code: true},
@@ -59,11 +62,15 @@ func (g GroupView) stateSentences() []Span {
 			)
 		}
 	}
-	if d := g.Suspect; d != nil {
-		word, since := "It began ", g.FirstAt.Sub(d.At)
-		if g.Status == deadletter.GroupRegressed {
-			word, since = "It came back ", 0
+	word := "It began "
+	if !g.Back.Since.IsZero() {
+		word = "It came back "
+		if !g.AllQuiet() {
+			text = append(append(text, backWords(g.Now, g.GroupRow)...), Span{Text: ". "})
 		}
+	}
+	if d := g.Suspect; d != nil {
+		since := g.Began().Sub(d.At)
 		if since >= time.Second {
 			word += Duration(since) + " after "
 		} else {
@@ -78,6 +85,20 @@ func (g GroupView) stateSentences() []Span {
 		text = append(text, Span{Text: LetterCount(g.Waiting) + " waiting to be retried."})
 	}
 	return text
+}
+
+// failing reports whether letters of the group are dying now. A group whose letters all stayed
+// quiet is not failing, even if the last death was a moment ago.
+func (g GroupView) failing() bool { return g.Failing && !g.AllQuiet() }
+
+// statusMark returns the mark of the group's status. A group in the inbox whose letters all stayed
+// quiet has the mark "Quiet". The second result is false if the status has no mark.
+func (g GroupView) statusMark() (mark, bool) {
+	if g.AllQuiet() && g.Status != deadletter.GroupSnoozed && g.Status != deadletter.GroupResolved {
+		return mark{"Quiet", "check", "good"}, true
+	}
+	m, ok := groupStatusMarks[g.Status]
+	return m, ok
 }
 
 // newestBudget is the maximum number of bytes of HTML that the newest letter takes on the page of a

@@ -329,7 +329,7 @@ func groupPeek(g GroupView, back string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if m, ok := groupStatusMarks[g.Status]; ok {
+		if m, ok := g.statusMark(); ok {
 			templ_7745c5c3_Err = pill(m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -642,7 +642,7 @@ func groupPeek(g GroupView, back string) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = note(map[bool]string{true: "bad", false: ""}[g.Failing], "info").Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = note(map[bool]string{true: "bad", false: ""}[g.failing()], "info").Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

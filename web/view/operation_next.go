@@ -17,11 +17,11 @@ const MaxFrom = 1000
 
 // nextStep is one suggestion for what to do after an operation.
 type nextStep struct {
-	text    string
-	button  string
-	group   deadletter.GroupID // the group that the step is about; 0 if it is about the letters of a result
-	resolve bool               // whether the step resolves the group; otherwise it requeues the remaining letters
-	result  deadletter.Result  // the result whose letters the step is about
+	text   string
+	button string
+	group  deadletter.GroupID    // the group that the step is about; 0 if it is about others or the letters of a result
+	clear  []deadletter.GroupRow // the groups that the step resolves
+	result deadletter.Result     // the result whose letters the step is about
 }
 
 // steps returns the suggested next steps once all letters of the operation are sent or changed.
@@ -40,6 +40,7 @@ func (p OperationPage) steps() []nextStep {
 	if !p.isRequeue() && p.Operation.Action != deadletter.VerbDiscard {
 		return list
 	}
+	var clear []deadletter.GroupRow
 	for _, g := range p.Groups {
 		step := nextStep{group: g.ID}
 		const none = "none of its letters is dead, held or waiting to be retried."
@@ -54,10 +55,18 @@ func (p OperationPage) steps() []nextStep {
 		case p.isIn(deadletter.PhaseWatching):
 			step.text = none + " Letters are watched" + p.watchEnd() + "; resolve it when they stay quiet."
 		default:
-			step.text, step.button, step.resolve = none, "Resolve "+g.ID.String(), true
+			clear = append(clear, g)
+			continue
 		}
 		step.text = groupTitle(g) + ": " + step.text
 		list = append(list, step)
+	}
+	if n := len(clear); n > 0 {
+		list = append(list, nextStep{
+			text: Number(n, "group is", "groups are") + " clear: none of " + plural(n, "its", "their") +
+				" letters is dead, held or waiting to be retried.",
+			clear: clear,
+		})
 	}
 	return list
 }

@@ -285,11 +285,16 @@ func (p OverviewPage) worstGroupSentences() []Span {
 	text := append(p.fixedSentence(), Span{Text: LetterCount(g.Needs()) + " of " + g.ID.String() + ", from "},
 		Span{Text: queueName(g.Queue), Code: true},
 		words(plural(g.Needs(), ", needs", ", need")+" a person"+overdueToo(g.GroupRow)+`: "`+
-			line(g.Title, 160)+`". First seen `),
-		clockSpan(p.Now, g.FirstAt),
+			line(g.Title, 160)+`". `),
 	)
+	after := ", after "
+	if g.Back.Since.IsZero() {
+		text = append(text, Span{Text: "First seen "}, clockSpan(p.Now, g.FirstAt))
+	} else {
+		text, after = append(text, backWords(p.Now, g.GroupRow)...), ", and after "
+	}
 	if g.Suspect != nil {
-		text = append(text, Span{Text: ", after "}, Span{Text: deployName(*g.Suspect), Code: true})
+		text = append(text, Span{Text: after}, Span{Text: deployName(*g.Suspect), Code: true})
 	}
 	return append(
 		text, Span{Text: "; last death "}, clockSpan(p.Now, g.LastAt), Span{Text: ", " + Ago(p.Now, g.LastAt) + "."},

@@ -61,7 +61,7 @@ func sampleConfirm(v deadletter.Verb) ConfirmPage {
 func sampleConfirmAll(v deadletter.Verb) ConfirmPage {
 	p := sampleConfirm(v)
 	p.IDs, p.Query, p.Until, p.Except = nil, sampleLetters().All.Query, now, []deadletter.ID{sampleID(3)}
-	p.Total, p.Eligible = 1340, 1338
+	p.Total, p.Eligible, p.Causes, p.Pace.Canary = 1340, 1338, 4, 10
 	p.Queues[0].Letters = 1325
 	p.Warnings = []string{"1,284 of these came back after a requeue on 17 November."}
 	return p
@@ -226,6 +226,7 @@ func samplePhases() map[string]templ.Component {
 			{ID: 418, Title: "Timeout: no answer within 30 s", Queue: "webhook-queue"},
 			{ID: 419, Title: "Refused", Queue: "webhook-queue", Waiting: 1},
 			{ID: 420, Title: "Reset", Queue: "webhook-queue", Status: deadletter.GroupResolved},
+			{ID: 421, Title: "Not found", Queue: "webhook-queue"},
 		}
 		p.Operation.Counts[deadletter.ResultSkipped] = 6
 		p.From = "/letters?q=queue%3Awebhook-queue"

@@ -22,6 +22,7 @@ func sampleTriaged() []deadletter.GroupRow {
 			ID: 397, Title: "value too long for type character varying(160)", Queue: "billing-invoices",
 			Reason: "rejected", Type: "acme.billing.v1.InvoicePaid", Severity: deadletter.SeverityPage,
 			Status: deadletter.GroupRegressed, Count: 9, Waiting: 2,
+			Back: deadletter.Back{Since: now.Add(-49 * time.Minute), After: 2},
 		},
 		{
 			ID: 415, Title: "foreign key violation: author_id = 0", Queue: "timeline", Reason: "delivery_limit",
@@ -79,7 +80,7 @@ func sampleTriage(tab TriageTab) TriagePage {
 		Rows:       sampleTriaged(),
 		People:     []string{"local", "Lena Sato", "jonas.ode"},
 	}
-	p.Groups = deadletter.GroupCounts{Inbox: 5, Letters: 1896, Mine: 1, Snoozed: 2, Resolved: 41}
+	p.Groups = deadletter.GroupCounts{Inbox: 5, Letters: 1896, Mine: 1, Quiet: 5, Snoozed: 2, Resolved: 41}
 	return p
 }
 
@@ -193,6 +194,10 @@ func triagePages() map[string]templ.Component {
 	put, merged := sampleGroup(), sampleGroup()
 	put.Status, put.Snooze, put.History, put.GroupValues, put.Latest, put.Count = deadletter.GroupSnoozed, snoozed.Rows[0].Snooze, nil, deadletter.GroupValues{}, nil, 0
 	merged.Head, merged.Merged = 402, nil
+	still, back := sampleGroup(), sampleGroup()
+	still.Failing, still.Count, still.Waiting, still.Fix = false, 0, 0, nil
+	still.Letters = map[deadletter.State]int{deadletter.StateQuiet: 312}
+	back.Status, back.Back = deadletter.GroupRegressed, sampleTriaged()[1].Back
 	group := func(g GroupView) templ.Component {
 		return Group(GroupPage{
 			Shell:  sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)),
@@ -204,8 +209,10 @@ func triagePages() map[string]templ.Component {
 		"triage": Triage(sampleInbox()), "triage-mine": Triage(sampleTriage(TriageMine)),
 		"triage-snoozed": Triage(snoozed), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
 		"triage-mistake": Triage(mistake), "triage-retrying": Triage(retrying),
-		"digest": Triage(sampleDigest()), "digest-quiet": Triage(quiet),
+		"triage-quiet": Triage(sampleTriage(TriageQuiet)),
+		"digest":       Triage(sampleDigest()), "digest-quiet": Triage(quiet),
 		"group": group(sampleGroup()), "group-snoozed": group(put), "group-merged": group(merged),
+		"group-quiet": group(still), "group-back": group(back),
 	}
 }
 

@@ -39,6 +39,7 @@ const (
 	TriageMine     TriageTab = "mine"
 	TriageRetrying TriageTab = "retrying"
 	TriageDigest   TriageTab = "digest"
+	TriageQuiet    TriageTab = "quiet"
 	TriageSnoozed  TriageTab = "snoozed"
 	TriageResolved TriageTab = "resolved"
 )
@@ -46,7 +47,7 @@ const (
 // ParseTriageTab parses the tab in a URL. It returns the inbox for an unknown tab.
 func ParseTriageTab(s string) TriageTab {
 	switch t := TriageTab(s); t {
-	case TriageMine, TriageRetrying, TriageDigest, TriageSnoozed, TriageResolved:
+	case TriageMine, TriageRetrying, TriageDigest, TriageQuiet, TriageSnoozed, TriageResolved:
 		return t
 	}
 	return TriageInbox
@@ -117,6 +118,7 @@ func (p TriagePage) tabs() []triageTab {
 		{TriageMine, "Mine", p.Groups.Mine},
 		{TriageRetrying, "Retrying", p.InRetry.Groups},
 		{TriageDigest, "Digest", p.DigestSize},
+		{TriageQuiet, "Quiet", p.Groups.Quiet},
 		{TriageSnoozed, "Snoozed", p.Groups.Snoozed},
 		{TriageResolved, "Resolved", p.Groups.Resolved},
 	}
@@ -184,6 +186,11 @@ var groupStatusMarks = map[deadletter.GroupStatus]mark{
 	deadletter.GroupEscalating: {"Escalating", "up", "bad"},
 	deadletter.GroupSnoozed:    {"Snoozed", "snooze", ""},
 	deadletter.GroupResolved:   {"Resolved", "check", "good"},
+}
+
+// backWords says since when a group is failing again, and after what it came back.
+func backWords(now time.Time, g deadletter.GroupRow) []Span {
+	return []Span{{Text: "Back since "}, clockSpan(now, g.Back.Since), {Text: ", " + g.Back.Cause()}}
 }
 
 // whatDied returns the reason for the deaths in a group and the type of its letters. Rows show
@@ -277,6 +284,19 @@ func snoozes(now, morning time.Time) []snoozeChoice {
 // dayClock formats a time with its day, in its own time zone.
 func dayClock(t time.Time) string { return t.Format("Mon 2 Jan 15:04 MST") }
 
+// quietWords describes the groups of the tab "Quiet".
+func (p TriagePage) quietWords() string {
+	return p.rangeWords() + ": their letters were sent again, and none of them came back while it was watched."
+}
+
+// resolveWord returns the text of the button that resolves groups.
+func resolveWord(groups []deadletter.GroupRow) string {
+	if len(groups) == 1 {
+		return "Resolve " + groups[0].ID.String()
+	}
+	return "Resolve all " + Count(len(groups))
+}
+
 // emptyWords returns the title and the text of a tab without groups.
 func (p TriagePage) emptyWords() (title, text string) {
 	switch {
@@ -286,6 +306,8 @@ func (p TriagePage) emptyWords() (title, text string) {
 		return "Nothing is assigned to you", "Assign a group from the inbox with the key a."
 	case p.Tab == TriageRetrying:
 		return "Nothing is retried", "A group is here while its letters are retried and none of them needs a person."
+	case p.Tab == TriageQuiet:
+		return "No group is quiet", "A group comes here when its letters were sent again and none of them came back."
 	case p.Tab == TriageSnoozed:
 		return "Nothing is snoozed", "A snoozed group comes back automatically, at its time or when it gets worse."
 	case p.Tab == TriageResolved:
