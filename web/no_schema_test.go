@@ -6,8 +6,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestAMessageWithoutASchema checks the page of a letter with a protobuf message of which dlo has no
-// schema. The page must say so without a warning, and lead to the upload of a schema and to the
+// TestAMessageWithoutASchema checks the page of a letter with a protobuf message of which dlo has
+// no schema. The page must say so without a warning, and lead to the upload of a schema and to the
 // choice of a type. If the body is not a message, or not one of the type that the letter names, the
 // page must warn.
 func TestAMessageWithoutASchema(t *testing.T) {

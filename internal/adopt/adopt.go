@@ -34,6 +34,7 @@ type Place struct {
 	Broker, VHost string
 	Exchange      string // the exchange to which planned policies route dead letters; "" = the configuration has none
 	Intents       []topology.IntentOf
+	Managed       func() bool   // whether there is a management API now
 	Unready       func() string // why a test message could not arrive now; "" = it could arrive
 	Look          func(ctx context.Context) (topology.Snapshot, error)
 	// Policy returns the policy that the broker has now under the given name, or nil if there is none.
@@ -132,7 +133,7 @@ func (a *Adoption) recover(ctx context.Context) error {
 // place returns the Place of a vhost. It returns nil if dlo has no management API for the vhost.
 func (a *Adoption) place(broker, vhost string) *Place {
 	for i := range a.places {
-		if a.places[i].Broker == broker && a.places[i].VHost == vhost {
+		if a.places[i].Broker == broker && a.places[i].VHost == vhost && a.places[i].Managed() {
 			return &a.places[i]
 		}
 	}

@@ -97,7 +97,7 @@ func open() *office {
 		Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}}
 	o.adoption = adopt.New(o, []adopt.Place{{
-		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return o.unready },
+		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Managed: func() bool { return true }, Unready: func() string { return o.unready },
 		Look: func(context.Context) (topology.Snapshot, error) {
 			s := o.snapshot
 			s.Policies = slices.Clone(s.Policies)

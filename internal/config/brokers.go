@@ -272,8 +272,22 @@ func (d *decoder) amqp(n *yaml.Node, b *Broker) {
 	}
 }
 
+// noManagement is the value of management if dlo must not look for a management API.
+const noManagement = "none"
+
+func (b *Broker) setManagement(v string) {
+	if b.NoManagement = v == noManagement; b.NoManagement {
+		v = ""
+	}
+	b.Management = v
+}
+
 func (d *decoder) management(n *yaml.Node, b *Broker) {
-	b.APIPassword = ""
+	b.APIPassword, b.NoManagement = "", false
+	if n.Kind == yaml.ScalarNode && n.Value == noManagement {
+		b.setManagement(noManagement)
+		return
+	}
 	if n.Kind == yaml.ScalarNode {
 		d.secretURL(n, &b.Management, "{url, user, password_file}", "http", "https")
 		return

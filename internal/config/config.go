@@ -81,7 +81,8 @@ type Broker struct {
 	Colour       deadletter.Colour
 	Setting      string // name of the setting that contains the URL, e.g. DLO_AMQP_URL
 	PasswordFile string // file that contains the password in URL; "" = none
-	Management   string // URL of the management API that contains the user and the password; "" = none
+	Management   string // URL of the management API that contains the user and the password; "" = it is looked for
+	NoManagement bool   // the management API is not looked for
 	APIPassword  string // file that contains the password in Management; "" = none
 	Exchange     string
 	Inboxes      []string
@@ -271,7 +272,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		set     func(b *Broker, v string)
 	}{
 		{amqpSetting, []string{"amqp", "amqps"}, func(b *Broker, v string) { b.URL, b.Setting = v, amqpSetting }},
-		{"DLO_MANAGEMENT_URL", []string{"http", "https"}, func(b *Broker, v string) { b.Management = v }},
+		{"DLO_MANAGEMENT_URL", []string{"http", "https"}, (*Broker).setManagement},
 	} {
 		v := getenv(env.name)
 		if v == "" {
@@ -281,7 +282,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 			d.mistake(nil, "%s is for the broker named main, and there is none", env.name)
 			continue
 		}
-		if _, err := brokerURL(v, env.schemes); err != nil {
+		if _, err := brokerURL(v, env.schemes); err != nil && (v != noManagement || env.name == amqpSetting) {
 			d.mistake(nil, "%s: %s", env.name, err)
 		}
 		env.set(&c.Brokers[main], v)

@@ -136,3 +136,26 @@ func TestWhichSettingHasTheURL(t *testing.T) {
 		}
 	}
 }
+
+// TestNoManagementAPI checks the value with which dlo does not look for a management API.
+func TestNoManagementAPI(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	if err := os.WriteFile(path, []byte("brokers: [{name: main, url: amqp://h/, management: none}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, variable, want string
+		none                 bool
+	}{
+		{path: path, none: true},
+		{variable: "none", none: true},
+		{variable: ""},
+		{path: path, variable: "http://u:p@h:15672", want: "http://u:p@h:15672"},
+	} {
+		cfg, err := config.Load(c.path, env(map[string]string{"DLO_MANAGEMENT_URL": c.variable}))
+		if err != nil || cfg.Brokers[0].Management != c.want || cfg.Brokers[0].NoManagement != c.none {
+			t.Errorf("%+v: %+v, %v", c, cfg.Brokers, err)
+		}
+	}
+}

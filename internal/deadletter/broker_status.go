@@ -22,11 +22,13 @@ type BrokerStatus struct {
 	// how dlo deviates from the configuration, and what it does instead; "" = it does not deviate
 	Note    string        `json:"-"`
 	Inboxes []InboxStatus `json:"inboxes"`
-	Managed bool          `json:"-"` // the configuration contains the address of the management API
-	User    string        `json:"-"` // AMQP user of dlo
-	Rights  []Right       `json:"-"` // rights that dlo needs on the broker
-	Grant   string        `json:"-"` // command that grants all these rights to the user
-	Queues  []Problem     `json:"-"` // risks that dlo's own queues lose messages
+	Managed bool          `json:"-"` // dlo has a management API of the broker, configured or found
+	// address at which dlo found the management API; absent = it is configured, or was not found
+	ManagementFound string    `json:"management_found,omitzero"`
+	User            string    `json:"-"` // AMQP user of dlo
+	Rights          []Right   `json:"-"` // rights that dlo needs on the broker
+	Grant           string    `json:"-"` // command that grants all these rights to the user
+	Queues          []Problem `json:"-"` // risks that dlo's own queues lose messages
 }
 
 // Away says why letters cannot be sent to the broker now, and what they wait for. If they can be

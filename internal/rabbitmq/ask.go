@@ -31,7 +31,7 @@ func (l *Link) Ask(ctx context.Context, annotations string) deadletter.BrokerSta
 			_ = l.mayRead(conn, annotations)
 		}
 	}
-	if l.management != nil {
+	if l.management.Load() != nil {
 		l.storeProblems(l.checkOwnQueues(ctx, false))
 	}
 	return l.Status()

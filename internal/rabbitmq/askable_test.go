@@ -28,7 +28,8 @@ func TestTheAPIIsNotAskedAboutNamesWithoutAnAddress(t *testing.T) {
 		if _, err := m.Queue(t.Context(), "/", name); !errors.Is(err, errNotAsked) || errors.Is(err, errNoQueue) {
 			t.Errorf("%q: %v", name, err)
 		}
-		l := Link{management: m, vhost: "/"}
+		l := Link{vhost: "/"}
+		l.management.Store(m)
 		if f := l.Facts(t.Context(), name); f != deadletter.UnknownQueue {
 			t.Errorf("%q: %+v", name, f)
 		}

@@ -187,10 +187,10 @@ func (f *inboxFacts) judge(e *topology.Effect, version string) {
 
 // inForce returns how the broker treats a queue now, or nil and the reason why that is not known.
 func (l *Link) inForce(ctx context.Context, queue string, patient bool) (e *topology.Effect, silent string) {
-	if l.management == nil {
+	if l.management.Load() == nil {
 		return nil, "without the management API it is unknown"
 	}
-	e, err := l.management.awaitEffect(ctx, l.vhost, queue, patient)
+	e, err := l.management.Load().awaitEffect(ctx, l.vhost, queue, patient)
 	if err != nil {
 		return nil, fmt.Sprintf("the management API does not say (%v)", err)
 	}

@@ -114,7 +114,8 @@ func (l *Link) dialWith(
 		return nil, explain(withoutURL(err))
 	}
 	version, _ := conn.Properties["version"].(string)
-	l.updateStatus(func(s *deadletter.BrokerStatus) { s.Version = version })
+	cluster, _ := conn.Properties["cluster_name"].(string)
+	l.updateStatus(func(s *deadletter.BrokerStatus) { s.Version, l.cluster = version, cluster })
 	go cutAfter(ctx, conn)
 	return conn, nil
 }

@@ -12,7 +12,7 @@ import (
 // publishers. In a cluster, it returns the number for the node with the least room. The user of the
 // management API needs the tag monitoring (3.10.8, 4.3.6).
 func (l *Link) DiskRoom(ctx context.Context) (int64, error) {
-	if l.looks == nil {
+	if l.looks.Load() == nil {
 		return 0, errNoManagement
 	}
 	var nodes []struct {
@@ -20,7 +20,7 @@ func (l *Link) DiskRoom(ctx context.Context) (int64, error) {
 		Free    topology.Figure `json:"disk_free"`
 		Limit   topology.Figure `json:"disk_free_limit"`
 	}
-	if err := l.looks.get(ctx, "/api/nodes", &nodes); err != nil {
+	if err := l.looks.Load().get(ctx, "/api/nodes", &nodes); err != nil {
 		return 0, fmt.Errorf("management: nodes: %w", err)
 	}
 	least, known := int64(0), false

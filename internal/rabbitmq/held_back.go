@@ -58,10 +58,10 @@ func (i *Inbox) awaitHeldBack(ctx context.Context, longest time.Duration) error 
 
 // delayedLetters returns how many letters the broker holds back, if it says so.
 func (i *Inbox) delayedLetters(ctx context.Context) (n int, told bool) {
-	if i.link.management == nil || i.facts.kind != "quorum" || !atLeast(i.link.Status().Version, 4, 3) {
+	if i.link.management.Load() == nil || i.facts.kind != "quorum" || !atLeast(i.link.Status().Version, 4, 3) {
 		return 0, false
 	}
-	q, err := i.link.management.Queue(ctx, i.link.vhost, i.queue)
+	q, err := i.link.management.Load().Queue(ctx, i.link.vhost, i.queue)
 	if err != nil || q.Delayed == nil {
 		return 0, false
 	}

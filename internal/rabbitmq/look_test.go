@@ -76,7 +76,7 @@ func TestALookAtAnAPIThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.looks.client.Timeout = 300 * time.Millisecond
+	l.looks.Load().client.Timeout = 300 * time.Millisecond
 	s, err := l.Snapshot(t.Context())
 	if err != nil || len(s.Queues) != 1 || len(s.Exchanges) != 1 {
 		t.Fatalf("%+v, %v", s, err)

@@ -289,10 +289,10 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 // Facts returns what the broker reports about a queue. All facts are unknown if there is no
 // management API or if it does not respond.
 func (l *Link) Facts(ctx context.Context, queue string) deadletter.QueueFacts {
-	if l.management == nil {
+	if l.management.Load() == nil {
 		return deadletter.UnknownQueue
 	}
-	q, err := l.management.Queue(ctx, l.vhost, queue)
+	q, err := l.management.Load().Queue(ctx, l.vhost, queue)
 	if errors.Is(err, errNoQueue) {
 		return l.missingFacts(queue)
 	}

@@ -33,12 +33,12 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 		return deadletter.Onward{Why: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case l.management == nil:
+	case l.management.Load() == nil:
 		return unknown("broker %s has no management API in the configuration to ask", l.broker.Name)
 	case !canAsk(queue):
 		return unknown("the management API cannot be asked for a queue of that name")
 	}
-	q, err := l.management.Queue(ctx, l.vhost, queue)
+	q, err := l.management.Load().Queue(ctx, l.vhost, queue)
 	switch {
 	case errors.Is(err, errNoQueue):
 		return unknown("that queue is gone")
@@ -61,7 +61,7 @@ func (l *Link) onward(ctx context.Context, queue, key string) deadletter.Onward 
 	}
 	targets := []string{key}
 	if *exchange != "" {
-		if targets, err = l.management.targets(ctx, l.vhost, *exchange, key); err != nil {
+		if targets, err = l.management.Load().targets(ctx, l.vhost, *exchange, key); err != nil {
 			return unknown(
 				"the management API does not say where exchange %s leads: %s", deadletter.Visible(*exchange),
 				deadletter.Visible(err.Error()),

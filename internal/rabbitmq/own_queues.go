@@ -65,14 +65,14 @@ func (l *Link) storeProblems(problems []deadletter.Problem) {
 // dlo's queues. If the parameter "mend" is true, it restores a missing binding, and ends the
 // session of an inbox that may no longer be drained as it is.
 func (l *Link) checkOwnQueues(ctx context.Context, mend bool) []deadletter.Problem {
-	if l.management == nil {
+	if l.management.Load() == nil {
 		return []deadletter.Problem{l.unknownLimits()}
 	}
 	names := []string{`dlo\.`}
 	for _, inbox := range l.broker.Inboxes {
 		names = append(names, regexp.QuoteMeta(inbox)+"$")
 	}
-	s, err := l.management.settings(ctx, l.vhost, "^("+strings.Join(names, "|")+")")
+	s, err := l.management.Load().settings(ctx, l.vhost, "^("+strings.Join(names, "|")+")")
 	if err != nil {
 		return []deadletter.Problem{l.unmanagedProblem(err)}
 	}
@@ -188,7 +188,7 @@ func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 	}
 	if errors.Is(err, errMayNot) {
 		p.Cure = "Check the user and password in the URL. The user needs the tag management, and a permission in the vhost, even an empty one: rabbitmqctl set_user_tags " + quoted(
-			l.management.user,
+			l.management.Load().user,
 		) + " management"
 	}
 	return p
@@ -242,7 +242,7 @@ func (l *Link) ownProblems(e *topology.Effect) []deadletter.Problem {
 // unknown.
 func (l *Link) isBound(ctx context.Context, queue string) bool {
 	var bindings []struct{}
-	err := l.management.get(
+	err := l.management.Load().get(
 		ctx,
 		"/api/bindings/"+url.PathEscape(l.vhost)+"/e/"+url.PathEscape(l.broker.Exchange)+"/q/"+url.PathEscape(queue),
 		&bindings,

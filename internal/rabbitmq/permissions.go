@@ -13,14 +13,14 @@ import (
 // result is empty if the broker does not know the user. dlo's own user needs the tag administrator
 // for this request (measured on 3.10.8, 4.0.5 and 4.3.6).
 func (l *Link) Permissions(ctx context.Context, user string) ([]deadletter.Written, error) {
-	if l.management == nil {
+	if l.management.Load() == nil {
 		return nil, errors.New("the management API is not configured")
 	}
 	if !canAsk(user) {
 		return nil, nil
 	}
 	var found []struct{ VHost, Write string }
-	err := l.management.get(ctx, "/api/users/"+url.PathEscape(user)+"/permissions", &found)
+	err := l.management.Load().get(ctx, "/api/users/"+url.PathEscape(user)+"/permissions", &found)
 	switch {
 	case errors.Is(err, errNoQueue):
 		return nil, nil

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -48,11 +49,12 @@ type Link struct {
 	vhost      string
 	user       string
 	log        *slog.Logger
-	management *Management
-	looks      *Management // the same API, for snapshots and policies
+	management atomic.Pointer[Management] // nil = none is configured, and none was found
+	looks      atomic.Pointer[Management] // the same API, for snapshots and policies
 
 	mu        sync.Mutex
 	status    deadletter.BrokerStatus
+	cluster   string               // the name of the broker's cluster; "" = not connected since dlo was started
 	events    []deadletter.Problem // events on queues within the last day
 	publish   publisher
 	sessions  int64                    // number of publishing connections so far
@@ -104,13 +106,12 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 		l.status.Inboxes = append(l.status.Inboxes, deadletter.InboxStatus{Queue: q, Reason: "not connected yet"})
 	}
 	if b.Management != "" {
-		if l.management, err = newManagement(b.Management); err != nil {
+		management, looks, err := managementOf(b.Management, b.APIPassword)
+		if err != nil {
 			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
 		}
-		if l.looks, err = newLooks(b.Management); err != nil {
-			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
-		}
-		l.management.password.file, l.looks.password.file = b.APIPassword, b.APIPassword
+		l.management.Store(management)
+		l.looks.Store(looks)
 		l.status.Managed = true
 	}
 	return l, nil
@@ -124,6 +125,9 @@ func withoutURL(err error) error {
 	}
 	return err
 }
+
+// Managed reports whether dlo has a management API of the broker, configured or found.
+func (l *Link) Managed() bool { return l.management.Load() != nil }
 
 // VHost returns the vhost of the link.
 func (l *Link) VHost() string { return l.vhost }

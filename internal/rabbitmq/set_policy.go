@@ -19,11 +19,11 @@ import (
 // It reads the list of all policies, because the tag management is enough for that. To read a
 // single policy, the user would need the tag policymaker. The error wraps ErrUnavailable.
 func (l *Link) Policy(ctx context.Context, name string) (*topology.Policy, error) {
-	if l.looks == nil {
+	if l.looks.Load() == nil {
 		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, errNoManagement)
 	}
 	var list []topology.Policy
-	if err := l.looks.get(ctx, "/api/policies/"+url.PathEscape(l.vhost), &list); err != nil {
+	if err := l.looks.Load().get(ctx, "/api/policies/"+url.PathEscape(l.vhost), &list); err != nil {
 		return nil, fmt.Errorf("%w: policies cannot be read: %w", deadletter.ErrUnavailable, err)
 	}
 	i := slices.IndexFunc(list, func(p topology.Policy) bool { return p.Name == name })
@@ -53,14 +53,14 @@ func (l *Link) DeletePolicy(ctx context.Context, name string) error {
 }
 
 func (l *Link) changePolicy(ctx context.Context, method, name string, body any) error {
-	if l.looks == nil {
+	if l.looks.Load() == nil {
 		return fmt.Errorf("%w: %w", deadletter.ErrConflict, errNoManagement)
 	}
-	err := l.looks.change(ctx, method, "/api/policies/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), body)
+	err := l.looks.Load().change(ctx, method, "/api/policies/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), body)
 	if errors.Is(err, deadletter.ErrForbidden) {
 		return fmt.Errorf(
 			"%w: user %s of the management API may not set policies. `rabbitmqctl set_user_tags %s management policymaker` grants it, and replaces the tags that the user has",
-			deadletter.ErrForbidden, deadletter.Visible(l.looks.user), quoted(l.looks.user),
+			deadletter.ErrForbidden, deadletter.Visible(l.looks.Load().user), quoted(l.looks.Load().user),
 		)
 	}
 	return err

@@ -27,6 +27,19 @@ var errNoManagement = errors.New("the broker has no management URL in the config
 // and closed. The request takes equally long with and without statistics.
 const lookWait = 20 * time.Second
 
+// managementOf returns the two clients of a management API: the one that reads single queues, and
+// the one that reads whole vhosts. The parameter "file" is the file with the password, or "".
+func managementOf(raw, file string) (management, looks *Management, err error) {
+	if management, err = newManagement(raw); err != nil {
+		return nil, nil, err
+	}
+	if looks, err = newLooks(raw); err != nil {
+		return nil, nil, err
+	}
+	management.password.file, looks.password.file = file, file
+	return management, looks, nil
+}
+
 // newLooks returns the client that reads the dead-letter paths of whole vhosts. It has a longer
 // timeout than the client that reads single queues, because nothing waits for the paths. It is a
 // separate client, so that slow reading of paths does not delay the reading of single queues.
@@ -42,10 +55,10 @@ func newLooks(raw string) (*Management, error) {
 // Snapshot returns what the management API reports about the vhost of the link. The snapshot lists
 // the parts that could not be read. Snapshot fails only if this API does not answer at all.
 func (l *Link) Snapshot(ctx context.Context) (topology.Snapshot, error) {
-	if l.looks == nil {
+	if l.looks.Load() == nil {
 		return topology.Snapshot{}, errNoManagement
 	}
-	return l.looks.snapshot(ctx, l.broker.Name, l.vhost)
+	return l.looks.Load().snapshot(ctx, l.broker.Name, l.vhost)
 }
 
 // Look returns snapshots of vhosts of a broker to which dlo is not connected. The parameter "raw"
@@ -269,16 +282,16 @@ func addQueues(items []json.RawMessage, seen map[string]bool, s *topology.Snapsh
 // Ahead returns how far the broker's clock is ahead of the local clock. The result is not exact,
 // because the management API reports whole seconds.
 func (l *Link) Ahead(ctx context.Context) (time.Duration, error) {
-	if l.looks == nil {
+	if l.looks.Load() == nil {
 		return 0, errNoManagement
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.looks.base+"/api/vhosts", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.looks.Load().base+"/api/vhosts", nil)
 	if err != nil {
 		return 0, err
 	}
-	r.SetBasicAuth(l.looks.user, l.looks.password.read())
+	r.SetBasicAuth(l.looks.Load().user, l.looks.Load().password.read())
 	sent := time.Now()
-	answer, err := l.looks.client.Do(r)
+	answer, err := l.looks.Load().client.Do(r)
 	if err != nil {
 		return 0, withoutURL(err)
 	}

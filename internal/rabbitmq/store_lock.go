@@ -99,7 +99,7 @@ const holderWait = 2 * time.Second
 // store: where it comes from, and since when it exists. If nothing is known, it says so.
 func (l *Link) lockHolder(name string) string {
 	const unknown = "The broker does not say where the other dlo runs"
-	if l.management == nil {
+	if l.management.Load() == nil {
 		return unknown + ", because management of the broker is not set."
 	}
 	var queue struct {
@@ -115,9 +115,9 @@ func (l *Link) lockHolder(name string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), holderWait)
 	defer cancel()
-	err := l.management.get(ctx, "/api/queues/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), &queue)
+	err := l.management.Load().get(ctx, "/api/queues/"+url.PathEscape(l.vhost)+"/"+url.PathEscape(name), &queue)
 	if err == nil {
-		err = l.management.get(ctx, "/api/connections/"+url.PathEscape(queue.Owner.Name), &conn)
+		err = l.management.Load().get(ctx, "/api/connections/"+url.PathEscape(queue.Owner.Name), &conn)
 	}
 	if err != nil || queue.Owner.Host == "" {
 		return unknown + "."

@@ -245,7 +245,7 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 		}
 		_ = conn.Close()
 		var list []any
-		return link.management.get(t.Context(), "/api/vhosts", &list)
+		return link.management.Load().get(t.Context(), "/api/vhosts", &list)
 	}
 	if err := use(); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestAPasswordIsReadAgain(t *testing.T) {
 	if err := os.Remove(file); err != nil { // as happens while somebody replaces the file
 		t.Fatal(err)
 	}
-	if err := link.management.get(t.Context(), "/api/vhosts", &[]any{}); err != nil {
+	if err := link.management.Load().get(t.Context(), "/api/vhosts", &[]any{}); err != nil {
 		t.Error(err)
 	}
 }

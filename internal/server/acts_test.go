@@ -634,7 +634,8 @@ func (l *ledger) adopt() {
 		Bindings:  []topology.Binding{{Source: "dlo.dlx", Destination: "dlo.letters", To: "queue"}},
 	}
 	a := adopt.New(l.store, []adopt.Place{{
-		Broker: "main", VHost: "/", Exchange: "dlo.dlx", Unready: func() string { return "there is no broker" },
+		Broker: "main", VHost: "/", Exchange: "dlo.dlx",
+		Managed: func() bool { return true }, Unready: func() string { return "there is no broker" },
 		Look:   func(context.Context) (topology.Snapshot, error) { return s, nil },
 		Policy: func(context.Context, string) (*topology.Policy, error) { return &s.Policies[0], nil },
 		Set: func(

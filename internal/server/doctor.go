@@ -120,10 +120,21 @@ func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *r
 			),
 		})
 	}
-	if b.Management == "" {
+	why := "none is configured"
+	if looksForManagement(b) && status.Connected {
+		address, err := link.FindManagement(ctx)
+		if err == nil {
+			list = append(list, checkup{
+				Part: part, Text: "the management API was found at " + address + ", and is not configured",
+			})
+		} else {
+			why += ", and " + err.Error()
+		}
+	}
+	if !link.Managed() {
 		return append(list, checkup{
 			part, true,
-			"no management API is configured: depths, consumers, policies and dead-letter paths are unknown",
+			"no management API: " + why + "; depths, consumers, policies and dead-letter paths are unknown",
 			"set management of broker " + b.Name + " in the configuration",
 		})
 	}

@@ -102,7 +102,7 @@ func (s *Server) vhosts(applied []topology.Adopted) []leftVHost {
 			list = append(list, leftVHost{Link: s.links[i]})
 		}
 		v := &list[at]
-		if b.Management != "" {
+		if s.links[i].Managed() {
 			v.Link = s.links[i] // only an entry with a management API can read the vhost
 		}
 		if b.Exchange != "" {

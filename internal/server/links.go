@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/adopt"
@@ -97,23 +98,67 @@ func (s *Server) places() []survey.Place {
 			IdleAfter: b.IdleAfter,
 			Ready:     untilDrained(link),
 		}
-		if b.Management == "" {
-			p.Look = func(ctx context.Context) (topology.Snapshot, error) {
-				queues, err := s.queuesOf(ctx, b.Name, link.VHost())
-				if err != nil {
-					return topology.Snapshot{}, err
-				}
-				return link.PassiveSnapshot(ctx, queues)
+		p.Look = func(ctx context.Context) (topology.Snapshot, error) {
+			if link.Managed() {
+				return link.Snapshot(ctx)
 			}
-		} else {
-			p.Look = link.Snapshot
-			p.Applied = func(ctx context.Context) ([]topology.Planned, error) {
-				return s.adoption.Applied(ctx, b.Name, link.VHost())
+			queues, err := s.queuesOf(ctx, b.Name, link.VHost())
+			if err != nil {
+				return topology.Snapshot{}, err
 			}
+			return link.PassiveSnapshot(ctx, queues)
+		}
+		p.Applied = func(ctx context.Context) ([]topology.Planned, error) {
+			if !link.Managed() {
+				return nil, nil
+			}
+			return s.adoption.Applied(ctx, b.Name, link.VHost())
 		}
 		list = append(list, p)
 	}
 	return list
+}
+
+// looksForManagement reports whether dlo looks for the management API of a broker.
+func looksForManagement(b *config.Broker) bool { return b.Management == "" && !b.NoManagement }
+
+// findManagement looks once for the management API of each broker for which none is configured. It
+// does so when dlo has first connected to the broker. Nothing waits for that.
+func (s *Server) findManagement(ctx context.Context) error {
+	var brokers sync.WaitGroup
+	for i, link := range s.links {
+		if b := &s.cfg.Brokers[i]; looksForManagement(b) {
+			brokers.Go(func() { s.findManagementOf(ctx, b.Name, link) })
+		}
+	}
+	brokers.Wait()
+	return ctx.Err()
+}
+
+func (s *Server) findManagementOf(ctx context.Context, broker string, link *rabbitmq.Link) {
+	if err := until(ctx, func() bool { return link.Status().Connected }); err != nil {
+		return
+	}
+	address, err := link.FindManagement(ctx)
+	switch {
+	case err == nil:
+		s.log.Info("the management API was found, and is not configured", "broker", broker, "address", address)
+		s.survey.LookAgain(broker, link.VHost())
+	case ctx.Err() == nil:
+		s.log.Info("there is no management API in the configuration", "broker", broker, "err", err)
+	}
+}
+
+// until waits until a condition is true.
+func until(ctx context.Context, condition func() bool) error {
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // queuesOf returns the queues of a vhost in which letters of the store died.
@@ -128,14 +173,10 @@ func (s *Server) queuesOf(ctx context.Context, broker, vhost string) ([]string, 
 	return list, err
 }
 
-// adoptions returns the vhosts in which dlo can set policies. These are the vhosts with a
-// management API.
+// adoptions returns the vhosts in which dlo can set policies, as soon as it has a management API.
 func (s *Server) adoptions() []adopt.Place {
 	var list []adopt.Place
 	for i, b := range s.cfg.Brokers {
-		if b.Management == "" {
-			continue
-		}
 		link := s.links[i]
 		unready := func() string { return notYet(link.Status()) }
 		if why := noTrial(&s.cfg.Brokers[i]); why != "" {
@@ -146,6 +187,7 @@ func (s *Server) adoptions() []adopt.Place {
 			VHost:       link.VHost(),
 			Exchange:    b.Exchange,
 			Intents:     b.Intents,
+			Managed:     link.Managed,
 			Unready:     unready,
 			Look:        link.Snapshot,
 			Policy:      link.Policy,
@@ -162,13 +204,8 @@ func (s *Server) adoptions() []adopt.Place {
 // has declared its exchange and its queues.
 func untilDrained(l *rabbitmq.Link) func(context.Context) error {
 	return func(ctx context.Context) error {
-		for slices.ContainsFunc(l.Status().Inboxes, func(i deadletter.InboxStatus) bool { return !i.Draining }) {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
-		return nil
+		return until(ctx, func() bool {
+			return !slices.ContainsFunc(l.Status().Inboxes, func(i deadletter.InboxStatus) bool { return !i.Draining })
+		})
 	}
 }

@@ -45,7 +45,13 @@ type linkPair struct {
 // test.
 func Relay(t testing.TB, target string) *Link {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return RelayAt(t, "127.0.0.1:0", target)
+}
+
+// RelayAt starts a relay at an address of this machine, for example at a fixed port.
+func RelayAt(t testing.TB, address, target string) *Link {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatalf("start a relay: %v", err)
 	}

@@ -182,7 +182,22 @@ func (s Shell) uncheckedBrokers() string {
 		return ""
 	}
 	return "dlo cannot tell whether a policy deletes letters from its own queues on " + enumerated(names) +
-		": no management API is configured."
+		": no management API is configured or was found."
+}
+
+// foundManagement returns a sentence with the addresses at which dlo found management APIs that are
+// not configured, or "".
+func (s Shell) foundManagement() string {
+	var found []string
+	for _, b := range s.Brokers {
+		if b.ManagementFound != "" {
+			found = append(found, line(b.ManagementFound, 200))
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "The API was found at " + enumerated(found) + ", and is not configured."
 }
 
 // rightCount returns the number of permissions that dlo needs on the brokers.

@@ -63,6 +63,7 @@ func sampleQueues() QueuesPage {
 		return deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}
 	}
 	p.Brokers[0].Managed, p.Brokers[0].User = false, "dlo"
+	p.Brokers[0].ManagementFound = "http://rabbit:15672"
 	p.Brokers[0].Rights = []deadletter.Right{
 		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
 		right(
