@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/deadletteroffice/dlo/web"
 )
@@ -180,6 +182,71 @@ func TestTheSameWithoutJavaScript(t *testing.T) {
 	if js[int](tab, `[...document.querySelectorAll('[data-js]')].filter(x => !x.hidden).length`) != 0 {
 		t.Error("something shows that needs JavaScript")
 	}
+	checkConsole(t, tab)
+}
+
+// TestARowOpensWhereverItIsClicked checks the rows of Letters with the mouse. A click anywhere
+// opens the letter, with Ctrl or the middle button in a new tab. Selected text and boxes open
+// nothing.
+func TestARowOpensWhereverItIsClicked(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	h, tab, url := visit(t)
+	ids := h.receive("sms", 3, `{"a": "410 Gone"}`)
+	tab.Open(url + "/letters")
+	eventually(t, tab, `document.querySelectorAll('.is-live [data-row]').length == 3`)
+	tab.Act(`window.open = u => { window.opened = (window.opened ?? 0) + (u.includes('/letters/') ? 1 : 100); }`)
+	at := func(cell int) (x, y float64) {
+		box := js[[]float64](tab, fmt.Sprintf(`(b => [b.x + b.width / 2, b.y + b.height / 2])(
+			document.querySelectorAll('[data-row]')[1].cells[%d].getBoundingClientRect())`, cell))
+		return box[0], box[1]
+	}
+	x, y := at(5)
+	tab.Do(
+		chromedp.MouseClickXY(x, y, chromedp.ButtonModifiers(chromedp.ModifierCtrl)),
+		chromedp.MouseClickXY(x, y, chromedp.ButtonMiddle),
+	)
+	eventually(t, tab, `window.opened == 2`)
+	tab.Act(`getSelection().selectAllChildren(document.querySelector('h1'));
+		document.querySelectorAll('[data-row]')[1].cells[5].click()`)
+	x, y = at(0)
+	tab.Do(chromedp.MouseClickXY(x, y))
+	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '1 selected'`)
+	if path := js[string](tab, `location.pathname`); path != "/letters" {
+		t.Errorf("selected text or a box opened %s", path)
+	}
+	x, y = at(3)
+	tab.Do(chromedp.MouseClickXY(x, y))
+	eventually(t, tab, `location.pathname.endsWith('`+string(ids[1])+`')`)
+	checkConsole(t, tab)
+}
+
+// TestSpacePreviewsALetter checks that the space bar shows the letter under the cursor beside the
+// list, that the preview follows the cursor, and that a second press hides it.
+func TestSpacePreviewsALetter(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	h, tab, url := visit(t)
+	ids := h.receive("sms", 3, `{"a": "410 Gone"}`)
+	tab.Open(url + "/letters?q=queue:sms")
+	eventually(t, tab, `document.querySelectorAll('.is-live [data-row]').length == 3`)
+	shows := func(id deadletter.ID) {
+		t.Helper()
+		eventually(t, tab, `(x => x && x.querySelector('h2').innerText == '`+id.Short()+
+			`' && x.innerText.includes('410 Gone'))(document.querySelector('[data-peek] .peek'))`)
+	}
+	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent(" "))
+	shows(ids[2])
+	tab.Do(chromedp.KeyEvent("j"))
+	shows(ids[1])
+	if !js[bool](tab, `document.querySelector('.facets').offsetParent === null`) {
+		t.Error("the facets take the room of the preview")
+	}
+	tab.Do(chromedp.KeyEvent(" "))
+	eventually(t, tab, `document.querySelector('[data-peek]').hidden`)
+	tab.Act(`document.querySelector('[data-row] [data-pick]').focus()`)
+	tab.Do(chromedp.KeyEvent(" "))
+	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '1 selected'`)
 	checkConsole(t, tab)
 }
 
@@ -496,13 +563,13 @@ func TestAMenuMovesNothing(t *testing.T) {
 	t.Parallel()
 	h, tab, url := visit(t)
 	id := h.receive("sms", 3, "x")[1]
-	const ofLetters = "Saved views, Save view, CLI, Export, All time, Sort: Newest first"
+	const ofLetters = "?, Saved views, Save view, CLI, Export, All time, Sort: Newest first"
 	for _, page := range []struct{ path, tick, menus string }{
 		{"/letters?q=state:dead", "", ofLetters},
 		{"/letters?q=state:dead", "[data-pick]", ofLetters + ", More actions"},
-		{"/letters/" + string(id) + "?q=state:dead", "", "Copy, More actions"},
-		{"/groups/G-1", "", "Snooze"},
-		{"/triage", "[data-pick]", "Snooze, Assign"},
+		{"/letters/" + string(id) + "?q=state:dead", "", "?, Copy, More actions"},
+		{"/groups/G-1", "", "?, Snooze"},
+		{"/triage", "[data-pick]", "?, Snooze, Assign"},
 	} {
 		for _, width := range []int64{390, 768, 900, 1440} {
 			tab.Viewport(width, 900)

@@ -85,6 +85,9 @@ func (w *Web) letterPage(
 	if err != nil {
 		return nil, err
 	}
+	if form.Get("peek") != "" {
+		return view.LetterPeek(p), nil
+	}
 	return view.Letter(p), nil
 }
 

@@ -258,6 +258,7 @@
       menu.open = false;
       return dlo.list?.here() && menu.closest('[data-list]') ? dlo.list.move(0) : must('summary', menu).focus();
     }
+    if (ev.key === ' ' && (ev.shiftKey || !/** @type {Element} */ (ev.target).matches('.rowlink'))) return; // it scrolls, or presses
     if (memory.get('keys') === 'off' || ev.metaKey || ev.ctrlKey || ev.altKey || $('dialog[open]') || /** @type {Element} */ (ev.target).matches('input:not([type="checkbox"]), textarea, select')) return;
     if (Date.now() - chord < 900) {
       chord = 0;

@@ -3,7 +3,7 @@
 // If there are none, it acts on the row under the cursor.
 (() => {
   'use strict';
-  const { $, $$, must, memory, toast, fields, action, confirm, keys } = window.dlo;
+  const { $, $$, must, memory, toast, parse, reveal, fields, action, confirm, keys } = window.dlo;
   const list = $('form[data-list]');
   if (!list) return;
   /** The row under the cursor. @type {HTMLTableRowElement | undefined} */
@@ -132,6 +132,55 @@
     last = i;
     sync();
   });
+  // ---------- a row opens wherever it is clicked ----------
+  /** The row at which an event happened, unless the event belongs to a link or a box. @param {Event} ev */
+  const rowAt = ev => {
+    const at = /** @type {Element} */ (ev.target);
+    return at.closest('a, button, label, input, details') ? null : at.closest('tr[data-row]');
+  };
+  /** @param {MouseEvent} ev */
+  const follow = ev => {
+    const row = rowAt(ev), link = row && must('a.rowlink', row);
+    if (!link || !getSelection()?.isCollapsed) return; // a person selects text
+    if (ev.button || ev.ctrlKey || ev.metaKey) window.open(link.href, '_blank', 'noopener'); else link.click();
+  };
+  list.addEventListener('click', follow);
+  list.addEventListener('auxclick', ev => { if (ev.button === 1) follow(ev); });
+  list.addEventListener('mousedown', ev => { if (ev.button === 1 && rowAt(ev)) ev.preventDefault(); }); // it would scroll
+
+  // ---------- the panel beside the list, which follows the cursor ----------
+  const peek = $('[data-peek]'), wide = () => matchMedia('(min-width: 84.01rem)').matches;
+  let asked = 0, timer = 0, beside = rows[0]?.innerText; // beside is the text of the row that the panel shows
+  /** @param {HTMLElement} row */
+  const show = async row => {
+    const n = ++asked, url = new URL(must('a.rowlink', row).href);
+    url.searchParams.set('peek', '1');
+    const source = $('[data-peek-source]', await parse(await fetch(url)));
+    if (n !== asked || !source) return;
+    beside = row.innerText;
+    const aside = document.createElement('aside');
+    aside.className = 'panel peek'; aside.tabIndex = 0; aside.setAttribute('aria-labelledby', 'peek-h');
+    aside.append(...document.importNode(source, true).childNodes);
+    const h1 = must('h1', aside), h2 = document.createElement('h2');
+    h2.id = h1.id; h2.className = h1.className; h2.textContent = h1.textContent; h1.replaceWith(h2);
+    reveal(aside);
+    for (const back of $$('input[name="return"]', aside)) back.value = must('input[name="return"]', list).value;
+    peek?.replaceChildren(aside);
+  };
+  /** @param {HTMLElement} row */
+  const look = row => { clearTimeout(timer); if (peek && !peek.hidden && wide()) timer = setTimeout(() => show(row).catch(() => {}), 120); };
+  document.addEventListener('dlo:live', () => { // keep the panel in step with its row
+    const row = here ?? $('[data-row]', list);
+    if (peek && row && row.innerText !== beside && !peek.contains(document.activeElement) && !$('details[open]', peek)) look(row);
+  });
+  list.addEventListener('dlo:here', ev => look(/** @type {HTMLElement} */ (ev.target)));
+  if (peek?.hidden) keys[' '] = () => {
+    if (!wide()) return toast('The preview needs a wider window');
+    peek.hidden = !peek.hidden;
+    peek.replaceChildren();
+    if (here) look(here);
+  };
+
   window.addEventListener('pageshow', sync);
   sync();
   window.dlo.list = {

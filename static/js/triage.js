@@ -1,9 +1,9 @@
 // Triage by keyboard. A decision removes its rows from the list without loading another page and
-// can be undone immediately. The panel beside the list follows the cursor.
+// can be undone immediately.
 (() => {
   'use strict';
-  const { $, $$, must, base, parse, fields, action, plainly, toast, reveal, keys, list } = window.dlo;
-  const form = $('form[data-groups]'), peek = $('[data-peek]');
+  const { $, $$, must, base, parse, fields, action, plainly, toast, keys, list } = window.dlo;
+  const form = $('form[data-groups]');
   const seen = new Set($$('input[data-pick]').map(x => x.value)); // a group removed by a decision counts as new if it comes back
   window.dlo.triage = { seen };
   // Enter in a menu's field presses that menu's button.
@@ -103,28 +103,4 @@
   };
   form.addEventListener('toggle', () => { if (aimed && !$('details.menu[open]', form)) { aimed = null; form.classList.remove('is-aimed'); list.sync(); } }, true);
   Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
-
-  // ---------- the panel beside the list ----------
-  let asked = 0, timer = 0, beside = $('[data-row]', form)?.innerText; // beside is the text of the row that the panel shows
-  /** @param {HTMLElement} row */
-  const show = async row => {
-    const n = ++asked, doc = await parse(await fetch(must('a.rowlink', row).href + '?peek=1')), source = $('[data-peek-source]', doc);
-    if (n !== asked || !source) return;
-    beside = row.innerText;
-    const aside = document.createElement('aside');
-    aside.className = 'panel peek'; aside.tabIndex = 0; aside.setAttribute('aria-labelledby', 'peek-h');
-    aside.append(...document.importNode(source, true).childNodes);
-    const h1 = must('h1', aside), h2 = document.createElement('h2');
-    h2.id = h1.id; h2.className = h1.className; h2.textContent = h1.textContent; h1.replaceWith(h2);
-    reveal(aside);
-    for (const back of $$('input[name="return"]', aside)) back.value = must('input[name="return"]', form).value;
-    peek?.replaceChildren(aside);
-  };
-  /** @param {HTMLElement} row */
-  const look = row => { clearTimeout(timer); if (peek && matchMedia('(min-width: 84.01rem)').matches) timer = setTimeout(() => show(row).catch(() => {}), 120); };
-  document.addEventListener('dlo:live', () => { // keep the panel in step with its row
-    const row = list.here() ?? $('[data-row]', form);
-    if (peek && row && row.innerText !== beside && !peek.contains(document.activeElement) && !$('details[open]', peek)) look(row);
-  });
-  form.addEventListener('dlo:here', ev => look(/** @type {HTMLElement} */ (ev.target)));
 })();

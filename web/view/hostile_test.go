@@ -508,6 +508,9 @@ func hostilePages(n int) map[string]templ.Component {
 	for _, tab := range Tabs {
 		letter.Tab = tab
 		all["letter-"+string(tab)] = Letter(letter)
+		if tab == TabDecoded {
+			all["letter-peek"] = LetterPeek(letter)
+		}
 	}
 	return all
 }

@@ -342,6 +342,7 @@ func pages() map[string]templ.Component {
 	settled := sampleWaiting(TabHistory, "")
 	settled.Letter.State, settled.Letter.Unverified = deadletter.StateQuiet, true
 	all["letter-unverified"] = Letter(settled)
+	all["letter-peek"] = LetterPeek(sampleLetter(TabDecoded))
 	return all
 }
 

@@ -102,7 +102,7 @@ type shortcut struct {
 func (s Shell) shortcuts() []shortcut {
 	list := []shortcut{
 		{"Next / previous row or letter", []string{"j", "k"}},
-		{"Open", []string{"Enter"}},
+		{"Open / preview", []string{"Enter", "Space"}},
 		{"Select row", []string{"x"}},
 		{"Select range", []string{"⇧", "x"}},
 		{"Requeue to the tail", []string{"r"}},

@@ -17,7 +17,7 @@ var whole = []string{
 	"access", "account", "apply", "audit", "by-hand-curl", "confirm-all", "confirm-edit",
 	"confirm-purge", "confirm-requeue", "digest", "edit", "error-with-details", "glossary", "group", "letter-decoded",
 	"letter-headers", "letter-history", "letter-json", "letter-masked", "letter-raw", "letter-timeline",
-	"letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
+	"letter-peek", "letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
 	"operations", "overview", "overview-first-run", "queue", "queues", "rules", "rules-tested",
 	"schema-remove", "schema-upload", "schemas", "sign-in", "triage", "triage-zero", "welcome",
 }
