@@ -43,7 +43,7 @@ type GroupRow struct {
 	Count    int  `json:"count"`    // number of letters that are dead or held now
 	Waiting  int  `json:"waiting"`  // number of letters that wait for a retry
 	Overdue  int  `json:"overdue"`  // number of waiting letters whose retries should have ended by now
-	Retrying int  `json:"retrying"` // number of letters that wait for a retry, are being sent, or were sent and are watched
+	Retrying int  `json:"retrying"` // number of letters that are in a state of RetryStates
 	// only in the tab "retrying": when its next letter is due, or, if all of them were sent, when the
 	// first of them can count as quiet. If more than NextOf letters wait, it may be earlier than that.
 	NextAt  time.Time `json:"next_at,omitzero"`
