@@ -297,7 +297,7 @@ func TestTheWholeWay(t *testing.T) {
 	on(`!document.querySelector('[data-confirm-btn]')`)
 	tab.Open(p.url + "/letters/" + one + "?tab=history")
 	on(
-		`['Received', 'Discarded', 'local'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`,
+		`['Received', 'Discarded', 'you (no sign-in)'].every(w => document.querySelector('main').innerText.toLowerCase().includes(w.toLowerCase()))`,
 	)
 	for _, m := range append(tab.Console(), tab.CSPReports()...) {
 		t.Errorf("the pages report: %s", m)
