@@ -511,7 +511,7 @@ func TestListsWithoutJavaScript(t *testing.T) {
 	press(`[formaction="/views"]`)
 	eventually(
 		t, tab,
-		`document.querySelector('.menu-list .item').innerText == 'state:dead since:24h' || document.querySelector('.menu-list .item').textContent == 'state:dead since:24h'`,
+		`document.querySelector('main .menu-list .item').innerText == 'state:dead since:24h' || document.querySelector('main .menu-list .item').textContent == 'state:dead since:24h'`,
 	)
 	press(`[data-filters]`)
 	eventually(
