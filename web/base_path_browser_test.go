@@ -87,7 +87,8 @@ func TestBasePathInABrowser(t *testing.T) {
 	)
 	eventually(t, tab, `document.body.innerText.includes('queue:sms')`)
 	tab.Open(at + "/tools/dlo/triage")
-	js[any](tab, `(() => { document.querySelector('[data-row]')?.click(); return 1 })()`)
+	tab.Act(`document.querySelector('[data-row]').click()`)
+	eventually(t, tab, `location.pathname === '/tools/dlo/groups/G-1' && document.readyState === 'complete'`)
 	for _, entry := range js[[]string](
 		tab, `performance.getEntriesByType('resource').map(e => new URL(e.name).pathname)`,
 	) {
