@@ -214,7 +214,7 @@ func repair(t *testing.T, script bool) {
 	for _, e := range detail.History {
 		kinds = append(kinds, e.Kind)
 	}
-	if got, want := strings.Join(kinds, ", "), "received, dead, edited, requeue, requeued, settled"; got != want ||
+	if got, want := strings.Join(kinds, ", "), "received, dead, edited, requeue, requeued, quiet"; got != want ||
 		!strings.Contains(detail.History[3].Detail, "as revision 1") {
 		t.Errorf("the history is %s: %+v", got, detail.History)
 	}

@@ -246,7 +246,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	defer func() { stop(); <-ended }()
 	p.url = "http://" + s.Addr()
 
-	if _, errs := run(1, "", "letters", "list"); !strings.Contains(errs, "send a token") {
+	if _, errs := run(1, "", "letters", "list"); !strings.Contains(errs, "run dlo login URL, or set DLO_TOKEN") {
 		t.Error(errs)
 	}
 	if _, errs := run(
