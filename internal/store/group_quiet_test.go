@@ -64,7 +64,7 @@ func TestAQuietGroup(t *testing.T) {
 	}
 
 	back := g.clock.now()
-	letters = g.die("email", 2, 1)
+	g.die("email", 2, 1)
 	g.advance(time.Minute)
 	g.die("email", 2, 2)
 	quiet("")

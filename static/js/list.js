@@ -73,7 +73,7 @@
     for (const row of about) sent.append(box(row).name, box(row).value);
     return sent;
   };
-  for (const [key, verb] of [['r', 'requeue'], ['d', 'discard'], ['h', 'hold']]) {
+  for (const [key, verb] of Object.entries({ r: 'requeue', d: 'discard', h: 'hold' })) {
     keys[key] = () => {
       const by = $(`.bulkbar button[data-verb="${verb}"]`, list), about = aim();
       if (!by) return;
