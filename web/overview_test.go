@@ -25,6 +25,9 @@ func TestOverview(t *testing.T) {
 		t, 200, "sms is failing", "Open group G-1", "endpoint answered 410 Gone", "24 h trend, peak 3 per hour",
 		`aria-current="true">7 d`, "Quiet, 7 d", "state%3Adiscarded%2Cpurged+since%3A2026-11-13T",
 	)
+	h.get("/?range=1h").want(
+		t, 200, "Dead-lettered per 1 min", `held">Held: <span data-n>0</span></a>`, `<details class="fold" open`,
+	).wantNot(t, "held automatically or by someone")
 	for _, path := range []string{"/", "/?range=nonsense"} { // all letters are less than an hour old
 		h.get(path).want(t, 200, `aria-current="true">1 h`, "+3 in the last hour")
 	}

@@ -147,7 +147,7 @@ func TestAMenuIsInSightOnAPhone(t *testing.T) {
 	h.receive("sms", 1, "x")
 	tab.Viewport(390, 500)
 	tab.Open(url + "/groups/G-1")
-	tab.Act(`document.querySelector('.menu > summary').click()`)
+	tab.Act(`document.querySelector('main .menu > summary').click()`)
 	eventually(
 		t, tab,
 		`(r => r.height > 100 && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector('.menu[open] > .menu-list').getBoundingClientRect())`,

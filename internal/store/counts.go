@@ -259,12 +259,18 @@ func rowValue(f query.Field, r *deadletter.Row) (string, bool) {
 	return "", false
 }
 
-const rollupStep = rollupMillis * time.Millisecond
+const (
+	rollupStep   = rollupMillis * time.Millisecond
+	minuteMillis = 60 * 1000
+	minutely     = 50_000 // maximum number of letters in the period of a histogram that counts them by the minute
+)
 
 // Histogram returns how many letters that match q were received in each interval between two times.
 // It returns at most "bars" intervals. If both times are zero, the histogram covers the whole
-// period in which letters were received. If the rollups cannot answer q, Histogram counts only a
-// sample of the newest letters, and Sampled is the size of the sample.
+// period in which letters were received. An interval is a multiple of 15 minutes, or of a minute if
+// the period is short, not too many letters were received in it, and the request has no scope. If
+// the rollups cannot answer q, Histogram counts only a sample of the newest letters, and Sampled is
+// the size of the sample.
 func (s *Store) Histogram(
 	ctx context.Context, q query.Query, from, to time.Time, bars int,
 ) (deadletter.Histogram, error) {
@@ -280,13 +286,14 @@ func (s *Store) Histogram(
 		to = earliest(to, time.UnixMilli(p.to>>12))
 	}
 	type cell struct {
-		at    int64 // bucket of the rollups
+		at    int64 // time in units
 		state deadletter.State
 		n     int
 	}
 	var cells []cell
+	unit := int64(rollupMillis)
 	add := func(at int64, state deadletter.State, n int) {
-		if !from.IsZero() && at < from.UnixMilli()/rollupMillis || !to.IsZero() && at > to.UnixMilli()/rollupMillis {
+		if !from.IsZero() && at < from.UnixMilli()/unit || !to.IsZero() && at > to.UnixMilli()/unit {
 			return
 		}
 		cells = append(cells, cell{at, state, n})
@@ -300,16 +307,28 @@ func (s *Store) Histogram(
 		ok = !mixed
 	}
 	if ok {
-		span := clause{"r.bucket BETWEEN ? AND ?", []any{bucketOf(from, 0), bucketOf(to, 1<<40)}}
-		where = allOf(span, where)
-		rows, err := s.read.QueryContext(
-			ctx,
-			numberPlaceholders(
-				`SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE `+where.text+
-					` GROUP BY 1, 2 HAVING sum(r.n) > 0`,
-			),
-			where.args...,
-		)
+		buckets := []any{bucketOf(from, 0), bucketOf(to, 1<<40)}
+		where = allOf(clause{"r.bucket BETWEEN ? AND ?", buckets}, where)
+		text := `SELECT r.bucket, r.state, sum(r.n) FROM rollups r WHERE ` + where.text +
+			` GROUP BY 1, 2 HAVING sum(r.n) > 0`
+		// a request with a scope does not see how many other letters it would have to pass
+		short := !from.IsZero() && !to.IsZero() && to.Sub(from) <= time.Duration(bars)*rollupStep/2
+		if short && deadletter.ScopeOf(ctx).Everywhere() {
+			var n int
+			if err := s.askRow(ctx, `SELECT coalesce(sum(n), 0) FROM rollups
+				WHERE bucket BETWEEN $1 AND $2`, buckets, &n); err != nil {
+				return h, fmt.Errorf("histogram: %w", err)
+			}
+			if n <= minutely {
+				unit = minuteMillis
+				where = allOf(append(slices.Clone(p.dims), clause{"l.id BETWEEN ? AND ?", []any{
+					deadletter.SerialAt(from.Truncate(time.Minute)), deadletter.SerialAt(to.Add(time.Minute)),
+				}})...)
+				text = fmt.Sprintf(`SELECT (l.id >> 12) / %d, l.state, count(*) FROM letters l
+					WHERE %s GROUP BY 1, 2`, unit, where.text)
+			}
+		}
+		rows, err := s.read.QueryContext(ctx, numberPlaceholders(text), where.args...)
 		if err != nil {
 			return h, fmt.Errorf("histogram: %w", err)
 		}
@@ -327,7 +346,7 @@ func (s *Store) Histogram(
 			return h, fmt.Errorf("histogram: %w", err)
 		}
 		for i := range sample {
-			add(sample[i].ReceivedAt.UnixMilli()/rollupMillis, sample[i].State, 1)
+			add(sample[i].ReceivedAt.UnixMilli()/unit, sample[i].State, 1)
 		}
 		h.Sampled = len(sample)
 	}
@@ -339,18 +358,18 @@ func (s *Store) Histogram(
 		first, last = min(first, c.at), max(last, c.at)
 	}
 	if !from.IsZero() {
-		first = from.UnixMilli() / rollupMillis
+		first = from.UnixMilli() / unit
 	} else {
 		first = min(first, last-int64(bars)+1) // a single bar would look like the whole history
 	}
 	if !to.IsZero() {
-		last = to.UnixMilli() / rollupMillis
+		last = to.UnixMilli() / unit
 	}
-	width := (last - first + int64(bars)) / int64(bars) // buckets per bar
-	h.Step = time.Duration(width) * rollupStep
-	h.From = time.UnixMilli(first * rollupMillis).UTC()
+	width := (last - first + int64(bars)) / int64(bars) // units per bar
+	h.Step = time.Duration(width*unit) * time.Millisecond
+	h.From = time.UnixMilli(first * unit).UTC()
 	for at := first; at <= last; at += width {
-		h.Bars = append(h.Bars, deadletter.Bar{At: time.UnixMilli(at * rollupMillis).UTC()})
+		h.Bars = append(h.Bars, deadletter.Bar{At: time.UnixMilli(at * unit).UTC()})
 	}
 	h.To = h.From.Add(time.Duration(len(h.Bars)) * h.Step)
 	for _, c := range cells {

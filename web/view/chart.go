@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -150,21 +152,38 @@ const (
 	nowRoom   = 60 // the room for "now" at the end of the axis
 )
 
-// marks returns the positions and names of the deploys that happened within the time range of a
-// chart.
-func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []tick {
+// deployMark is a line at the time of a deploy. Label is the version beside the line, or "" if
+// there is no room for it.
+type deployMark struct{ X, Title, Label, LabelX, Anchor string }
+
+// letterWidth is about the width of a letter of a label in a chart.
+const letterWidth = 6.5
+
+// marks returns the lines of the deploys that happened within the time range of a chart. The
+// deploys begin with the newest. A label is to the right of its line if it fits there, otherwise to
+// its left, and never on another label.
+func marks(h deadletter.Histogram, deploys []deadletter.Deploy, f frame) []deployMark {
 	if len(h.Bars) == 0 {
 		return nil
 	}
 	span := h.Step * time.Duration(len(h.Bars))
-	var out []tick
+	var out []deployMark
+	room := f.left + f.width // where the label that was placed last begins
 	for _, d := range deploys {
-		if at := d.At.Sub(h.Bars[0].At); span > 0 && at >= 0 && at <= span {
-			out = append(out, tick{
-				X:    number(f.left + f.width*float64(at)/float64(span)),
-				Text: deployName(d) + ", " + Stamp(d.At),
-			})
+		at := d.At.Sub(h.Bars[0].At)
+		if span <= 0 || at < 0 || at > span {
+			continue
 		}
+		x, label := f.left+f.width*float64(at)/float64(span), line(cmp.Or(d.Version, d.Service), 20)
+		width := letterWidth * float64(utf8.RuneCountInString(label))
+		m := deployMark{X: number(x), Title: deployName(d) + ", " + Stamp(d.At)}
+		switch {
+		case x+3+width <= room:
+			m.Label, m.LabelX, m.Anchor, room = label, number(x+3), "start", x-3
+		case x-3 <= room && x-3-width >= f.left:
+			m.Label, m.LabelX, m.Anchor, room = label, number(x-3), "end", x-3-width
+		}
+		out = append(out, m)
 	}
 	return out
 }

@@ -225,3 +225,26 @@ func TestADeployStandsWhereItsBarBegins(t *testing.T) {
 		t.Errorf("deploys %+v, times %+v", got, ticks(h, f))
 	}
 }
+
+// TestLabelsOfDeploysDoNotOverlap checks the versions in a chart: beside their lines, inside the
+// chart, and left out where there is no room.
+func TestLabelsOfDeploysDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	h := deadletter.Histogram{From: now.Add(-time.Hour), To: now, Step: time.Minute}
+	for i := range 60 {
+		h.Bars = append(h.Bars, deadletter.Bar{At: h.From.Add(time.Duration(i) * h.Step)})
+	}
+	at := func(minute int, version string) deadletter.Deploy {
+		return deadletter.Deploy{At: h.From.Add(time.Duration(minute) * time.Minute), Service: "s", Version: version}
+	}
+	var got []string
+	for _, m := range marks(h, []deadletter.Deploy{
+		at(59, "2.0.1"), at(58, "2.0.0"), at(30, "1.5.0"), at(29, "1.4.10"), at(0, ""),
+	}, frame{0, 14, 600, 160}) {
+		got = append(got, m.X+" "+m.LabelX+" "+m.Anchor+" "+m.Label)
+	}
+	want := "590 587 end 2.0.1, 580   , 300 303 start 1.5.0, 290 287 end 1.4.10, 0 3 start s"
+	if got := strings.Join(got, ", "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

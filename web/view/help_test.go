@@ -25,7 +25,7 @@ func TestEveryPageHasHelp(t *testing.T) {
 		}
 		page := render(t, topbar(Shell{Section: p.Section, Build: "v1.2.3"}))
 		for _, want := range []string{
-			`href="` + documents + p.document + `"`, `href="/glossary"`, "Keys", "dlo v1.2.3",
+			`href="` + documents + p.document + `"`, `href="/glossary"`, "Keyboard shortcuts", "dlo v1.2.3",
 		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s: the menu lacks %s", p.Name, want)

@@ -54,7 +54,8 @@ func sums(bars []deadletter.Bar) deadletter.Bar {
 	return all
 }
 
-func (p OverviewPage) tiles() []tile {
+// tiles returns the tiles whose number is not 0, and the others.
+func (p OverviewPage) tiles() (some, none []tile) {
 	in := sums(p.Arrivals.Bars)
 	since := " since:" + Stamp(p.Arrivals.From) // the query begins where the first bar of the chart begins
 	quiet := "none so far"
@@ -66,7 +67,7 @@ func (p OverviewPage) tiles() []tile {
 	if p.Restore != "" {
 		discarded = "restorable " + p.Restore
 	}
-	return []tile{
+	all := []tile{
 		{
 			"Dead", "x", "bad", Count(p.Dead), "+" + Count(in.Dead) + " in " + p.rangeWord(),
 			LettersURL("state:dead", "", ""),
@@ -85,6 +86,14 @@ func (p OverviewPage) tiles() []tile {
 			LettersURL("state:discarded,purged"+since, "", ""),
 		},
 	}
+	for _, t := range all {
+		if t.Value == "0" {
+			none = append(none, t)
+		} else {
+			some = append(some, t)
+		}
+	}
+	return some, none
 }
 
 func (p OverviewPage) rangeWord() string {
