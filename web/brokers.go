@@ -31,6 +31,12 @@ func (w *Web) listBrokers(ctx context.Context, _ *struct{}) (*reply[api.Brokers]
 	return &reply[api.Brokers]{api.Brokers{Brokers: w.brokers(ctx)}}, nil
 }
 
+// getDoctor checks everything that dlo needs: brokers, rights, dead-letter paths, clock, store,
+// disk, channels and schemas. A problem has a cure. Nothing is changed, and nothing is sent.
+func (w *Web) getDoctor(ctx context.Context, _ *struct{}) (*reply[api.Doctor], error) {
+	return &reply[api.Doctor]{api.Doctor{Checks: w.Doctor(ctx)}}, nil
+}
+
 // connectBroker tries at once to connect to a broker that is away. Instead of at the end of the
 // back-off, which begins again. It answers when that was tried, or after 3 s; connected says what
 // came of it. A broker that is connected is left alone, and none is tried more than twice a second.

@@ -113,6 +113,7 @@ func (w *Web) calls() []call {
 			form("/channels/test", "/#health"),
 		plain[auditIn, reply[api.Audit]](http.MethodGet, "/audit", within(deadletter.VerbView), w.listAudit),
 		row(http.MethodGet, "/brokers", within(deadletter.VerbView), w.listBrokers),
+		row(http.MethodGet, "/doctor", everywhere(deadletter.VerbView), w.getDoctor).inTurn(),
 		row(http.MethodGet, "/topology/findings", within(deadletter.VerbView), w.listFindings),
 		row(http.MethodPost, "/topology/plan", everywhere(deadletter.VerbView), w.planTopology),
 		row(http.MethodPost, "/topology/apply", everywhere(deadletter.VerbAdopt), w.applyTopology).

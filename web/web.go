@@ -48,6 +48,7 @@ type Options struct {
 	Connector Connector
 	Told      func() []string // channels notified of problems
 	Disk      func() string   // space for letters, in words
+	Doctor    func(context.Context) []deadletter.Checkup
 	// returns the facts that a broker reports about a queue
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 

@@ -20,9 +20,8 @@ var version = ""
 // commands are the commands of dlo that open its store or connect to a broker. Package cli has all
 // others.
 type commands struct {
-	Serve  server.Serve  `cmd:"" help:"Drain, retry and show dead letters until stopped." group:"Server"`
-	Leave  server.Leave  `cmd:"" help:"Remove everything that dlo declared on the brokers, and the policies that it set. No dlo may be running." group:"Server"`
-	Doctor server.Doctor `cmd:"" help:"Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, disk, channels, schemas. Nothing is changed." group:"Server"`
+	Serve server.Serve `cmd:"" help:"Drain, retry and show dead letters until stopped." group:"Server"`
+	Leave server.Leave `cmd:"" help:"Remove everything that dlo declared on the brokers, and the policies that it set. No dlo may be running." group:"Server"`
 }
 
 func main() {
@@ -44,6 +43,7 @@ func main() {
 		Dropped: server.Dropped,
 		Tokens:  openTokens,
 		Rename:  server.RenameBroker,
+		Doctor:  server.Doctor,
 	}
 	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{
 		Getenv:  os.Getenv,

@@ -6,3 +6,8 @@ import "github.com/deadletteroffice/dlo/internal/deadletter"
 type Brokers struct {
 	Brokers []deadletter.BrokerStatus `json:"brokers"`
 }
+
+// Doctor is the response to GET /doctor.
+type Doctor struct {
+	Checks []deadletter.Checkup `json:"checks"`
+}

@@ -32,6 +32,7 @@ type serverFlags struct {
 	refused error  // why the command does not talk to the server; nil = it does
 	token   string // "" = none
 	patient bool   // its requests have no timeout
+	guessed bool   // nothing names the server, so it may be that none runs there
 }
 
 // AfterApply finds the server and the token, after kong has read the command line. If there is a
@@ -44,7 +45,9 @@ func (f *serverFlags) AfterApply(p *Program, command *kong.Context) error {
 			"%w: --yes needs a server that you name, with --server, DLO_SERVER or dlo login", errUsage,
 		)
 	}
-	f.Server = cmp.Or(f.Server, "http://127.0.0.1:8672")
+	if f.Server == "" {
+		f.Server, f.guessed = "http://127.0.0.1:8672", true
+	}
 	return nil
 }
 
@@ -60,6 +63,7 @@ func (f *serverFlags) find(getenv func(string) string) {
 		f.refused = err
 	case f.Server == "" && cmp.Or(getenv("DLO_LISTEN"), getenv("DLO_CONFIG")) != "":
 		f.Server, f.refused = listenURL(getenv)
+		f.guessed = true
 	}
 	if c != nil && strings.TrimSuffix(c.Server, "/") == strings.TrimSuffix(f.Server, "/") &&
 		(f.token == "" || f.Context != "") {

@@ -89,7 +89,10 @@ func commands() []command {
 		act("whoami", "Print who the server takes you for, and what you may do.", nil,
 			"GET /me", api.Me{}, `{{template "me" .}}`),
 		own("login", "Save a server and a token, so that the other commands use them.", loginCmd{}),
-		contextTable(), configTable(), own("completion", "Write the completion of a shell.", completionCmd{}), complete,
+		contextTable(), configTable(),
+		act("doctor", "Check everything that dlo needs on one screen: brokers, rights, dead-letter paths, clock, store, "+
+			"disk, channels, schemas. Nothing is changed.", doctorCmd{}, "GET /doctor", api.Doctor{}, `{{template "doctor" .}}`),
+		own("completion", "Write the completion of a shell.", completionCmd{}), complete,
 		own("man", "Write the manual, for man -l -", manCmd{}), own("version", "Print the version.", versionCmd{}),
 	}
 	groups := map[string]string{"try": groupBrokers, "whoami": groupPeople}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -128,4 +130,58 @@ func loadConfig(p *Program, file config.File) (config.Config, error) {
 		return config.Config{}, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	return config.Load(path, p.Getenv)
+}
+
+type doctorCmd struct {
+	config.File
+	serverFlags
+	Output string `json:"-" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+}
+
+// Run asks the running dlo. If the command names a configuration file and no server, or if no dlo
+// answers where one would be if nothing names a server, it checks here what a dlo that starts here
+// would need.
+func (c doctorCmd) Run(p *Program) error {
+	path, err := c.Path(p.Getenv)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	var list api.Doctor
+	first := deadletter.Checkup{Part: "checked", Text: "what a dlo that starts here needs"}
+	local := c.guessed && cmp.Or(c.Argument, c.Flag) != ""
+	if !local {
+		first.Text = "the dlo that runs at " + c.displayAddress()
+		if err := c.call(p, http.MethodGet, "/doctor", nil, &list); err != nil && !c.guessed {
+			return err
+		} else if err != nil {
+			local, first.Text = true, "what a dlo that starts here needs, because there is no other answer: "+err.Error()
+		}
+	}
+	if local {
+		if list.Checks, err = p.Doctor(p.Ctx, path, p.Getenv); err != nil {
+			return err
+		}
+	}
+	list.Checks = slices.Insert(list.Checks, 0, first)
+	if c.Output == "json" {
+		raw, err := api.Marshal(list)
+		if err == nil {
+			err = printJSON(p.Stdout, json.RawMessage(raw), true)
+		}
+		if err != nil {
+			return err
+		}
+	} else if err := tell(p.Stdout, `{{template "doctor" .}}`, list); err != nil {
+		return err
+	}
+	problems := 0
+	for _, one := range list.Checks {
+		if one.Problem {
+			problems++
+		}
+	}
+	if problems > 0 {
+		return fmt.Errorf("problems: %d", problems)
+	}
+	return nil
 }

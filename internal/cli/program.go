@@ -44,6 +44,8 @@ type Program struct {
 	// Rename gives everything that the store of a configuration has of one broker to another name.
 	// No server may have that store open.
 	Rename func(ctx context.Context, cfg config.Config, from, to string) error
+	// Doctor checks what a dlo with the configuration file at a path needs to start here.
+	Doctor func(ctx context.Context, path string, getenv func(string) string) ([]deadletter.Checkup, error)
 
 	rules string // the name of the file with rules that the command sends
 	said  bool   // whether the command has printed the URL of its server

@@ -163,3 +163,11 @@ func CheckSetting(setting string) string {
 	}
 	return "Check " + setting + "."
 }
+
+// Checkup is one check of `dlo doctor`, with what it found.
+type Checkup struct {
+	Part    string `json:"part"` // what was checked, for example "broker main"
+	Problem bool   `json:"problem"`
+	Text    string `json:"text"`
+	Cure    string `json:"cure,omitzero"` // what to do about the problem
+}

@@ -3,15 +3,14 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -22,97 +21,79 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// Doctor is the command `dlo doctor`.
-type Doctor struct {
-	config.File
-	Output string `name:"output" short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
-}
-
-// checkup is the result of one check. If Problem is false, Cure is "".
-type checkup struct {
-	Part    string `json:"part"`
-	Problem bool   `json:"problem"`
-	Text    string `json:"text"`
-	Cure    string `json:"cure,omitzero"`
-}
-
-// Run checks everything that dlo needs. It changes nothing, and works while another dlo runs.
-func (c Doctor) Run(ctx context.Context, o Options) error {
-	path, err := c.Path(o.Getenv)
+// Doctor checks everything that a dlo with the configuration file at a path needs. If the path is
+// "", only the environment configures dlo. It changes nothing, and works while another dlo runs.
+func Doctor(ctx context.Context, path string, getenv func(string) string) ([]deadletter.Checkup, error) {
+	cfg, err := config.Load(path, getenv)
 	if err != nil {
-		return wrong("%w", err)
+		return nil, err
 	}
-	cfg, err := config.Load(path, o.Getenv)
-	if err != nil {
-		return err
-	}
-	list := []checkup{{Part: "configuration", Text: "every setting of " + shownPath(path) + " is valid"}}
 	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	list := []deadletter.Checkup{{
+		Part: "configuration", Text: "every setting of " + cmp.Or(path, "the environment") + " is valid",
+	}}
 	for i, link := range links {
-		list = append(list, atBroker(ctx, &cfg, &cfg.Brokers[i], link)...)
-	}
-	list = append(list, atStore(&cfg)...)
-	list = append(list, ofChannels(&cfg)...)
-	list = append(list, ofSchemas(ctx, &cfg)...)
-	return c.print(o.Out, list)
-}
-
-func shownPath(path string) string {
-	if path == "" {
-		return "the environment"
-	}
-	return path
-}
-
-func (c Doctor) print(out io.Writer, list []checkup) error {
-	problems := 0
-	for _, one := range list {
-		if one.Problem {
-			problems++
-		}
-	}
-	if c.Output == "json" {
-		text, err := json.MarshalIndent(list, "", "  ")
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(out, string(text))
-	} else {
-		for _, one := range list {
-			state := "ok"
-			if one.Problem {
-				state = "problem"
-			}
-			fmt.Fprintf(out, "%-8s %-22s %s\n", state, deadletter.Visible(one.Part), deadletter.Visible(one.Text))
-			if one.Cure != "" {
-				fmt.Fprintf(out, "%-31s cure: %s\n", "", deadletter.Visible(one.Cure))
+		b := &cfg.Brokers[i]
+		status, why := link.Ask(ctx, b.Annotations), ""
+		if looksForManagement(b) && status.Connected {
+			if status.ManagementFound, err = link.FindManagement(ctx); err != nil {
+				why = ", and " + err.Error()
 			}
 		}
+		list = append(list, atBroker(ctx, &cfg, b, link, status, why)...)
 	}
-	if problems > 0 {
-		return fmt.Errorf("problems: %d", problems)
+	return append(list, besideBrokers(ctx, &cfg)...), nil
+}
+
+// doctor checks everything that this dlo needs, through the connections that it has.
+func (s *Server) doctor(ctx context.Context) []deadletter.Checkup {
+	list := []deadletter.Checkup{{
+		Part: "configuration", Text: "read from " + cmp.Or(s.cfg.Rules.File, "the environment"),
+	}}
+	for _, p := range s.problems() {
+		list = append(list, checkupOf("dlo", p, ""))
 	}
-	return nil
+	for i, link := range s.links {
+		list = append(list, atBroker(ctx, &s.cfg, &s.cfg.Brokers[i], link, link.Status(), "")...)
+	}
+	return append(list, besideBrokers(ctx, &s.cfg)...)
+}
+
+// besideBrokers checks what dlo needs besides its brokers.
+func besideBrokers(ctx context.Context, cfg *config.Config) []deadletter.Checkup {
+	return slices.Concat(atStore(cfg), ofChannels(cfg), ofSchemas(ctx, cfg))
+}
+
+// checkupOf returns the check that found a problem. The parameter "cure" is for a problem that
+// names none.
+func checkupOf(part string, p deadletter.Problem, cure string) deadletter.Checkup {
+	return deadletter.Checkup{
+		Part: part, Problem: true, Text: p.Title + " " + p.Text,
+		Cure: cmp.Or(p.Cure, cure, "see docs/troubleshooting.md"),
+	}
 }
 
 // atBroker checks everything about one broker: the connection, the rights, dlo's own queues, the
-// dead-letter paths, the room for letters, and the clock.
-func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *rabbitmq.Link) []checkup {
+// dead-letter paths, the room for letters, and the clock. The parameter "why" says, after a comma,
+// why the management API was not found.
+func atBroker(
+	ctx context.Context, cfg *config.Config, b *config.Broker, link *rabbitmq.Link, status deadletter.BrokerStatus,
+	why string,
+) []deadletter.Checkup {
 	part := "broker " + b.Name
-	status := link.Ask(ctx, b.Annotations)
-	var list []checkup
+	var list []deadletter.Checkup
 	for _, p := range status.Problems() {
-		cure := p.Cure
-		if cure == "" && !status.Connected {
+		cure := ""
+		if !status.Connected {
 			cure = "check the address, the user and the password of broker " + b.Name + ", and whether it runs"
 		}
-		list = append(list, checkup{part, true, p.Title + " " + p.Text, cmp.Or(cure, "see docs/troubleshooting.md")})
+		list = append(list, checkupOf(part, p, cure))
 	}
 	if status.Connected && len(list) == 0 {
-		list = append(list, checkup{
+		list = append(list, deadletter.Checkup{
 			Part: part,
 			Text: fmt.Sprintf(
 				"RabbitMQ %s, vhost %s, user %s: every right and every queue that dlo needs is there, or can be declared",
@@ -120,37 +101,31 @@ func atBroker(ctx context.Context, cfg *config.Config, b *config.Broker, link *r
 			),
 		})
 	}
-	why := "none is configured"
-	if looksForManagement(b) && status.Connected {
-		address, err := link.FindManagement(ctx)
-		if err == nil {
-			list = append(list, checkup{
-				Part: part, Text: "the management API was found at " + address + ", and is not configured",
-			})
-		} else {
-			why += ", and " + err.Error()
-		}
+	if status.ManagementFound != "" {
+		list = append(list, deadletter.Checkup{
+			Part: part, Text: "the management API was found at " + status.ManagementFound + ", and is not configured",
+		})
 	}
 	if !link.Managed() {
-		return append(list, checkup{
-			part, true,
-			"no management API: " + why + "; depths, consumers, policies and dead-letter paths are unknown",
-			"set management of broker " + b.Name + " in the configuration",
+		return append(list, deadletter.Checkup{
+			Part: part, Problem: true,
+			Text: "no management API: none is configured" + why + "; depths, consumers, policies and dead-letter paths are unknown",
+			Cure: "set management of broker " + b.Name + " in the configuration",
 		})
 	}
 	s, err := link.Snapshot(ctx)
 	if err != nil {
-		return append(list, checkup{
-			"paths of " + b.Name, true, "the management API does not answer: " + err.Error(),
-			"check the URL, the user and the password of management, and its tag: rabbitmqctl set_user_tags <user> management",
+		return append(list, deadletter.Checkup{
+			Part: "paths of " + b.Name, Problem: true, Text: "the management API does not answer: " + err.Error(),
+			Cure: "check the URL, the user and the password of management, and its tag: rabbitmqctl set_user_tags <user> management",
 		})
 	}
 	return append(list, ofPaths(&s, b), ofRoom(ctx, cfg.Store, b.Name, link), ofClock(ctx, b.Name, link))
 }
 
 // ofPaths returns the check of the dead-letter paths of a vhost.
-func ofPaths(s *topology.Snapshot, b *config.Broker) checkup {
-	one := checkup{Part: "paths of " + b.Name}
+func ofPaths(s *topology.Snapshot, b *config.Broker) deadletter.Checkup {
+	one := deadletter.Checkup{Part: "paths of " + b.Name}
 	found := topology.Inspect(s, topology.Options{Inboxes: b.Inboxes, Intents: b.Intents})
 	urgent := 0
 	for _, f := range found {
@@ -181,8 +156,8 @@ const letterRest = 1 << 10
 
 // ofRoom estimates how long the broker has room for letters while dlo is down. After that time, the
 // disk alarm of the broker blocks all publishers.
-func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup {
-	one := checkup{Part: "room at " + name}
+func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) deadletter.Checkup {
+	one := deadletter.Checkup{Part: "room at " + name}
 	room, err := link.DiskRoom(ctx)
 	if err != nil {
 		one.Text = "how long letters have room in the broker while dlo is down is not known: " + err.Error() +
@@ -196,7 +171,7 @@ func ofRoom(ctx context.Context, file, name string, link *rabbitmq.Link) checkup
 
 // roomFor adds to a check how many hours the broker has room for letters while dlo is down. The
 // parameter "room" is in bytes.
-func roomFor(one checkup, room int64, arrived store.Arrivals, err error, now time.Time) checkup {
+func roomFor(one deadletter.Checkup, room int64, arrived store.Arrivals, err error, now time.Time) deadletter.Checkup {
 	free := fmt.Sprintf(
 		"the broker can write %.1f GiB before its disk alarm blocks all publishers", float64(room)/(1<<30),
 	)
@@ -234,15 +209,15 @@ func roughly(hours float64) string {
 const skewed = 5 * time.Second
 
 // ofClock compares the clock of this machine with the clock of the broker.
-func ofClock(ctx context.Context, name string, link *rabbitmq.Link) checkup {
+func ofClock(ctx context.Context, name string, link *rabbitmq.Link) deadletter.Checkup {
 	ahead, err := link.Ahead(ctx)
 	return clockOf(name, ahead, err)
 }
 
 // clockOf returns the check for a measured difference. The parameter "ahead" is how far the
 // broker's clock is ahead.
-func clockOf(name string, ahead time.Duration, err error) checkup {
-	one := checkup{Part: "clock"}
+func clockOf(name string, ahead time.Duration, err error) deadletter.Checkup {
+	one := deadletter.Checkup{Part: "clock"}
 	switch {
 	case err != nil:
 		one.Text = "not compared with broker " + name + ": " + err.Error()
@@ -257,8 +232,8 @@ func clockOf(name string, ahead time.Duration, err error) checkup {
 }
 
 // atStore checks the file of the store and its disk.
-func atStore(cfg *config.Config) []checkup {
-	file := checkup{Part: "store"}
+func atStore(cfg *config.Config) []deadletter.Checkup {
+	file := deadletter.Checkup{Part: "store"}
 	switch info, err := os.Stat(cfg.Store); {
 	case errors.Is(err, os.ErrNotExist):
 		file.Text = absolutePath(cfg.Store) + " does not exist yet: dlo serve creates it"
@@ -275,29 +250,30 @@ func atStore(cfg *config.Config) []checkup {
 		file.Text = fmt.Sprintf("%s has %.1f MiB", absolutePath(cfg.Store), float64(info.Size())/(1<<20))
 	}
 	if file.Problem {
-		return []checkup{file}
+		return []deadletter.Checkup{file}
 	}
-	disk, space := checkup{Part: "disk"}, newSpace(cfg, 0)
+	disk, space := deadletter.Checkup{Part: "disk"}, newSpace(cfg, 0)
 	disk.Text = space.Free()
 	if err := space.Room(); err != nil {
 		disk.Problem, disk.Text, disk.Cure = true, err.Error(), "free some space, or lower disk.stop_below and disk.stop_below_percent"
 	}
-	return []checkup{file, disk}
+	return []deadletter.Checkup{file, disk}
 }
 
 // ofChannels checks the settings of the channels. It sends no message, so that it disturbs nobody.
-func ofChannels(cfg *config.Config) []checkup {
+func ofChannels(cfg *config.Config) []deadletter.Checkup {
 	if len(cfg.Channels) == 0 {
-		return []checkup{
+		return []deadletter.Checkup{
 			{
-				"channels", false, "none is configured, so nobody is told about dead letters and problems; " +
-					"docs/notifications.md says how to add one", "",
+				Part: "channels",
+				Text: "none is configured, so nobody is told about dead letters and problems; " +
+					"docs/notifications.md says how to add one",
 			},
 		}
 	}
-	var list []checkup
+	var list []deadletter.Checkup
 	for _, c := range cfg.Channels {
-		one := checkup{Part: "channel " + c.Name, Text: "its settings are valid; nothing was sent"}
+		one := deadletter.Checkup{Part: "channel " + c.Name, Text: "its settings are valid; nothing was sent"}
 		if _, err := channelOf(c); err != nil {
 			one.Problem, one.Text, one.Cure = true, err.Error(), "correct the channel in the configuration"
 		}
@@ -307,12 +283,12 @@ func ofChannels(cfg *config.Config) []checkup {
 }
 
 // ofSchemas checks whether the schemas in the directory can be read.
-func ofSchemas(ctx context.Context, cfg *config.Config) []checkup {
+func ofSchemas(ctx context.Context, cfg *config.Config) []deadletter.Checkup {
 	if cfg.Schemas.Directory == "" {
-		return []checkup{{Part: "schemas", Text: "no directory is configured; uploaded sets are in the store"}}
+		return []deadletter.Checkup{{Part: "schemas", Text: "no directory is configured; uploaded sets are in the store"}}
 	}
 	if _, err := os.Stat(cfg.Schemas.Directory); errors.Is(err, fs.ErrNotExist) {
-		return []checkup{
+		return []deadletter.Checkup{
 			{
 				Part: "schemas",
 				Text: fmt.Sprintf(
@@ -322,12 +298,12 @@ func ofSchemas(ctx context.Context, cfg *config.Config) []checkup {
 		}
 	}
 	found, failed := descriptor.ReadDir(ctx, os.DirFS(cfg.Schemas.Directory))
-	list := []checkup{
+	list := []deadletter.Checkup{
 		{Part: "schemas", Text: fmt.Sprintf("%d sets can be read from %s", len(found), cfg.Schemas.Directory)},
 	}
 	for _, err := range failed {
-		list = append(list, checkup{
-			"schemas", true, err.Error(), "correct the file, or remove it from " + cfg.Schemas.Directory,
+		list = append(list, deadletter.Checkup{
+			Part: "schemas", Problem: true, Text: err.Error(), Cure: "correct the file, or remove it from " + cfg.Schemas.Directory,
 		})
 	}
 	return list

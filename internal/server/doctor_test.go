@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
@@ -58,7 +59,7 @@ func TestTheRoomForLetters(t *testing.T) {
 			true,
 		},
 	} {
-		got := roomFor(checkup{}, c.room, c.arrived, c.err, now)
+		got := roomFor(deadletter.Checkup{}, c.room, c.arrived, c.err, now)
 		if !strings.Contains(got.Text, c.want) || got.Problem != c.problem || got.Problem == (got.Cure == "") {
 			t.Errorf("%s: %+v, want %q", name, got, c.want)
 		}

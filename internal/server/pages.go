@@ -45,6 +45,7 @@ func (s *Server) createPages() {
 		Told:      s.problemChannels,
 		Channels:  s.notifier,
 		Disk:      s.space.Free,
+		Doctor:    s.doctor,
 		Hosts:     hostsOf(s.cfg, s.addresses()),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),

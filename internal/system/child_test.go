@@ -43,9 +43,8 @@ const (
 
 // commands is the command line of cmd/dlo.
 type commands struct {
-	Serve  server.Serve  `cmd:""`
-	Leave  server.Leave  `cmd:""`
-	Doctor server.Doctor `cmd:""`
+	Serve server.Serve `cmd:""`
+	Leave server.Leave `cmd:""`
 }
 
 // process runs dlo as the main function of cmd/dlo does. At its crash points, dlo calls the

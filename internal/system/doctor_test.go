@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/cli"
 	"github.com/deadletteroffice/dlo/internal/server"
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -23,10 +24,10 @@ func doctor(t *testing.T, code int, text string, args ...string) string {
 		t.Fatal(err)
 	}
 	var out, errs strings.Builder
-	program := cli.Program{Ctx: t.Context(), Getenv: noEnvironment, Stdout: &out, Stderr: &errs, Version: "test"}
-	err := cli.Run(program, &commands{}, append([]string{"doctor", "--config", path}, args...), server.Options{
-		Getenv: noEnvironment, Out: &out,
-	})
+	program := cli.Program{
+		Ctx: t.Context(), Getenv: noEnvironment, Stdout: &out, Stderr: &errs, Version: "test", Doctor: server.Doctor,
+	}
+	err := cli.Run(program, &commands{}, append([]string{"doctor", "--config", path}, args...))
 	if got := cli.ExitCode(err, &errs); got != code {
 		t.Fatalf("exit code %d, want %d\n%s%s", got, code, out.String(), errs.String())
 	}
@@ -60,7 +61,15 @@ func TestTheDoctor(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	text += "store: " + p.store + "\n"
+	running := doctor(t, 0, "amqp: this file is not read", "--server", p.url)
+	if first, _, _ := strings.Cut(running, "\n"); !strings.HasSuffix(first, "the dlo that runs at "+p.url) {
+		t.Errorf("the doctor asked %q", first)
+	}
 	out := doctor(t, 0, text)
+	if !strings.Contains(running, "ok       broker main") || !strings.HasPrefix(out, "ok       checked") ||
+		strings.Contains(out, "runs at") {
+		t.Errorf("by the running dlo:\n%swith the file:\n%s", running, out)
+	}
 	for _, part := range []string{
 		"configuration", "broker main", "paths of main", "room at main", "clock", "store", "disk", "channel ops",
 		"schemas",
@@ -69,9 +78,9 @@ func TestTheDoctor(t *testing.T) {
 			t.Errorf("%s is not ok:\n%s", part, out)
 		}
 	}
-	var list []struct{ Part, Text string }
-	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list) != 9 {
-		t.Errorf("%v, %d results", err, len(list))
+	var list api.Doctor
+	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list.Checks) != 10 {
+		t.Errorf("%v, %d results", err, len(list.Checks))
 	}
 
 	user, powerless := node.User(t, vhost, "management")
