@@ -131,13 +131,22 @@ func TestTheSentenceOfTheOverview(t *testing.T) {
 // that there are none.
 func TestOverviewSaysWhoIsToldOfProblems(t *testing.T) {
 	t.Parallel()
-	for want, channels := range map[string][]string{
-		"dlo&#39;s own problems go to oncall, team": {"oncall", "team"},
-		"nobody is notified when dlo has a problem": nil,
+	for want, c := range map[string]struct {
+		channels web.Channels
+		told     []string
+		lookAt   bool
+	}{
+		"dlo&#39;s own problems go to oncall, team":    {&testedChannels{}, []string{"oncall", "team"}, false},
+		"nobody is notified when dlo has a problem":    {&testedChannels{}, nil, true},
+		"nobody is notified: no channel is configured": {&noChannels{}, nil, false},
 	} {
-		h := open(t, func(o *web.Options) { o.Told = func() []string { return channels } })
+		h := open(t, func(o *web.Options) { o.Told, o.Channels = func() []string { return c.told }, c.channels })
 		h.receive("sms", 1, "x")
-		h.get("/").want(t, 200, want)
+		page := h.get("/")
+		page.want(t, 200, want)
+		if strings.Contains(page.text, "2 things to look at") != c.lookAt {
+			t.Errorf("%s: a thing more to look at: %v", want, !c.lookAt)
+		}
 	}
 }
 

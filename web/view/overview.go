@@ -384,6 +384,8 @@ func (p OverviewPage) health() []fact {
 	}
 	switch {
 	case p.Told == nil:
+	case len(p.Channels) == 0:
+		say("Pager", "", "nobody is notified: no channel is configured")
 	case len(p.Told) == 0:
 		add(
 			"Pager", "warn",
