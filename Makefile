@@ -12,7 +12,7 @@ TOOL     := go tool -modfile=.ci/tools.mod
 JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-fix test test-full test-matrix brokers soak bench fuzz check generate release
+.PHONY: help build demo demo-fix pictures test test-full test-matrix brokers soak bench fuzz check generate release
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,13 @@ demo: ## a private RabbitMQ, services of which two have bugs, and the dashboard;
 
 demo-fix: ## let the letters of a running demo pass when they are requeued
 	@go run ./cmd/demo fix
+
+pictures: ## the pictures of README and docs, made from the demo (Debian, root)
+	@.ci/install rabbitmq-server chromium-headless-shell apngasm
+	rm -rf .cache/pictures
+	DLO_TEST=full DLO_TEST_REQUIRE=1 DLO_PICTURES=$(CURDIR)/.cache/pictures go test -count=1 -timeout 20m -run TestTheStoryInABrowser ./cmd/demo
+	apngasm .cache/pictures/story.png .cache/pictures/frames/001.png
+	cp .cache/pictures/*.png docs/img/
 
 test: ## what the README promises, each proved once, on a real RabbitMQ and in a real browser; installs them where missing
 	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light

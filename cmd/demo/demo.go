@@ -168,6 +168,7 @@ func story(b *broker, o *office) string {
   2. dlo takes what they reject, sends it again after 5 s and 15 s, and then shows it as dead. Open one: the decoded payload says why.
   3. Press f and Enter here (or: make demo-fix). The fix is deployed.
   4. Requeue the dead letters that have a type (Letters, exclude no type). Each goes to the tail of the queue it died in, and to no other.
+     One of the canary comes back, because no fix helps its cause, and it stops again: Resume anyway.
   5. After 30 s without a return a letter is quiet. One comes back: its text is too long for the provider. Shorten it (Edit and requeue).
   6. Three are left that no fix can read: discard those.
 

@@ -184,12 +184,7 @@ func (d *running) wholeWay() {
 		func() bool { return d.count("body.tenant_id:48213") > 0 && d.count("body.template:welcome_v3") > 0 },
 	)
 
-	var answer strings.Builder
-	if err := run(
-		t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer,
-	); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
-		t.Fatalf("fix: %v %s", err, answer.String())
-	}
+	d.fix()
 	fixed := time.Now()
 	d.eventually("Overview says that the deploy has fixed it", func() bool {
 		return strings.Contains(d.page("/"), "Nothing has died since notifications 1.4.1 went live")
@@ -269,6 +264,17 @@ func (d *running) wholeWay() {
 	})
 	if _, err := os.Stat(d.folder); !os.IsNotExist(err) {
 		t.Errorf("the folder of the demo is left: %v", err)
+	}
+}
+
+// fix deploys the fix, as `make demo-fix` does.
+func (d *running) fix() {
+	d.t.Helper()
+	var answer strings.Builder
+	if err := run(
+		d.t.Context(), []string{"-folder", d.folder, "fix"}, os.Getenv, nil, &answer, &answer,
+	); err != nil || !strings.Contains(answer.String(), "the fix is deployed") {
+		d.t.Fatalf("fix: %v %s", err, answer.String())
 	}
 }
 
