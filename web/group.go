@@ -82,7 +82,7 @@ func (w *Web) groupView(r *http.Request, g deadletter.Group, withDetails bool) (
 			}
 		}
 	}
-	v.GroupValues, err = w.shared(r.Context(), &g.GroupRow, withDetails)
+	v.GroupValues, err = w.shared(r.Context(), &g, withDetails)
 	return v, err
 }
 

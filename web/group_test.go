@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,10 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 		o.Decoder, o.Header = func() *payload.Decoder { return decoder }, masks.Header
 	})
 	letter := func(i int, tenant string) string {
-		return fmt.Sprintf(`{"event_id":"evt-%d","tenant":%q,"currency":"EUR","key":%q}`, i, tenant, "secret-"+tenant)
+		return fmt.Sprintf(
+			`{"event_id":"evt-%d","tenant":%q,"plan":%[2]q,"region":%[2]q,"zone":%[2]q,"currency":"EUR","key":%[3]q}`,
+			i, tenant, "secret-"+tenant,
+		)
 	}
 	h.failure = "first"
 	for i := range 20 {
@@ -86,14 +90,17 @@ func TestAGroupSaysWhatIsDifferent(t *testing.T) {
 	}
 	var g api.GroupDetail
 	h.get("/api/v1/groups/G-2").want(t, 200).json(t, &g)
-	if want := (deadletter.Different{
-		Field: "tenant", Value: "acme", Here: 10,
-	}); g.Sampled != 10 || g.Quiet != 20 || len(g.Different) != 1 || g.Different[0] != want {
+	want := []deadletter.Different{ // the fourth, zone, is left out
+		{Field: "plan", Value: "acme", Here: 10},
+		{Field: "region", Value: "acme", Here: 10},
+		{Field: "tenant", Value: "acme", Here: 10},
+	}
+	if g.Sampled != 10 || g.Quiet != 20 || !slices.Equal(g.Different, want) {
 		t.Errorf("%d and %d letters: %+v", g.Sampled, g.Quiet, g.Different)
 	}
 	page := h.get("/groups/G-2").want(
 		t, 200, "What is different",
-		"The newest 10 letters here, compared with the newest 20 letters of this queue that did not come back",
+		"The newest 10 letters here, compared with the newest 20 letters of this queue and type that did not come back",
 	)
 	if peek := h.get("/groups/G-2?peek=1").want(t, 200); strings.Contains(peek.text, "What is different") ||
 		strings.Contains(peek.text, "Newest letter") {

@@ -101,7 +101,7 @@ func (w *Web) getGroup(ctx context.Context, in *GroupPath) (*tagged[api.GroupDet
 	if err != nil {
 		return nil, err
 	}
-	values, err := w.shared(ctx, &g.GroupRow, true)
+	values, err := w.shared(ctx, &g, true)
 	return &tagged[api.GroupDetail]{groupTag(g.ChangedAt), api.GroupDetail{
 		Group: g, Operations: each(g.Operations, api.NewOperation), GroupValues: values,
 	}}, err

@@ -21,6 +21,10 @@ const (
 	sharedFields = 400     // the maximum number of fields per letter
 	sharedShown  = 12
 	sharedValue  = 80 // longer values, in bytes, are not compared
+
+	differentShown  = 3
+	headlineAtLeast = 20 // the minimum number of letters on each side of a headline
+	headlineLift    = 2  // how many times as frequent as elsewhere the value of a headline is at least
 )
 
 // values contains counts for a set of letters. For each field and each value of it, it contains the
@@ -71,17 +75,97 @@ func (w *Web) valuesIn(ctx context.Context, q query.Query) (values, error) {
 }
 
 // shared returns the values that at least half of the newest letters of a group have in common. It
-// compares body fields, headers and properties. If the parameter "different" is true, it also
-// returns how these letters differ from letters of the same queue that did not die again.
-func (w *Web) shared(ctx context.Context, g *deadletter.GroupRow, different bool) (deadletter.GroupValues, error) {
+// compares body fields, headers and properties. It also returns the headline of the group. If the
+// parameter "different" is true, it also returns how these letters differ from letters of the same
+// queue and type that did not die again.
+func (w *Web) shared(ctx context.Context, g *deadletter.Group, different bool) (deadletter.GroupValues, error) {
 	here, err := w.valuesIn(ctx, inGroup(g.ID))
 	v := deadletter.GroupValues{Shared: commonest(here), Sampled: here.of}
-	if err != nil || !different || here.of == 0 || g.Queue == "" {
+	if err != nil || here.of == 0 || g.Queue == "" {
 		return v, err
 	}
-	o := deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}
-	quiet, err := w.valuesIn(ctx, view.QueueQuery(o, true).With(query.State, string(deadletter.StateQuiet)))
-	v.Different, v.Quiet = differences(here, quiet), quiet.of
+	if v.Headline, err = w.headline(ctx, g, here); err != nil || !different {
+		return v, err
+	}
+	quiet, err := w.valuesIn(ctx, likeGroup(g).With(query.State, string(deadletter.StateQuiet)))
+	list := differences(here, quiet)
+	v.Different, v.Quiet = list[:min(len(list), differentShown)], quiet.of
+	return v, err
+}
+
+// likeGroup returns the query for all letters of the queue of a group that have the type of the
+// group, or of a group that is merged into it.
+func likeGroup(g *deadletter.Group) query.Query {
+	types := []string{cmp.Or(g.Type, query.NoType)}
+	for i := range g.Merged {
+		types = append(types, cmp.Or(g.Merged[i].Type, query.NoType))
+	}
+	return view.QueueQuery(originOf(&g.GroupRow), true).With(query.Type, types...)
+}
+
+func originOf(g *deadletter.GroupRow) deadletter.Origin {
+	return deadletter.Origin{Broker: g.Broker, VHost: g.VHost, Queue: g.Queue}
+}
+
+// headline returns the value of an indexed body field that distinguishes a group most from the
+// other letters of its queue and type. It returns nil if no value does, and for groups with several
+// queues or types. The parameter "read" contains the values of the newest letters. A value that is
+// not among them may have been masked since it was indexed, and is no headline.
+func (w *Web) headline(ctx context.Context, g *deadletter.Group, read values) (*deadletter.Headline, error) {
+	if slices.ContainsFunc(g.Merged, func(m deadletter.GroupRow) bool {
+		return m.Type != g.Type || originOf(&m) != originOf(&g.GroupRow)
+	}) {
+		return nil, nil
+	}
+	here, err := w.indexedValues(ctx, inGroup(g.ID))
+	if err != nil || here.of < headlineAtLeast {
+		return nil, err
+	}
+	rest, err := query.Parse(likeGroup(g).String()+" -group:"+g.ID.String()+" -state:purged", w.queryOptions())
+	if err != nil {
+		return nil, err
+	}
+	others, err := w.indexedValues(ctx, rest)
+	if err != nil || others.of < headlineAtLeast {
+		return nil, err
+	}
+	var list []deadletter.Different
+	for path, counts := range here.counts {
+		for value, n := range counts {
+			d := deadletter.Different{Field: path, Value: value, Here: n, Otherwise: others.counts[path][value]}
+			readable := slices.ContainsFunc(
+				deadletter.Spellings(path), func(name string) bool { return read.counts[name][value] > 0 },
+			)
+			if readable && 2*n >= here.of && n*others.of >= headlineLift*d.Otherwise*here.of &&
+				significant(d, here.of, others.of) {
+				list = append(list, d)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	best := slices.MinFunc(list, byLift(here.of, others.of))
+	return &deadletter.Headline{
+		Path: best.Field, Value: best.Value,
+		Share:     float64(best.Here) / float64(here.of),
+		Elsewhere: float64(best.Otherwise) / float64(others.of),
+		Sampled:   here.of, Others: others.of,
+	}, nil
+}
+
+// indexedValues counts the values that the indexed body fields have in the newest letters that q
+// selects.
+func (w *Web) indexedValues(ctx context.Context, q query.Query) (values, error) {
+	v := values{counts: map[string]map[string]int{}}
+	facets, err := w.Store.BodyFacets(ctx, q, w.Fields...)
+	for _, f := range facets {
+		counts := map[string]int{}
+		for _, value := range f.Values {
+			counts[value.Value] = value.Count
+		}
+		v.counts[strings.TrimPrefix(f.Field, "body.")], v.of = counts, f.Sampled
+	}
 	return v, err
 }
 
@@ -107,46 +191,44 @@ func commonest(in values) []deadletter.Shared {
 }
 
 // differences returns the values that are much more or much less frequent among the letters of a
-// group than among quiet letters. Quiet letters are those that did not die again. It returns at
-// most one value for each field. The greatest difference comes first.
+// group than among other letters, for example quiet ones, which did not die again. It returns at
+// most one value for each field. The greatest ratio of the two shares comes first.
 //
 // If the presence of a field differs more than any of its values, the returned value is "". Such a
-// field is either missing in the group, or it has many values there and is rare among quiet
+// field is either missing in the group, or it has many values there and is rare in the other
 // letters.
-func differences(here, quiet values) []deadletter.Different {
+func differences(here, others values) []deadletter.Different {
 	var list []deadletter.Different
-	if here.of < view.CompareAtLeast || quiet.of < view.CompareAtLeast {
+	if here.of < view.CompareAtLeast || others.of < view.CompareAtLeast {
 		return nil
 	}
 	fields := maps.Clone(here.counts)
-	maps.Copy(fields, quiet.counts)
+	maps.Copy(fields, others.counts)
 	for field := range fields {
 		if aboutDeath(field) {
 			continue
 		}
 		best := deadletter.Different{
-			Field: field, Here: total(here.counts[field]), Otherwise: total(quiet.counts[field]),
+			Field: field, Here: total(here.counts[field]), Otherwise: total(others.counts[field]),
 		}
 		for value := range here.counts[field] {
 			d := deadletter.Different{
 				Field:     field,
 				Value:     value,
 				Here:      here.counts[field][value],
-				Otherwise: quiet.counts[field][value],
+				Otherwise: others.counts[field][value],
 			}
-			switch more := gap(d, here.of, quiet.of) - gap(best, here.of, quiet.of); {
+			switch more := gap(d, here.of, others.of) - gap(best, here.of, others.of); {
 			case more > 0, more == 0 && (best.Value == "" || value < best.Value):
 				best = d
 			}
 		}
-		if significant(best, here.of, quiet.of) {
+		if significant(best, here.of, others.of) {
 			list = append(list, best)
 		}
 	}
-	slices.SortFunc(list, func(a, b deadletter.Different) int {
-		return cmp.Or(cmp.Compare(gap(b, here.of, quiet.of), gap(a, here.of, quiet.of)), cmp.Compare(a.Field, b.Field))
-	})
-	return list[:min(len(list), sharedShown)]
+	slices.SortFunc(list, byLift(here.of, others.of))
+	return list
 }
 
 // aboutDeath reports whether a field is a header about the death or the attempts of a letter.
@@ -170,19 +252,35 @@ func total(counts map[string]int) (n int) {
 }
 
 // gap compares how frequent a value is in two sets of letters: in the letters of a group, and in
-// quiet letters, which did not die again. The result is the difference between the two shares, from
-// 0 to 1.
-func gap(d deadletter.Different, here, quiet int) float64 {
-	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(quiet))
+// other letters. The result is the difference between the two shares, from 0 to 1.
+func gap(d deadletter.Different, here, others int) float64 {
+	return math.Abs(float64(d.Here)/float64(here) - float64(d.Otherwise)/float64(others))
+}
+
+// lift compares as gap does. The result is the ratio of the greater share to the smaller one. Both
+// counts are increased by one half, so that the ratio exists if no letter has the value.
+func lift(d deadletter.Different, here, others int) float64 {
+	ratio := (float64(d.Here) + 0.5) / float64(here) / ((float64(d.Otherwise) + 0.5) / float64(others))
+	return max(ratio, 1/ratio)
+}
+
+// byLift orders values: the greatest lift comes first.
+func byLift(here, others int) func(a, b deadletter.Different) int {
+	return func(a, b deadletter.Different) int {
+		return cmp.Or(
+			cmp.Compare(lift(b, here, others), lift(a, here, others)), cmp.Compare(a.Field, b.Field),
+			cmp.Compare(a.Value, b.Value),
+		)
+	}
 }
 
 // significant reports whether a difference is more than an accident of sampling. The difference
 // must be at least minGap. It must also be at least two and a half times the standard error of the
 // difference between the two shares.
-func significant(d deadletter.Different, here, quiet int) bool {
-	share := float64(d.Here+d.Otherwise) / float64(here+quiet)
-	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(quiet)))
-	return gap(d, here, quiet) >= max(minGap, 2.5*deviation)
+func significant(d deadletter.Different, here, others int) bool {
+	share := float64(d.Here+d.Otherwise) / float64(here+others)
+	deviation := math.Sqrt(share * (1 - share) * (1/float64(here) + 1/float64(others)))
+	return gap(d, here, others) >= max(minGap, 2.5*deviation)
 }
 
 // valuesOf returns the values of a letter by field. It names body fields as a search names them,

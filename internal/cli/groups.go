@@ -42,7 +42,7 @@ func groupsTable() command {
 			args: groupCmd{}, route: "GET /groups/{group}", answer: api.GroupDetail{},
 			columns: "group=id title queue type reason severity status merged_into=merged_into owner ticket note " +
 				"note_by=note_by letters=letters|states first_seen=first_seen|age last_seen=last_seen|age " +
-				"deploy_before=suspect|deploy sampled=sampled|some shared=shared|shared " +
+				"deploy_before=suspect|deploy headline=headline|headline sampled=sampled|some shared=shared|shared " +
 				"quiet_sampled=quiet_sampled|some different=different|different operation=operations|started " +
 				"history=history|event",
 		},

@@ -143,12 +143,14 @@ func (g *Group) AllQuiet() bool {
 }
 
 // GroupValues contains the values that the letters of a group have in common. It also contains how
-// these letters differ from letters of the same queue that did not come back after a retry or a
-// requeue. Those are the quiet letters.
+// these letters differ from letters of the same queue and type that did not come back after a retry
+// or a requeue. Those are the quiet letters.
 type GroupValues struct {
+	// the value that distinguishes the group from other letters of its queue and type; absent = none
+	Headline  *Headline   `json:"headline,omitzero"`
 	Shared    []Shared    `json:"shared"`
 	Sampled   int         `json:"sampled"`       // number of letters of the group that were read
-	Different []Different `json:"different"`     // the greatest difference first
+	Different []Different `json:"different"`     // at most three, the greatest ratio of the two shares first
 	Quiet     int         `json:"quiet_sampled"` // number of quiet letters that were read
 }
 
@@ -167,6 +169,17 @@ type Different struct {
 	Value     string `json:"value"`     // "" = the field itself, with any value
 	Here      int    `json:"here"`      // number of letters of the group with the value, out of those that were read
 	Otherwise int    `json:"otherwise"` // number of quiet letters with the value, out of those that were read
+}
+
+// Headline is a value of an indexed body field that at least half of the letters of a group have.
+// It is at least twice as frequent there as in the other letters of the same queue and type.
+type Headline struct {
+	Path      string  `json:"path"`
+	Value     string  `json:"value"`
+	Share     float64 `json:"share"`     // part of the letters of the group that have the value, from 0 to 1
+	Elsewhere float64 `json:"elsewhere"` // part of the other letters that have the value, from 0 to 1
+	Sampled   int     `json:"sampled"`   // number of letters of the group that were counted
+	Others    int     `json:"others"`    // number of other letters that were counted
 }
 
 // SuspectWithin is the maximum time between a deploy and the first death of a failure. If a failure

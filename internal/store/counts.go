@@ -136,15 +136,26 @@ func (s *Store) Facets(ctx context.Context, q query.Query, bodies ...string) (de
 		facet.Sampled = of
 		facets.Fields = append(facets.Fields, facet)
 	}
-	for _, path := range bodies {
+	counted, err := s.BodyFacets(ctx, q, bodies...)
+	for _, facet := range counted {
+		facets.Fields, facets.Sampled = append(facets.Fields, facet), max(facets.Sampled, facet.Sampled)
+	}
+	return facets, err
+}
+
+// BodyFacets returns the facets of body fields among the letters that match q. It counts a sample
+// of the newest letters.
+func (s *Store) BodyFacets(ctx context.Context, q query.Query, paths ...string) ([]deadletter.Facet, error) {
+	var list []deadletter.Facet
+	for _, path := range paths {
 		facet, n, err := s.bodyFacet(ctx, q, path)
 		if err != nil {
-			return facets, fmt.Errorf("facet body.%s: %w", path, err)
+			return nil, fmt.Errorf("facet body.%s: %w", path, err)
 		}
 		facet.Sampled = n
-		facets.Fields, facets.Sampled = append(facets.Fields, facet), max(facets.Sampled, n)
+		list = append(list, facet)
 	}
-	return facets, nil
+	return list, nil
 }
 
 func facetOf(field string, counts map[string]int) deadletter.Facet {

@@ -47,9 +47,10 @@ func sayingOfGroup(g deadletter.GroupRow) saying {
 // groupTitle returns the name of a group for sentences and headings.
 func groupTitle(g deadletter.GroupRow) string { return sayingOfGroup(g).message }
 
-// placeWords returns the full text of the line below the title of a group.
+// placeWords returns the full text of the line below the title of a group, without the id of the
+// group, which is never cut off.
 func placeWords(g deadletter.GroupRow) string {
-	parts := []string{g.ID.String(), sayingOfGroup(g).class, line(g.Queue, 255), line(g.Reason, 40), line(g.Type, 200)}
+	parts := []string{sayingOfGroup(g).class, line(g.Queue, 255), line(g.Reason, 40), line(g.Type, 200)}
 	said := slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 	return strings.Join(said, " · ")
 }

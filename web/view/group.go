@@ -87,6 +87,38 @@ func (g GroupView) stateSentences() []Span {
 	return text
 }
 
+// headline returns the sentence about the value that distinguishes the group. It returns nil if
+// there is none.
+func (g GroupView) headline() []Span {
+	h := g.Headline
+	if h == nil {
+		return nil
+	}
+	counted := Count(h.Sampled)
+	if h.Sampled < g.Count {
+		counted = "the newest " + counted
+	}
+	switch {
+	case h.Share < 1:
+		counted = percentOf(h.Share) + " of " + counted
+	case h.Sampled < g.Count:
+		counted = "All of " + counted
+	default:
+		counted = "All " + counted
+	}
+	return []Span{
+		{Text: counted + " have "},
+		{Text: line(h.Path, 40) + " " + line(h.Value, 60), Code: true},
+		{Text: "; " + percentOf(h.Elsewhere) + " elsewhere."},
+	}
+}
+
+// percentOf formats a share, which is from 0 to 1, as Percent does.
+func percentOf(share float64) string {
+	const whole = 1_000_000
+	return Percent(int(share*whole), whole)
+}
+
 // failing reports whether letters of the group are dying now. A group whose letters all stayed
 // quiet is not failing, even if the last death was a moment ago.
 func (g GroupView) failing() bool { return g.Failing && !g.AllQuiet() }
@@ -116,17 +148,17 @@ func (g GroupView) tryable() bool {
 func (g GroupView) comparedWords() string {
 	switch {
 	case g.Quiet == 0:
-		return "No letter of this queue has stayed quiet after it was sent there again, so there is nothing to compare with."
+		return "No letter of this queue and type has stayed quiet after it was sent again. There is nothing to compare with."
 	case g.Sampled < CompareAtLeast || g.Quiet < CompareAtLeast:
 		return "Too few letters to compare: " + Count(g.Sampled) + " here, and " + Count(g.Quiet) +
-			" letters of this queue that did not come back."
+			" letters of this queue and type that did not come back."
 	case len(g.Different) == 0:
 		return "Nothing stands out: the newest " + LetterCount(g.Sampled) +
 			" here have the same values as the newest " + Count(g.Quiet) +
-			" letters of this queue that did not come back."
+			" letters of this queue and type that did not come back."
 	}
 	return "The newest " + LetterCount(g.Sampled) + " here, compared with the newest " + Count(g.Quiet) +
-		" letters of this queue that did not come back after a retry or requeue."
+		" letters of this queue and type that did not come back after a retry or requeue."
 }
 
 // CompareAtLeast is the minimum number of letters on each side of a comparison.

@@ -129,6 +129,9 @@ func sampleGroup() GroupView {
 		{Field: "header.x-error-class", Value: "TemplateMissing", Letters: 60, Values: 1},
 		{Field: "template.locale", Value: "en-GB", Letters: 38, Values: 4},
 	}, 60, true, 42
+	g.Headline = &deadletter.Headline{
+		Path: "tenant_id", Value: "48213", Share: 1, Elsewhere: .3, Sampled: 312, Others: 500,
+	}
 	g.Different = []deadletter.Different{
 		{Field: "tenant", Value: "acme", Here: 58, Otherwise: 1},
 		{Field: "coupon_code", Here: 57, Otherwise: 1},
@@ -259,6 +262,7 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 	), 60, true, 60, slicesRepeat(deadletter.Different{
 		Field: bad, Value: bad, Here: 1 << 24,
 	}, 12)
+	g.Headline = &deadletter.Headline{Path: bad, Value: bad, Share: .999999, Elsewhere: .000001, Sampled: 1000, Others: 1}
 	g.Newest = &LetterPage{
 		Letter:  deadletter.Letter{Row: deadletter.Row{ID: sampleID(0), Error: bad, State: deadletter.StateDead}},
 		Query:   hostileTerm(bad),
