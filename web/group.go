@@ -29,7 +29,7 @@ func (w *Web) groupPage(r *http.Request) (templ.Component, error) {
 		return nil, err
 	}
 	p.Group.Page = true
-	p.People, err = w.assignees(r)
+	p.Group.People, err = w.assignees(r)
 	return view.Group(p), err
 }
 

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -345,5 +347,39 @@ func TestGroupsAreMergedInABrowser(t *testing.T) {
 	}
 	click(`.toast button`)
 	eventually(t, tab, `document.querySelectorAll('[data-row]').length == 3`)
+	checkConsole(t, tab)
+}
+
+// TestTheActionsOfTriageFitOneRow checks at 1440 pixels that all actions on a selected group are in
+// one row, in the bar of the list and in the preview, and that values of the preview break only at
+// words.
+func TestTheActionsOfTriageFitOneRow(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	h, tab, url := visit(t)
+	h.receive("email", 321, `{"type_of_plan": "acme.shop.v1.CustomerRegistered", "media": "application/protobuf"}`)
+	h.receive("sms", 2, "x")
+	tab.Open(url + "/triage")
+	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	eventually(t, tab, `document.querySelector('[data-bulk-count]').innerText == '1 selected'`)
+	for _, bar := range []string{".bulkbar", ".peek form"} {
+		const middles = `[...document.querySelectorAll('%s > :is(.btn, .menu, .strong)')].filter(b => b.offsetParent)
+			.map(b => b.getBoundingClientRect()).map(r => Math.round((r.top + r.bottom) / 20)).join(' ')`
+		got := strings.Fields(js[string](tab, fmt.Sprintf(middles, bar)))
+		if len(got) < 4 || len(slices.Compact(got)) > 1 {
+			t.Errorf("the actions of %s are not in one row: %v", bar, got)
+		}
+	}
+	// a word that breaks has more than one rectangle
+	const broken = `[...document.querySelectorAll('.peek .shared td')].flatMap(td => {
+		const words = document.createTreeWalker(td, NodeFilter.SHOW_TEXT), found = [], range = new Range();
+		for (let text; (text = words.nextNode());) for (const word of text.data.matchAll(/[^\s./:_-]+/g)) {
+			range.setStart(text, word.index); range.setEnd(text, word.index + word[0].length);
+			if (range.getClientRects().length > 1) found.push(word[0]);
+		}
+		return found; }).join(' ')`
+	if got := js[string](tab, broken); got != "" {
+		t.Errorf("words of the preview are broken: %s", got)
+	}
 	checkConsole(t, tab)
 }

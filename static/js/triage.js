@@ -18,7 +18,7 @@
       e: () => $('[data-do="resolve"]', group)?.click(),
       r: () => $('button[value="requeue"]', group)?.click(),
       s: () => { const m = $('details[data-menu="snooze"]', group); if (m) { m.open = true; must('select', m).focus(); } },
-      a: () => $('#d-owner')?.focus(),
+      a: () => { const at = $('#d-owner'), fact = at?.closest('details'); if (fact) { fact.open = true; at?.focus(); } },
     });
   }
   if (!form || !list) return;

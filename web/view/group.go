@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -10,9 +11,8 @@ import (
 // GroupPage is the content of the page /groups/{id}.
 type GroupPage struct {
 	Shell
-	Group  GroupView
-	People []string // the known names of people to whom the group can be assigned
-	Done   *Done
+	Group GroupView
+	Done  *Done
 }
 
 // GroupView contains everything that is shown about one group. It is used in the panel beside the
@@ -23,6 +23,7 @@ type GroupView struct {
 	Whole     bool // the newest letter and the comparison with quiet letters are included
 	Now       time.Time
 	Morning   time.Time // when the next digest is due, in its time zone
+	People    []string  // on the page of the group: the known names of people to whom it can be assigned
 	QueueLink string    // the link to the letters of the same queue
 	Latest    []deadletter.Row
 	deadletter.GroupValues
@@ -163,6 +164,11 @@ func (g GroupView) comparedWords() string {
 
 // CompareAtLeast is the minimum number of letters on each side of a comparison.
 const CompareAtLeast = 5
+
+// editable reports whether the page has the forms that change the facts of the group.
+func (g GroupView) editable(ctx context.Context) bool {
+	return g.Whole && g.Head == 0 && mayUse(ctx, deadletter.VerbTriage)
+}
 
 // stateCount is the number of letters of a group in one state.
 type stateCount struct {

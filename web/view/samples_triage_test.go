@@ -105,7 +105,7 @@ func sampleGroup() GroupView {
 	}
 	op := sampleOperation(deadletter.OperationDone, deadletter.VerbRequeue).Operation
 	g := GroupView{
-		Page: true, Now: now, Morning: now.Truncate(24 * time.Hour).Add(32*time.Hour + 30*time.Minute),
+		Page: true, Now: now, People: []string{"local", "Lena Sato"}, Morning: now.Truncate(24 * time.Hour).Add(32*time.Hour + 30*time.Minute),
 		QueueLink: "/letters?q=queue%3Aemail-queue",
 		Error:     `TemplateMissing: template "welcome_v3" not found`, Latest: sampleLetters().Rows[:3],
 	}
@@ -203,9 +203,8 @@ func triagePages() map[string]templ.Component {
 	back.Status, back.Back = deadletter.GroupRegressed, sampleTriaged()[1].Back
 	group := func(g GroupView) templ.Component {
 		return Group(GroupPage{
-			Shell:  sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)),
-			Group:  g,
-			People: []string{"local", "Lena Sato"},
+			Shell: sampleShell(g.ID.String(), SectionTriage, GroupURL(g.ID)),
+			Group: g,
 		})
 	}
 	return map[string]templ.Component{
@@ -256,7 +255,9 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 	}
 	op := deadletter.Operation{ID: 1, Action: deadletter.VerbRequeue, By: bad, Reason: bad, CreatedAt: now}
 	deploy := deadletter.Deploy{At: now, Service: bad, Version: bad, Link: "javascript:alert(1)", By: bad}
-	g := GroupView{Page: true, Now: now, QueueLink: LettersURL("queue:"+hostileTerm(bad), "", ""), Error: bad}
+	g := GroupView{
+		Page: true, Now: now, QueueLink: LettersURL("queue:"+hostileTerm(bad), "", ""), Error: bad, People: []string{bad},
+	}
 	g.Shared, g.Sampled, g.Whole, g.Quiet, g.Different = slicesRepeat(
 		deadletter.Shared{Field: bad, Value: bad, Letters: 1 << 24, Values: 1}, 8,
 	), 60, true, 60, slicesRepeat(deadletter.Different{
@@ -281,6 +282,8 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 		Operations: slicesRepeat(op, 10),
 		History:    slicesRepeat(deadletter.Event{Kind: bad, Actor: bad, Detail: bad, At: now}, 100),
 	}
+	peek := g
+	peek.Page, peek.Whole = false, false
 	p := TriagePage{
 		Shell:  shell,
 		Tab:    TriageInbox,
@@ -289,7 +292,7 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 		After:  bad[:min(n, 100)],
 		Next:   bad[:min(n, 100)],
 		People: []string{bad},
-		Peek:   &g,
+		Peek:   &peek,
 		Halted: halted,
 		Done:   &Done{Decision: 1, Text: DecidedWords(done)},
 	}
@@ -312,7 +315,7 @@ func hostileTriage(shell Shell, bad string, n int, halted []deadletter.Operation
 	return map[string]templ.Component{
 		"triage": Triage(p), "triage-resolved": Triage(resolved), "triage-zero": Triage(zero),
 		"triage-mistake": Triage(mistake), "digest": Triage(digest),
-		"group":        Group(GroupPage{Shell: shell, Group: g, People: []string{bad}, Done: p.Done}),
+		"group":        Group(GroupPage{Shell: shell, Group: g, Done: p.Done}),
 		"group-merged": Group(GroupPage{Shell: shell, Group: head}),
 	}
 }

@@ -131,7 +131,7 @@ var states = map[string][]string{
 		"Regressed",
 		"Back since 08:25, after O-2 was quiet. It came back 1 h 13 min after notifications 2026.11.20-1 went live.",
 	},
-	"group-merged": {"Merged into", "where its letters are counted too.", "It is shown as G-402."},
+	"group-merged": {"Merged into", "where its letters are counted too.", "Split off G-418"},
 	"group-quiet":  {"Not failing since 09:13. All its letters that were sent again stayed quiet."},
 	"group-snoozed": {
 		"Snoozed by ana until Fri 20 Nov 10:14 UTC, or 20 more letters, or another queue has it. Its letters",
