@@ -112,3 +112,32 @@ func TestPurgeIsNotBesideDiscard(t *testing.T) {
 	eventually(t, tab, `document.querySelector('#jump-list')?.innerText.includes('Purge')`)
 	checkConsole(t, tab)
 }
+
+// TestTheEditorHelpsWhileAPersonTypes checks that the key i leads into the text, that the length of
+// the text follows each key, and that the text is checked without a click. The menus at the right
+// of the top bar must have the same place as on pages with live updates.
+func TestTheEditorHelpsWhileAPersonTypes(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	h, tab, url := visit(t)
+	id := string(h.receive("sms", 1, `{"a": "é"}`)[0])
+	const help = `document.querySelector('.topbar .menu').getBoundingClientRect().right`
+	tab.Open(url + "/letters/" + id)
+	place := js[float64](tab, help)
+	tab.Do(chromedp.KeyEvent("i"))
+	eventually(t, tab, `location.pathname.endsWith('/edit') && document.activeElement.id == 'edit-text'`)
+	if now := js[float64](tab, help); now != place {
+		t.Errorf("the help is at %v, and at %v on the page of the letter", now, place)
+	}
+	size := func(want string) {
+		t.Helper()
+		eventually(t, tab, `document.querySelector('#edit-text-size').innerText == '`+want+`'`)
+	}
+	size("Characters: 14. Bytes: 15.")
+	tab.Act(`document.activeElement.setSelectionRange(5, 6)`) // the name of the field
+	size("Selected characters: 1. Bytes: 1.")
+	tab.Do(chromedp.KeyEvent("bc"))
+	size("Characters: 15. Bytes: 16.")
+	eventually(t, tab, `document.querySelector('#edit-checks').innerText.includes('Valid JSON')`)
+	checkConsole(t, tab)
+}

@@ -383,3 +383,36 @@ func TestTheActionsOfTriageFitOneRow(t *testing.T) {
 	}
 	checkConsole(t, tab)
 }
+
+// TestGroupsAreMergedByKeyboard checks the key m in the list and on the page of a group, and that
+// the palette has the action too.
+func TestGroupsAreMergedByKeyboard(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	h, tab, url := visit(t)
+	for _, queue := range []string{"billing", "email", "sms"} {
+		h.receive(queue, 1, "x")
+	}
+	tab.Open(url + "/triage")
+	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"), chromedp.KeyEvent("m"))
+	eventually(t, tab, `document.querySelector('.toast')?.innerText.startsWith('Select two or more groups')`)
+	tab.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	tab.Act(`document.querySelector('[data-open="dlg-jump"]').click()`)
+	tab.Do(chromedp.KeyEvent("merge"))
+	eventually(t, tab, `[...document.querySelectorAll('#jump-list .choice')].some(c => c.innerText.includes('Merge'))`)
+	tab.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Escape))
+	eventually(t, tab, `!document.querySelector('dialog[open]')`)
+	tab.Do(chromedp.KeyEvent("m"))
+	eventually(
+		t, tab,
+		`document.querySelectorAll('[data-row]').length == 2 && document.querySelector('.toast').innerText.startsWith('Merged ')`,
+	)
+	tab.Open(url + "/groups/" + js[string](tab, `document.querySelector('[data-row] [data-pick]').value`))
+	tab.Do(chromedp.KeyEvent("m"))
+	eventually(t, tab, `document.activeElement.id == 'd-merge' && document.activeElement.offsetParent`)
+	tab.Do(chromedp.KeyEvent(kb.Tab))
+	tab.Act(`document.activeElement.blur()`)
+	tab.Do(chromedp.KeyEvent("a"))
+	eventually(t, tab, `document.activeElement.id == 'd-owner' && document.activeElement.offsetParent`)
+	checkConsole(t, tab)
+}

@@ -27,6 +27,15 @@
     } catch { /* the button says why */ }
   };
 
+  // The length of the selected text, or of the whole text.
+  const size = $('#edit-text-size');
+  const count = () => {
+    const part = text.value.slice(text.selectionStart, text.selectionEnd), of = part || text.value;
+    const [characters, bytes] = [[...of].length, new TextEncoder().encode(of).length].map(n => n.toLocaleString('en-US'));
+    if (size) size.textContent = `${part ? 'Selected characters' : 'Characters'}: ${characters}. Bytes: ${bytes}.`;
+  };
+  for (const kind of ['input', 'select', 'keyup', 'mouseup']) text.addEventListener(kind, count);
+
   form?.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(check, 500, form); });
 
   // The caret moves to the mistake that the server found.

@@ -14,11 +14,17 @@
   });
   const group = $('main > .cols [data-peek-source]');
   if (group) {
+    /** Opens the form of a fact. @param {string} field */
+    const edit = field => () => {
+      const input = $(field), fact = input?.closest('details');
+      if (fact) { fact.open = true; input?.focus(); }
+    };
     Object.assign(keys, {
       e: () => $('[data-do="resolve"]', group)?.click(),
       r: () => $('button[value="requeue"]', group)?.click(),
       s: () => { const m = $('details[data-menu="snooze"]', group); if (m) { m.open = true; must('select', m).focus(); } },
-      a: () => { const at = $('#d-owner'), fact = at?.closest('details'); if (fact) { fact.open = true; at?.focus(); } },
+      a: edit('#d-owner'),
+      m: edit('#d-merge'),
     });
   }
   if (!form || !list) return;
@@ -102,5 +108,5 @@
     must('select, input', m).focus();
   };
   form.addEventListener('toggle', () => { if (aimed && !$('details.menu[open]', form)) { aimed = null; form.classList.remove('is-aimed'); list.sync(); } }, true);
-  Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign') });
+  Object.assign(keys, { e: press('resolve'), s: menu('snooze'), a: menu('assign'), m: () => $('[data-do="merge"]', form)?.click() });
 })();

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -129,15 +130,22 @@ func (p EditPage) errorAttributes(name string) templ.Attributes {
 }
 
 // textAttributes returns the HTML attributes that link the text to its error message and its hint.
+// The text has the focus, unless another field has an error.
 func (p EditPage) textAttributes() templ.Attributes {
-	by := "edit-text-mistake"
+	by := "edit-text-mistake edit-text-size"
 	if p.hintSentence() != "" {
 		by += " edit-text-hint"
 	}
-	if p.Mistake == nil {
-		return templ.Attributes{"aria-describedby": by}
+	list := templ.Attributes{"aria-describedby": by, "autofocus": p.Mistake != nil || len(p.Mistakes) == 0}
+	if p.Mistake != nil {
+		list["aria-invalid"] = "true"
 	}
-	return templ.Attributes{"aria-describedby": by, "aria-invalid": "true", "autofocus": true}
+	return list
+}
+
+// sizeWords returns the length of the text. js/edit.js has the same words.
+func (p EditPage) sizeWords() string {
+	return "Characters: " + Count(utf8.RuneCountInString(p.Text)) + ". Bytes: " + Count(len(p.Text)) + "."
 }
 
 // fieldWrong returns the HTML attributes that link an input to its error message.
