@@ -408,6 +408,11 @@ func TestGroupsAreMergedByKeyboard(t *testing.T) {
 		`document.querySelectorAll('[data-row]').length == 2 && document.querySelector('.toast').innerText.startsWith('Merged ')`,
 	)
 	tab.Open(url + "/groups/" + js[string](tab, `document.querySelector('[data-row] [data-pick]').value`))
+	if width := js[float64](
+		tab, `document.querySelector('[aria-labelledby="h-history"] li').firstElementChild.getBoundingClientRect().width`,
+	); width < 200 {
+		t.Errorf("the text of the history is %v pixels wide", width)
+	}
 	tab.Do(chromedp.KeyEvent("m"))
 	eventually(t, tab, `document.activeElement.id == 'd-merge' && document.activeElement.offsetParent`)
 	tab.Do(chromedp.KeyEvent(kb.Tab))
