@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,17 +144,21 @@ func cameFrom(r *http.Request) string {
 	return "/"
 }
 
+// errOtherSite is the error of a request that a page of another site sent.
+var errOtherSite = fmt.Errorf("%w: the request came from another site, so dlo rejected it", deadletter.ErrForbidden)
+
 // turnAway responds to a request that is rejected early, because it comes from a foreign host or
 // another site. Anybody may have sent the request and may read the response. The response therefore
-// contains only the status in words. It has no navigation, and it shows neither numbers nor
-// problems. turnAway does not read the store.
-func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, code int) {
+// contains only the reason. It has no navigation, and it shows neither numbers nor problems.
+// turnAway does not read the store.
+func (w *Web) turnAway(rw http.ResponseWriter, r *http.Request, err error) {
+	code := statusOf(err)
 	w.Log.Debug("request refused", "method", r.Method, "path", deadletter.Visible(r.URL.Path), "status", code)
 	if forScripts(r) {
-		writeProblem(rw, code, statusError(code), "")
+		writeProblem(rw, code, err, "")
 		return
 	}
-	http.Error(rw, view.ErrorText(code), code)
+	http.Error(rw, cmp.Or(sentence(err, code), view.ErrorText(code)), code)
 }
 
 func writeProblem(rw http.ResponseWriter, code int, err error, name string) {

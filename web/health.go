@@ -97,7 +97,7 @@ func (w *Web) Operations(open bool) http.Handler {
 	return w.setHeaders(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host := hostOf(r.Host)
 		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil && !open && host != "localhost" {
-			w.turnAway(rw, r, http.StatusMisdirectedRequest)
+			w.turnAway(rw, r, statusError(http.StatusMisdirectedRequest))
 			return
 		}
 		mux.ServeHTTP(rw, r)

@@ -172,19 +172,21 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	h := open(t)
 	h.receive("sms", 1, "x")
 	none := "019a9f3e-5b1e-7ac0-9d3f-44e279c3aeae"
-	for path, want := range map[string]string{
-		"/groups/G-9999": "There is no group G-9999.", "/groups/nonsense": "There is no group nonsense.",
-		"/letters/" + none:           "There is no letter " + none + ".",
-		"/letters/" + none + "/edit": "There is no letter " + none + ".",
-		"/letters/" + none + "/body": "There is no letter " + none + ".",
-		"/operations/O-9":            "There is no operation O-9.", "/nowhere": "There is no page /nowhere.",
-		"/a%00%3Cscript%3E":            `There is no page /a\x00&lt;script&gt;.`,
-		"/" + strings.Repeat("x", 300): "There is no page /" + strings.Repeat("x", 56) + "….",
+	const letter, operation = "A letter keeps its page, even after a purge.", "An operation keeps its page."
+	for path, want := range map[string][2]string{
+		"/groups/G-9999":               {"There is no group G-9999.", "A group keeps its number, even if it is merged"},
+		"/groups/nonsense":             {"There is no group nonsense.", "A group keeps its number"},
+		"/letters/" + none:             {"There is no letter " + none + ".", letter},
+		"/letters/" + none + "/edit":   {"There is no letter " + none + ".", letter},
+		"/letters/" + none + "/body":   {"There is no letter " + none + ".", letter},
+		"/operations/O-9":              {"There is no operation O-9.", operation},
+		queuePage("main", "/", "x"):    {"There is no queue x in vhost / of broker main.", "It may have been deleted"},
+		"/nowhere":                     {"There is no page /nowhere.", "Check the address."},
+		"/queues/x":                    {"There is no page /queues/x.", "Check the address."},
+		"/a%00%3Cscript%3E":            {`There is no page /a\x00&lt;script&gt;.`, "Check the address."},
+		"/" + strings.Repeat("x", 300): {"There is no page /" + strings.Repeat("x", 56) + "….", "Check the address."},
 	} {
-		h.get(path).want(
-			t, 404, "Not found", want,
-			"Check the address. If retention purged a letter, its page stays, but without its content.",
-		)
+		h.get(path).want(t, 404, "Not found", want[0], want[1]).wantNot(t, "purged a letter", "of your grants")
 	}
 	for path, want := range map[string]string{
 		"/operations/O-9/pause": "There is no operation O-9.", "/views/7/remove": "There is no view 7.",
@@ -196,4 +198,29 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	h.postJSON(
 		"/api/v1/operations", `{"action":"requeue","ids":["`+none+`"]}`,
 	).want(t, 404, `"detail":"there is no letter `+none+`"`)
+}
+
+// TestADenialNamesTheMissingRight checks that pages and API say which role an action needs and
+// which role the person has. If the person sees only some queues, the page of a missing object says
+// so.
+func TestADenialNamesTheMissingRight(t *testing.T) {
+	t.Parallel()
+	who := deadletter.Principal{Name: "ana", Grants: []deadletter.Grant{
+		{Role: deadletter.RoleViewer, Places: deadletter.Places{Queues: []string{"orders"}}},
+		{Role: deadletter.RoleOperator, Places: deadletter.Places{Queues: []string{"mail"}}},
+	}}
+	h := open(t, knownAs(&who))
+	id := string(h.receive("orders", 1, "x")[0])
+	const here = "na may not requeue letters of queue orders; that needs the role operator, and ana has the role viewer"
+	requeue := `{"action":"requeue","ids":["` + id + `"]}`
+	h.postJSON("/api/v1/operations", requeue).want(t, 403, `"detail":"a`+here+`"`)
+	h.post("/operations", url.Values{"action": {"requeue"}, "id": {id}, "scope": {"page"}}).want(t, 403, here)
+	h.post("/letters/confirm", url.Values{"action": {"requeue"}, "id": {id}, "scope": {"page"}}).want(
+		t, 403, "A"+here+".", "See what you may do",
+	).wantNot(t, "another site")
+	h.get("/groups/G-9999").want(t, 404, "You see only the queues of your grants.")
+	who.Grants = who.Grants[:1]
+	h.postJSON("/api/v1/operations", requeue).want(
+		t, 403, "ana may not requeue letters; that needs the role operator, and ana has the role viewer",
+	)
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -68,9 +67,9 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 	}
 	i := slices.IndexFunc(all, func(q view.WatchedQueue) bool { return q.Origin == o })
 	if i < 0 {
-		return fmt.Errorf(
-			"%w: neither a broker nor the store has a queue %s in vhost %s of broker %s", deadletter.ErrNotFound,
-			deadletter.Visible(o.Queue), deadletter.Visible(o.VHost), deadletter.Visible(o.Broker),
+		return deadletter.NoSuch(
+			"queue %s in vhost %s of broker %s", deadletter.Visible(o.Queue), deadletter.Visible(o.VHost),
+			deadletter.Visible(o.Broker),
 		)
 	}
 	w.addRules(all[i : i+1])

@@ -133,7 +133,7 @@ func TestTheQueuePage(t *testing.T) {
 	)
 	h.get(queuePage("main", "/", "dlo.letters")).want(t, 200, "letters stay here").wantNot(t, `action="/queues/pause"`)
 	h.get(queuePage("main", "/", "odd/%2F <b>")).want(t, 200, "odd/%2F &lt;b&gt;").wantNot(t, "<b>")
-	h.get(queuePage("main", "/", "nobody")).want(t, 404, "neither a broker nor the store has a queue nobody")
+	h.get(queuePage("main", "/", "nobody")).want(t, 404, "There is no queue nobody in vhost / of broker main.")
 	h.get(queuePage("other", "/", "sms")).want(t, 404)
 	h.get("/queues/one").want(t, 404)
 

@@ -100,7 +100,7 @@ func (w *Web) hostAllowed(next http.Handler) http.Handler {
 			next.ServeHTTP(rw, r)
 			return
 		}
-		w.turnAway(rw, r, http.StatusMisdirectedRequest)
+		w.turnAway(rw, r, statusError(http.StatusMisdirectedRequest))
 	})
 }
 
@@ -157,7 +157,7 @@ func (w *Web) limitBody(next http.Handler) http.Handler {
 // Any other GET request from another site is accepted only if somebody followed a link. A page of
 // the other site could not read the response, but it could measure how long the response takes.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
-	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, http.StatusForbidden) }
+	refuse := func(rw http.ResponseWriter, r *http.Request) { w.turnAway(rw, r, errOtherSite) }
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(refuse))
 	return protection.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

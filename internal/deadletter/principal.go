@@ -214,7 +214,7 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 	if again != "" {
 		return fmt.Errorf("%w: to %s, %s", ErrAgain, verbs[v].words, again)
 	}
-	return deniedError(p, v, o)
+	return deniedError(p, v, o, holds)
 }
 
 // readVerbs contains the verbs of actions that change nothing.
@@ -226,9 +226,11 @@ var ErrAgain = fmt.Errorf("%w", ErrForbidden)
 
 // Denied returns the error for a principal that may not perform an action anywhere. The error wraps
 // ErrDenied.
-func Denied(p Principal, v Verb) error { return deniedError(p, v, Origin{}) }
+func Denied(p Principal, v Verb) error {
+	return deniedError(p, v, Origin{}, func(Grant) bool { return true })
+}
 
-func deniedError(p Principal, v Verb, o Origin) error {
+func deniedError(p Principal, v Verb, o Origin, holds func(Grant) bool) error {
 	where := ""
 	// the person may know the name of the queue only from letters of other people
 	if o.Queue != "" && !p.Sees().Includes(o) {
@@ -238,14 +240,27 @@ func deniedError(p Principal, v Verb, o Origin) error {
 	} else if o.Broker != "" {
 		where = " at broker " + Visible(o.Broker)
 	}
-	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, rightFor(v))
+	return fmt.Errorf("%w: %s may not %s%s; %s", ErrDenied, Visible(p.Name), verbs[v].words, where, p.missing(v, holds))
 }
 
-// rightFor describes the right that an action needs, for a person who does not have it.
-func rightFor(v Verb) string {
-	switch v {
-	case VerbReveal, VerbPurge:
+// missing describes the right that an action needs, and the role that the grants for which "holds"
+// returns true give instead.
+func (p Principal) missing(v Verb, holds func(Grant) bool) string {
+	if v == VerbReveal || v == VerbPurge {
 		return fmt.Sprintf("that needs a grant with %s: true", v)
 	}
-	return fmt.Sprintf("that needs the role %s", verbs[v].least)
+	text := fmt.Sprintf("that needs the role %s", verbs[v].least)
+	var has Role
+	for _, g := range p.Grants {
+		if holds(g) {
+			has = max(has, g.Role)
+		}
+	}
+	switch {
+	case has.valid():
+		return text + fmt.Sprintf(", and %s has the role %s", Visible(p.Name), has)
+	case p.May(v):
+		return text + ", and the grants for it are for other queues"
+	}
+	return text
 }

@@ -1,6 +1,12 @@
 package view
 
-import "strings"
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
 
 // ErrorPage says what went wrong and how to continue.
 type ErrorPage struct {
@@ -13,11 +19,8 @@ type ErrorPage struct {
 // errorWords are the title and the text of the error page for each HTTP status.
 var errorWords = map[int]struct{ title, text string }{
 	400: {"Bad request", "Nothing was changed."},
-	403: {
-		"Not allowed",
-		"You do not have permission for this, or the request came from another site. Nothing was changed.",
-	},
-	404: {"Not found", "Check the address. If retention purged a letter, its page stays, but without its content."},
+	403: {"Not allowed", "Nothing was changed."},
+	404: {"Not found", "Check the address."},
 	405: {"Method not allowed", "This address does not accept that kind of request. Nothing was changed."},
 	409: {
 		"The state has changed",
@@ -32,6 +35,14 @@ var errorWords = map[int]struct{ title, text string }{
 		"Not available now",
 		"dlo is starting or stopping, or its store is full. Letters are safe: those not stored yet wait in RabbitMQ. Try again in a moment.",
 	},
+}
+
+// missingWords say for each kind of missing object what to check.
+var missingWords = map[string]string{
+	"group":     "A group keeps its number, even if it is merged or has no letters left. Check the number.",
+	"letter":    "A letter keeps its page, even after a purge. Check the id.",
+	"operation": "An operation keeps its page. Check the number.",
+	"queue":     "It may have been deleted, and no letter of it is stored.",
 }
 
 // ErrorTitle returns the heading of the error page for a status.
@@ -50,12 +61,27 @@ func ErrorText(status int) string {
 	return "Your letters are safe."
 }
 
-// detail returns the details of the error that the page shows. If the status is 404 and the details
-// say what does not exist, they become a full sentence.
+// detail returns the details of the error. If they say which object or right is missing, they
+// become a full sentence.
 func (p ErrorPage) detail() string {
 	text := line(p.Detail, 400)
-	if rest, ok := strings.CutPrefix(text, "there is no "); ok && p.Status == 404 {
-		return "There is no " + rest + "."
+	if p.Status == 403 || p.Status == 404 {
+		return upperFirst(text) + "."
+	}
+	return text
+}
+
+// advice returns what to do about the error. If an object is missing, the advice depends on the
+// kind of the object, and on whether the reader sees all queues.
+func (p ErrorPage) advice(ctx context.Context) string {
+	rest, missing := strings.CutPrefix(p.Detail, "there is no ")
+	if !missing || p.Status != 404 {
+		return ErrorText(p.Status)
+	}
+	kind, _, _ := strings.Cut(rest, " ")
+	text := cmp.Or(missingWords[kind], ErrorText(p.Status))
+	if r, known := ctx.Value(readerKey{}).(reader); known && !r.principal.MayEverywhere(deadletter.VerbView) {
+		text += " You see only the queues of your grants."
 	}
 	return text
 }

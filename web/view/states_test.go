@@ -110,13 +110,10 @@ var states = map[string][]string{
 		"!Requeue edited copy",
 	},
 	"error-400": {"400", "Bad request", "Nothing was changed."},
-	"error-403": {
-		"403", "Not allowed",
-		"You do not have permission for this, or the request came from another site. Nothing was changed.",
-	},
+	"error-403": {"403", "Not allowed", "Nothing was changed.", "See what you may do", "!another site"},
 	"error-404": {
 		"404", "Not found", "There is no group G-9999.",
-		"If retention purged a letter, its page stays, but without its content.",
+		"A group keeps its number, even if it is merged or has no letters left. Check the number.",
 	},
 	"error-405": {
 		"405", "Method not allowed", "This address does not accept that kind of request. Nothing was changed.",
