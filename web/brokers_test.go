@@ -117,7 +117,13 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	h.get("/operations/O-1").want(t, 200, "Nothing is sent yet")
 	h.ahead.Add(int64(time.Minute))
 	h.advance()
-	h.get("/operations/O-1").want(t, 200, "Waiting:", waits)
+	h.get("/operations/O-1").want(
+		t, 200, "Waiting for the broker", "Waiting:", waits, "waiting for the broker, 3 to go", ">0</span> of 3",
+	).wantNot(t, "Running", "on their way", "sending the canary")
+	h.get("/operations").want(t, 200, "Waiting for the broker").wantNot(t, "Running")
+	for _, call := range []string{"/api/v1/operations", "/api/v1/operations/O-1"} {
+		h.get(call).want(t, 200, `"away":"`+waits+`"`)
+	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
 	h.get("/queues").want(t, 200, "Paused", "by you (no sign-in): down").wantNot(t, waits)
 

@@ -165,7 +165,9 @@ func TestFromAChoiceToAnOperation(t *testing.T) {
 	h.advance()
 	h.get("/operations/O-1").want(t, 200, "2 of them on their way")
 	h.post("/operations/O-1/cancel", nil).redirectsTo(t, "/operations/O-1")
-	h.get("/operations/O-1").want(t, 200, "Cancelled", "2 cancelled, left as they were")
+	h.get("/operations/O-1").want(t, 200, "Cancelled", "2 cancelled, left as they were", " of 2", "0%").wantNot(
+		t, "100%",
+	)
 	h.post("/operations/O-1/cancel", nil).want(t, 409, "The state has changed")
 	h.get("/operations/O-99").want(t, 404)
 	h.get("/operations/zzz").want(t, 404)

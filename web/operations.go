@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -64,7 +65,15 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 		Watch:     w.Watch,
 		Result:    shownResult(op, result),
 	}
-	p.Away = w.awayOf(r.Context(), op)
+	p.Operation.Away = w.awayOf(ctx, op)
+	p.OnTheWay = op.Counts[deadletter.ResultReleased]
+	if p.Operation.Away != "" && p.OnTheWay > 0 { // only what was published and has no confirm is on its way
+		q := (query.Query{}).With(query.Op, id.String()+"/"+view.ResultWord(deadletter.ResultReleased))
+		q = q.With(query.State, string(deadletter.StatePublishing))
+		if p.OnTheWay, _, err = w.Store.Count(ctx, q, countedTo); err != nil {
+			return p, err
+		}
+	}
 	if from := r.URL.Query().Get("from"); from != "" && len(from) <= view.MaxFrom {
 		p.From = localPath(from)
 	}
@@ -92,7 +101,7 @@ func (w *Web) operationPage(r *http.Request, result, after string) (view.Operati
 	if p.Undoable, p.UndoExact, err = w.undoable(ctx, id, op.Action, undoableCounted); err != nil {
 		return p, err
 	}
-	recent, err := w.Store.Operations(ctx, 0, recentOperations+1)
+	recent, _, err := w.operationsAfter(ctx, "", recentOperations+1)
 	for _, o := range recent {
 		if o.ID != id && len(p.Recent) < recentOperations {
 			p.Recent = append(p.Recent, o)
@@ -120,21 +129,25 @@ func (w *Web) undoable(
 	return w.Store.Count(ctx, q, limit)
 }
 
-// awayOf returns the reason why letters of an operation cannot be sent now. If they can be sent, it
-// returns "". If the brokers of several queues are disconnected, the reason names the broker of the
-// queue with the most letters.
-func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) string {
-	if !op.Action.Sends() {
+// awayOf returns the reason why none of the letters that an operation has left can be sent now. If
+// some can be sent, it returns "". If the brokers of several queues are disconnected, the reason
+// names the broker of the queue with the most letters.
+func (w *Web) awayOf(ctx context.Context, op deadletter.Operation) (why string) {
+	if !op.Action.Sends() || !op.State.Active() {
 		return ""
 	}
 	brokers := w.brokers(ctx)
 	for _, q := range op.Queues {
-		away := deadletter.Away(brokers, deadletter.Origin{Broker: q.Broker, VHost: q.VHost})
-		if away != "" && q.Counts[deadletter.ResultPending]+q.Counts[deadletter.ResultReleased] > 0 {
-			return away
+		if q.Counts[deadletter.ResultPending]+q.Counts[deadletter.ResultReleased] == 0 {
+			continue
 		}
+		away := deadletter.Away(brokers, deadletter.Origin{Broker: q.Broker, VHost: q.VHost})
+		if away == "" {
+			return ""
+		}
+		why = cmp.Or(why, away)
 	}
-	return ""
+	return why
 }
 
 // addOutcome adds two lists of groups to the page of an operation: the groups to which letters came
@@ -210,6 +223,9 @@ func (w *Web) operationsAfter(
 	if len(list) > limit {
 		list, last = list[:limit], list[limit-1].ID
 	}
+	for i := range list {
+		list[i].Away = w.awayOf(ctx, list[i])
+	}
 	return list, last, err
 }
 
@@ -241,6 +257,7 @@ func (w *Web) operationNow(ctx context.Context, id deadletter.OperationID) (api.
 	if err != nil {
 		return api.Operation{}, err
 	}
+	o.Away = w.awayOf(ctx, o)
 	v := api.NewOperation(o)
 	var n api.Count
 	n.Count, n.Exact, err = w.Store.NewFailures(ctx, id)

@@ -169,10 +169,10 @@ func newProgress(out io.Writer) *progress {
 const lineWidth = 76
 
 func (g *progress) show(o operation) {
-	gone := o.Total - o.count(deadletter.ResultPending, deadletter.ResultReleased)
+	gone := o.Total - o.count(deadletter.ResultPending, deadletter.ResultReleased, deadletter.ResultCancelled)
 	line := deadletter.Visible(fmt.Sprintf("%s: %d of %d letters, %s", o.ID, gone, o.Total, o.words()))
 	tenth := gone * 10 / max(1, o.Total)
-	switch now := string(o.State) + string(o.Phase) + o.Why; {
+	switch now := string(o.State) + string(o.Phase) + o.Why + o.Away; {
 	case g.redraw:
 		line = deadletter.Cut(line, lineWidth)
 		fmt.Fprintf(g.out, "\r%-*s", g.width, line)

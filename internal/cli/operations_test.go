@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -153,6 +155,27 @@ func TestProgressOffATerminalIsLines(t *testing.T) {
 	g.end()
 	if n := strings.Count(out.String(), "\n"); n != 11 || strings.ContainsAny(out.String(), "\r\x1b") {
 		t.Errorf("%d lines: %q", n, out.String())
+	}
+}
+
+// TestProgressCountsWhatIsDone checks the progress of an operation whose broker is not connected,
+// and of one that was cancelled: cancelled letters are not done.
+func TestProgressCountsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	op := deadletter.Operation{
+		ID: 7, State: "running", Phase: "canary", Total: 40, Away: "main is not connected",
+		Counts: map[deadletter.Result]int{"came back": 10, "pending": 30},
+	}
+	g := newProgress(&out)
+	g.show(operation{api.Operation{Operation: op}})
+	op.State, op.Phase, op.Away = "cancelled", "over", ""
+	op.Counts = map[deadletter.Result]int{"came back": 10, "cancelled": 30}
+	g.show(operation{api.Operation{Operation: op}})
+	want := "O-7: 10 of 40 letters, main is not connected, 30 pending, 10 came back\n" +
+		"O-7: 10 of 40 letters, cancelled, 10 came back, 30 cancelled\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }
 

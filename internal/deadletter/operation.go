@@ -44,6 +44,9 @@ type Operation struct {
 	TakesOver []OperationID    `json:"-"`
 	Counts    map[Result]int   `json:"counts"` // number of letters by result; the sum is Total
 	Queues    []OperationQueue `json:"queues"` // numbers by queue of origin, most letters first
+	// reason why none of the letters that are left can be sent now; "" = they can be sent, or none are
+	// left
+	Away string `json:"away"`
 }
 
 // Pace says how an operation sends its letters. Only operations that send letters have a pace.

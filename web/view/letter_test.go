@@ -222,9 +222,10 @@ func TestProgressAddsUp(t *testing.T) {
 	t.Parallel()
 	p := progressOf(map[deadletter.Result]int{
 		deadletter.ResultConfirmed: 99_990, deadletter.ResultFailed: 1, deadletter.ResultCameBack: 2,
-		deadletter.ResultSkipped: 3, deadletter.ResultPending: 4,
+		deadletter.ResultSkipped: 3, deadletter.ResultPending: 4, deadletter.ResultCancelled: 5,
 	})
-	if p.Total != 100_000 || p.Done != 99_996 || p.ToGo != 4 || p.Good+p.Back+p.Bad+p.Other != p.Done {
+	if p.Total != 100_005 || p.Done != 99_996 || p.ToGo != 4 || p.Cancelled != 5 ||
+		p.Good+p.Back+p.Bad+p.Skipped != p.Done {
 		t.Errorf("%+v", p)
 	}
 	x := 0.0

@@ -31,7 +31,7 @@ type OperationPage struct {
 	From        string                // the URL of the list from which the operation was started, or ""
 	Done        *Done                 // the latest decision made on this page
 	Tried       *Tried                // the letter of the operation if it has only one, otherwise nil
-	Away        string                // why letters of the operation cannot be sent now, or ""
+	OnTheWay    int                   // the number of letters that are being sent and have no result yet
 	RateTyped   string                // the rate as typed, if it was invalid
 	RateMistake string
 }
@@ -50,11 +50,13 @@ type OperationsPage struct {
 func operationTitle(o deadletter.Operation) string {
 	title := VerbWord(o.Action) + " " + LetterCount(o.Total)
 	switch {
-	case !o.Action.Sends():
 	case o.To != "":
-		title += " to " + line(o.To, 60)
-	default:
+		return title + " to " + line(o.To, 60)
+	case o.Action.Sends():
 		title += " to the tail"
+	}
+	if len(o.Queues) == 1 && o.Queues[0].Queue != "" {
+		title += " of " + queueName(o.Queues[0].Queue)
 	}
 	return title
 }
@@ -90,6 +92,9 @@ func (p OperationPage) stage() string {
 		return "paused, " + toGo
 	case deadletter.OperationStopped:
 		return "stopped, " + toGo
+	}
+	if o.Away != "" && !p.canUndoUnsent() {
+		return "waiting for the broker, " + toGo
 	}
 	if o.Why != "" {
 		return "waiting, " + toGo
@@ -220,7 +225,7 @@ func OperationFrom(id deadletter.OperationID, list string) string {
 func operationListMark(o deadletter.Operation) mark {
 	m := operationPhaseMark(o)
 	if m == operationMark(o.State) && o.State != deadletter.OperationDone {
-		m.Word += " at " + Count(progressOf(o.Counts).Done-o.Counts[deadletter.ResultCancelled])
+		m.Word += " at " + Count(progressOf(o.Counts).Done)
 	}
 	return m
 }

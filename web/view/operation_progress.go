@@ -8,8 +8,8 @@ import (
 
 // progress contains the numbers of letters of an operation, added up for the progress bar.
 type progress struct {
-	Total, Done, ToGo      int
-	Good, Back, Bad, Other int // Good + Back + Bad + Other = Done
+	Total, Done, ToGo, Cancelled int // Done + ToGo + Cancelled = Total
+	Good, Back, Bad, Skipped     int // Good + Back + Bad + Skipped = Done
 }
 
 func progressOf(counts map[deadletter.Result]int) progress {
@@ -25,11 +25,13 @@ func progressOf(counts map[deadletter.Result]int) progress {
 			p.Back += n
 		case deadletter.ResultReturned, deadletter.ResultFailed, deadletter.ResultInDoubt:
 			p.Bad += n
+		case deadletter.ResultCancelled:
+			p.Cancelled += n
 		default:
-			p.Other += n
+			p.Skipped += n
 		}
 	}
-	p.Done = p.Total - p.ToGo
+	p.Done = p.Total - p.ToGo - p.Cancelled
 	return p
 }
 
@@ -53,7 +55,7 @@ func (p progress) segments() []segment {
 	for _, part := range []struct {
 		class string
 		n     int
-	}{{"f-good", p.Good}, {"f-warn", p.Back}, {"f-dead", p.Bad}, {"f-mute", p.Other}} {
+	}{{"f-good", p.Good}, {"f-warn", p.Back}, {"f-dead", p.Bad}, {"f-mute", p.Skipped}} {
 		if part.n == 0 || p.Total == 0 {
 			continue
 		}

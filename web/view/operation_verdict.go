@@ -81,11 +81,20 @@ func (p OperationPage) count(r deadletter.Result) int {
 	return p.Operation.Counts[r]
 }
 
-func tabWord(r deadletter.Result) string {
+func (p OperationPage) tabWord(r deadletter.Result) string {
 	if r == ResultTwice {
 		return "Possibly sent twice"
 	}
-	return resultMark(r).Word
+	return p.letterMark(deadletter.OperationLetter{Result: r}).Word
+}
+
+// letterMark returns the mark with the result of a letter. A letter that is due is on its way only
+// if it was published, or if the broker accepts letters.
+func (p OperationPage) letterMark(l deadletter.OperationLetter) mark {
+	if l.Result == deadletter.ResultReleased && l.State != deadletter.StatePublishing && p.Operation.Away != "" {
+		return waiting
+	}
+	return resultMark(l.Result)
 }
 
 // ResultWord returns a result as links and the query language write it, for example "came-back".

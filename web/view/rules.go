@@ -171,6 +171,15 @@ func Delays(set *rules.Set, r *rules.Rule, reason string) string {
 	return delays(retry, delaysInLine) + ", " + dead
 }
 
+// total returns a sentence with the sum of the delays, or "" if there are fewer than two.
+func (r rule) total() string {
+	retry := r.set.Retries(r.Rule, deadletter.ReasonRejected)
+	if retry.Count() < 2 {
+		return ""
+	}
+	return " In all, at most " + Duration(retry.Rest(0)) + "."
+}
+
 // further returns the further effects of the rule, one sentence each.
 func (r rule) further() []string {
 	out := waiterWords(cmp.Or(r.Retry, r.set.Default.Retry, &rules.Retry{}))

@@ -623,9 +623,9 @@ func oneRule(r rule) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var26 string
-			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs("Delays: " + line(Delays(r.set, r.Rule, deadletter.ReasonRejected), delaysShown) + ".")
+			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs("Delays: " + line(Delays(r.set, r.Rule, deadletter.ReasonRejected), delaysShown) + "." + r.total())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules.templ`, Line: 141, Col: 109}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/rules.templ`, Line: 141, Col: 121}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 			if templ_7745c5c3_Err != nil {

@@ -91,6 +91,22 @@ func TestDelaysInALine(t *testing.T) {
 	}
 }
 
+// TestDelaysOfARuleHaveATotal checks that the details of a rule give each delay, and the sum once.
+func TestDelaysOfARuleHaveATotal(t *testing.T) {
+	t.Parallel()
+	set := &rules.Set{Default: rules.Rule{Severity: deadletter.SeverityDigest}}
+	retry := &rules.Retry{Delays: []time.Duration{5 * time.Second, 15 * time.Second}, Jitter: 0.1}
+	got := render(t, oneRule(rule{&rules.Rule{Retry: retry}, set}))
+	const want = "Delays: 4.5 s to 5.5 s, 13.5 s to 16.5 s, then dead: digest. In all, at most 22 s."
+	if !strings.Contains(got, want) {
+		t.Errorf("%q is missing in %s", want, got)
+	}
+	retry.Delays = retry.Delays[:1]
+	if got := render(t, oneRule(rule{&rules.Rule{Retry: retry}, set})); strings.Contains(got, "In all") {
+		t.Errorf("one delay has a sum: %s", got)
+	}
+}
+
 // TestEveryWaiterHasItsWords checks the text that says where letters wait for their retries. The
 // text must differ for each possible place. A place that the code forgot would have the empty text
 // of the store, which is the default.

@@ -172,7 +172,12 @@ func sampleReturns() []deadletter.OperationLetter {
 func samplePhases() map[string]templ.Component {
 	all := map[string]templ.Component{}
 	away := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
-	away.Away = sampleAway
+	away.Operation.Away, away.OnTheWay, away.Operation.Phase = sampleAway, 2, deadletter.PhaseCanary
+	away.Operation.Counts[deadletter.ResultReleased], away.Result = 10, deadletter.ResultReleased
+	away.Letters = []deadletter.OperationLetter{
+		{Letter: sampleID(1), Queue: "sms-queue", Result: deadletter.ResultReleased, State: deadletter.StateScheduled},
+		{Letter: sampleID(2), Queue: "sms-queue", Result: deadletter.ResultReleased, State: deadletter.StatePublishing},
+	}
 	all["operation-away"] = Operation(away)
 	phase := func(name string, change func(p *OperationPage)) {
 		p := sampleOperation(deadletter.OperationRunning, deadletter.VerbRequeue)
@@ -237,6 +242,13 @@ func samplePhases() map[string]templ.Component {
 			deadletter.ResultChanged: 1341,
 		}, deadletter.ResultChanged, nil
 		p.Undoable, p.UndoExact = 1300, true
+	})
+	phase("cancelled", func(p *OperationPage) {
+		p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.OperationCancelled, deadletter.PhaseOver, now
+		p.Operation.Total, p.Operation.Counts = 40, map[deadletter.Result]int{
+			deadletter.ResultCameBack: 10, deadletter.ResultCancelled: 30,
+		}
+		p.Operation.Queues, p.Letters = p.Operation.Queues[:1], nil
 	})
 	phase("purged", func(p *OperationPage) {
 		p.Operation.Action, p.Operation.State, p.Operation.Phase, p.Operation.FinishedAt = deadletter.VerbPurge, deadletter.OperationDone, deadletter.PhaseOver, now

@@ -221,11 +221,18 @@ var states = map[string][]string{
 		"Search all time",
 	},
 	"letters-scheduled": {"Letters, next due first", "in 16 min"},
-	"operation-away":    {"Waiting:", "main is not connected: letters wait until it is back."},
+	"operation-away": {
+		"Waiting for the broker", "Waiting: main is not connected: letters wait until it is back.",
+		"waiting for the broker, 539 to go", "2 of them on their way", "On its way", "!Running", "!sending",
+	},
 	"operation-canary-watched": {
 		"watching the canary until 09:15:24 UTC, then 1,331 to go",
 		"0 came back so far",
 		"Already sent: 10.",
+	},
+	"operation-cancelled": {
+		"Requeue 40 letters to the tail of webhook-queue", "10 of 40", "25.0%", "30 cancelled, left as they were",
+		"!40 of 40", "!By origin queue",
 	},
 	"operation-discarded": {
 		"1,341 discarded.",

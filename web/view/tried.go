@@ -27,6 +27,8 @@ func (p OperationPage) triedSteps(ctx context.Context) []happening {
 	all := []happening{entry(op.CreatedAt, "", "Requested", words("by "+person(ctx, op.By)))}
 	switch {
 	case a != nil:
+	case t.Letter.Result.Open() && op.Away != "" && !p.canUndoUnsent():
+		return append(all, entry(time.Time{}, "wait", "Not sent yet", words(upperFirst(line(op.Away, 300))+".")))
 	case t.Letter.Result.Open():
 		return append(all, entry(
 			time.Time{}, "wait", "Not sent yet", words("Nothing leaves before the time to undo is over."),

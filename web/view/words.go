@@ -64,7 +64,8 @@ var operationMarks = map[deadletter.OperationState]mark{
 func operationMark(s deadletter.OperationState) mark { return markOf(operationMarks, s) }
 
 // operationPhaseMark returns a coloured mark with the state of an operation. If the operation is
-// running, the mark also says that sending has not begun, or that dlo only watches the letters.
+// running, the mark also says that sending has not begun, that dlo only watches the letters, or
+// that no letter can be sent now.
 func operationPhaseMark(o deadletter.Operation) mark {
 	if o.State == deadletter.OperationRunning {
 		switch {
@@ -72,6 +73,8 @@ func operationPhaseMark(o deadletter.Operation) mark {
 			return mark{"Not begun", "clock", "wait"}
 		case o.Phase == deadletter.PhaseWatching:
 			return mark{"Watching", "clock", "accent"}
+		case o.Away != "":
+			return mark{"Waiting for the broker", "clock", "warn"}
 		}
 	}
 	return operationMark(o.State)
