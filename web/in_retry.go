@@ -26,8 +26,7 @@ func (w *Web) inRetry(ctx context.Context) (view.InRetry, error) {
 	if len(ask) == 0 {
 		return in, err
 	}
-	known, _ := w.depths.factsOf(ctx, w.Facts, ask, askedBriefly)
-	for i, f := range known {
+	for i, f := range w.depths.factsOf(ctx, w.Facts, ask, askedBriefly) {
 		if f.Known && f.Exists && f.Consumers == 0 {
 			in.Unconsumed = append(in.Unconsumed, ask[i].Queue)
 		}

@@ -46,6 +46,7 @@ func (w *Web) pages(r chi.Router) {
 	get("/operations/{id}", within(deadletter.VerbView), w.page(w.operation))
 	get("/audit/export", within(deadletter.VerbView), w.auditExport)
 	get("/audit/complete", within(deadletter.VerbView), w.json(w.completeAct))
+	get("/connection", everywhere(deadletter.VerbView), w.page(w.connection))
 	get("/queues/one", within(deadletter.VerbView), w.page(w.queue))
 	post("/triage/confirm", within(deadletter.VerbTriage), w.page(parsed(w.confirmGroups)))
 	get("/groups/{id}", within(deadletter.VerbView), w.page(w.groupPage))

@@ -73,11 +73,8 @@ func (w *Web) putQueue(r *http.Request, p *view.QueuePage, o deadletter.Origin) 
 		)
 	}
 	w.addRules(all[i : i+1])
-	p.Queue = all[i]
-	p.Retries.Away = deadletter.Away(w.brokers(r.Context()), o)
-	if i := slices.IndexFunc(states, func(s deadletter.Queue) bool { return s.Origin == o }); i >= 0 {
-		p.Retries = states[i]
-	}
+	p.Queue, p.Several = all[i], w.severalPlaces(r.Context(), all)
+	p.Queue.State.Away = deadletter.Away(w.brokers(r.Context()), o)
 	return nil
 }
 

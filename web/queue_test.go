@@ -3,9 +3,12 @@ package web_test
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
@@ -59,9 +62,13 @@ func TestAllQueuesAreListed(t *testing.T) {
 	h.Topology = looked{site()}
 	h.receive("sms", 2, "no gateway")
 	h.receive("gone", 1, "no route")
-	page := h.get("/queues").want(
+	h.get("/queues").want(t, 200, `<span class="count">4</span>`, `href="/queues?own=1#all-queues"`).wantNot(
+		t, ">dlo.letters</a>", "Broker</th>", "main /",
+	)
+	page := h.get("/queues?own=1").want(
 		t, 200, `<span class="count">5</span>`, "41/s in, 3.2/s out", "no dead-letter exchange", "set by policy dlo",
-		"not on the broker at the last look", "quorum, inbox", "odd/%2F &lt;b&gt;",
+		"not on the broker at the last look", "quorum, inbox", "odd/%2F &lt;b&gt;", "Hide dlo",
+		`<input type="hidden" name="own" value="1">`,
 	).text
 	_, list, _ := strings.Cut(page, `id="all-queues"`)
 	list, _, _ = strings.Cut(list, "</section>")
@@ -71,15 +78,22 @@ func TestAllQueuesAreListed(t *testing.T) {
 			t.Errorf("queue %s has no rule %s", name, want)
 		}
 	}
-	if strings.Index(list, ">sms</a>") > strings.Index(list, ">dlo.letters</a>") {
-		t.Error("queues of dlo do not come last")
+	// Queues with dead letters come first, then queues with a fault, and queues of dlo come last.
+	order := regexp.MustCompile(`<a class="mono" href="[^"]*">([^<]*)</a>`).FindAllStringSubmatch(list, -1)
+	var names []string
+	for _, m := range order {
+		names = append(names, m[1])
+	}
+	if diff := cmp.Diff([]string{"gone", "sms", "odd/%2F &lt;b&gt;", "mail", "dlo.letters"}, names); diff != "" {
+		t.Error(diff)
 	}
 	for filter, want := range map[string][]string{
-		"name=MS":        {"sms"},
-		"name=*.letters": {"dlo.letters"},
-		"only=losing":    {"sms", "odd/%2F &lt;b&gt;"},
-		"only=letters":   {"sms", "gone"},
-		"name=nobody":    nil,
+		"name=MS":              {"sms"},
+		"name=*.letters":       nil,
+		"name=*.letters&own=1": {"dlo.letters"},
+		"only=losing":          {"sms", "odd/%2F &lt;b&gt;"},
+		"only=letters":         {"sms", "gone"},
+		"name=nobody":          nil,
 	} {
 		_, list, _ := strings.Cut(h.get("/queues?"+filter).want(t, 200).text, `id="all-queues"`)
 		list, _, _ = strings.Cut(list, "</section>")
@@ -106,9 +120,9 @@ func TestManyWatchedQueuesAreShownInPages(t *testing.T) {
 	}
 	h.Topology = looked{topology.ReportOn(&s, topology.Options{})}
 	h.get("/queues?name=queue").want(
-		t, 200, "1 to 30 of 70 queues", `href="/queues?at=30&amp;name=queue#all-queues"`, ">queue-29</a>",
+		t, 200, "1 to 30 of 70 queues", `href="/queues?from=30&amp;name=queue#all-queues"`, ">queue-29</a>",
 	).wantNot(t, ">queue-30</a>")
-	h.get("/queues?name=queue&at=60").want(t, 200, "61 to 70 of 70 queues", ">queue-69</a>")
+	h.get("/queues?name=queue&from=60").want(t, 200, "61 to 70 of 70 queues", ">queue-69</a>")
 }
 
 // TestTheQueuePage checks the page of one queue: its numbers, path, findings, groups, history and

@@ -5,8 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,20 +40,18 @@ type depth struct {
 	at    time.Time
 }
 
-// factsOf returns the known facts about each queue, and the number of queues about which no broker
-// was asked. If no broker was asked about a queue, or if the request for its facts timed out, its
-// facts are deadletter.UnknownQueue.
+// factsOf returns the known facts about each queue. If no broker was asked about a queue, because
+// there are too many, or if the request for its facts timed out, its facts are
+// deadletter.UnknownQueue.
 func (d *depths) factsOf(
 	ctx context.Context, facts func(context.Context, deadletter.Origin) deadletter.QueueFacts,
 	queues []deadletter.Origin, within time.Duration,
-) (known []deadletter.QueueFacts, left int) {
-	known = make([]deadletter.QueueFacts, len(queues))
+) []deadletter.QueueFacts {
+	known := make([]deadletter.QueueFacts, len(queues))
 	for i := range known {
 		known[i] = deadletter.UnknownQueue
 	}
-	if left = len(queues) - askedQueues; left > 0 {
-		queues = queues[:askedQueues]
-	}
+	queues = queues[:min(len(queues), askedQueues)]
 	d.mu.Lock() // a second reader waits here and then uses the results of the first
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -105,7 +101,7 @@ func (d *depths) factsOf(
 	for i, q := range queues {
 		known[i] = fresh[q].facts
 	}
-	return known, max(left, 0)
+	return known
 }
 
 // queueStates returns the queues in which letters died, and the queues with retries that are held
@@ -172,8 +168,8 @@ func isEmptyTrial(q deadletter.QueueCounts) bool {
 }
 
 // askFacts asks the brokers for facts about all inboxes and the given queues. It returns the
-// inboxes, and the number of queues about which no broker was asked.
-func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) ([]deadletter.Inbox, int) {
+// inboxes.
+func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) []deadletter.Inbox {
 	var inboxes []deadletter.Inbox
 	var ask []deadletter.Origin
 	configured := map[deadletter.Origin]bool{}
@@ -196,8 +192,7 @@ func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) ([]deadle
 			ask, asked = append(ask, q.Origin), append(asked, &queues[i])
 		}
 	}
-	known, left := w.depths.factsOf(ctx, w.Facts, ask, askedFor)
-	for i, f := range known {
+	for i, f := range w.depths.factsOf(ctx, w.Facts, ask, askedFor) {
 		depth, gone := deadletter.Amount(f.Ready), f.Known && !f.Exists
 		if i < len(inboxes) {
 			inboxes[i].Depth, inboxes[i].Gone = depth, gone
@@ -206,71 +201,45 @@ func (w *Web) askFacts(ctx context.Context, queues []deadletter.Queue) ([]deadle
 		q := asked[i-len(inboxes)]
 		q.Depth, q.Consumers, q.Gone = depth, deadletter.Amount(f.Consumers), gone
 	}
-	return inboxes, left
+	return inboxes
 }
 
-// queues handles GET /queues?from=.
+// queues handles GET /queues?name=&only=&own=&from=.
 func (w *Web) queues(r *http.Request) (templ.Component, error) {
-	p, err := w.queuesPage(r, r.URL.Query().Get("from"))
+	p, err := w.queuesPage(r)
 	if err != nil {
 		return nil, err
 	}
 	return view.Queues(p), nil
 }
 
-func (w *Web) queuesPage(r *http.Request, from string) (view.QueuesPage, error) {
+func (w *Web) queuesPage(r *http.Request) (view.QueuesPage, error) {
 	p := view.QueuesPage{Shell: w.shell(r, "Queues", view.SectionQueues)}
-	all, err := w.queueStates(r.Context())
+	states, err := w.queueStates(r.Context())
 	if err != nil {
 		return p, err
 	}
-	// Queues whose retries are held back come first, because people look for these queues.
-	slices.SortStableFunc(all, func(a, b deadletter.Queue) int { return cmp.Compare(keptBack(b), keptBack(a)) })
-	places := map[[2]string]bool{}
-	for _, q := range all {
-		places[[2]string{q.Broker, q.VHost}] = true
-	}
-	for _, b := range w.brokers(r.Context()) {
-		places[[2]string{b.Name, b.VHost}] = true
-	}
-	p.Total, p.Several = len(all), len(places) > 1
-	if n, err := strconv.Atoi(from); err == nil && n > 0 && n < len(all) {
-		p.From = n
-	}
-	watched, err := w.watchedQueues(r.Context(), all)
+	all, err := w.watchedQueues(r.Context(), states)
 	if err != nil {
 		return p, err
 	}
-	asked := r.URL.Query()
-	p.Watched = filtered(
-		watched, deadletter.Cut(strings.TrimSpace(asked.Get("name")), deadletter.MaxQueueName), asked.Get("only"),
-		asked.Get("at"),
-	)
+	p.Several = w.severalPlaces(r.Context(), all)
+	p.Watched = filtered(all, r.URL.Query())
 	w.addRules(p.Watched.Queues)
-	shown := all[p.From:min(p.From+queuesShown, len(all))]
-	p.PageSize = queuesShown
-	p.Queues = shown
-	p.Inboxes, p.NotAsked = w.askFacts(r.Context(), shown)
 	w.addFaults(r.Context(), &p)
 	return p, w.adoptedPolicies(r.Context(), &p)
 }
 
-// keptBack returns a rank by which queues are sorted. The rank is highest if the retries of the
-// queue itself are held back, and lower if only the retries of some of its groups are. Otherwise it
-// is 0.
-func keptBack(q deadletter.Queue) int {
-	switch {
-	case q.Retries.State != "":
-		return 2
-	case len(q.Groups) > 0:
-		return 1
-	}
-	return 0
+// connection handles GET /connection.
+func (w *Web) connection(r *http.Request) (templ.Component, error) {
+	p := view.ConnectionPage{Shell: w.shell(r, "Connection", view.SectionQueues)}
+	p.Inboxes = w.askFacts(r.Context(), nil)
+	return view.Connection(p), nil
 }
 
 // queuesAgain shows the page of queues with the reason why a form of it was refused.
 func (w *Web) queuesAgain(r *http.Request, err error) (templ.Component, error) {
-	p, broken := w.queuesPage(r, "")
+	p, broken := w.queuesPage(r)
 	p.Problem = sentence(err, statusOf(err))
 	return view.Queues(p), broken
 }
@@ -297,6 +266,6 @@ func (w *Web) listQueues(ctx context.Context, _ *struct{}) (*reply[api.Queues], 
 	if err != nil {
 		return nil, err
 	}
-	inboxes, _ := w.askFacts(ctx, all)
+	inboxes := w.askFacts(ctx, all)
 	return &reply[api.Queues]{api.Queues{Queues: all, Inboxes: inboxes}}, nil
 }

@@ -116,7 +116,7 @@ func TestANewcomersFirstMinutes(t *testing.T) {
 
 	address := "http://" + host + ":15672"
 	step("the API was found", map[string][]string{
-		"/queues": {regexp.QuoteMeta("The API was found at " + address + ", and is not configured.")},
+		"/connection": {regexp.QuoteMeta("The API was found at " + address + ", and is not configured.")},
 	})
 	if log := p.Log(); !strings.Contains(log, "the management API was found") || !strings.Contains(log, address) {
 		t.Error("the log does not say that the management API was found")

@@ -61,11 +61,11 @@ func ErrorText(status int) string {
 	return "Your letters are safe."
 }
 
-// detail returns the details of the error. If they say which object or right is missing, they
-// become a full sentence.
+// detail returns the details of the error. If they say which object is missing, they become a full
+// sentence.
 func (p ErrorPage) detail() string {
 	text := line(p.Detail, 400)
-	if p.Status == 403 || p.Status == 404 {
+	if p.Status == 404 {
 		return upperFirst(text) + "."
 	}
 	return text

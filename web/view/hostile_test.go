@@ -275,20 +275,11 @@ func hostilePages(n int) map[string]templ.Component {
 	group := held
 	group.Group, group.Title = 1, bad
 	queues := QueuesPage{
-		Shell: shell, Total: 60, PageSize: 30, Several: true, Problem: bad,
-		Inboxes: slicesRepeat(deadletter.Inbox{
-			Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Why: bad, Note: bad,
-		}, 5),
+		Shell: shell, Several: true, Problem: bad,
 	}
-	queues.Queues = slicesRepeat(deadletter.Queue{
-		Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: name},
-		Scheduled: 1,
-		Dead:      1,
-		Held:      1,
-		Retries:   held,
-		Groups:    []deadletter.Guard{group},
-	}, 30)
-	queues.Queues[0].Retries.State = deadletter.GuardTripped
+	connection := ConnectionPage{Shell: shell, Inboxes: slicesRepeat(deadletter.Inbox{
+		Origin: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad}, Why: bad, Note: bad,
+	}, 5)}
 	queues.Looks = slicesRepeat(topology.Report{Broker: bad, Failed: bad, Gaps: []topology.Gap{{What: bad}}}, 3)
 	planned := topology.Planned{
 		Policy:  topology.Policy{Name: bad[:min(n, 100)], Pattern: bad[:min(n, 100)]},
@@ -305,12 +296,11 @@ func hostilePages(n int) map[string]templ.Component {
 		},
 		Sum: "1a2b3c4d5e6f7a8b",
 	}, MaxFaults)
-	queues.Queues[1].Retries.State = deadletter.GuardState(bad)
 	queues.Adopted = slicesRepeat(topology.Adopted{
 		ID: 1, Broker: name, VHost: name, Policy: topology.Policy{Name: bad}, Queues: slicesRepeat(name, 20), By: bad,
 	}, 3)
 	watched := WatchedQueue{
-		Origin: deadletter.Origin{Broker: name, VHost: name, Queue: name},
+		Origin: deadletter.Origin{Broker: "main", VHost: name, Queue: name},
 		Described: topology.Described{
 			Kind: bad, Unacked: topology.Figure{N: 1 << 40, Known: true}, Published: 1e9, Policy: bad,
 			Route: topology.Route{
@@ -318,15 +308,24 @@ func hostilePages(n int) map[string]templ.Component {
 				Queues: slicesRepeat(name, 5), More: 9, Lost: bad, Guarantee: bad,
 			},
 		},
-		Rule:      bad,
-		Dead:      1,
-		Scheduled: 1,
+		Rule: bad,
+		State: deadletter.Queue{
+			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: name},
+			Scheduled: 1,
+			Dead:      1,
+			Held:      1,
+			Retries:   held,
+			Groups:    []deadletter.Guard{group},
+		},
 	}
 	queues.Watched = WatchedQueues{
 		Queues: slicesRepeat(watched, 30), Total: 90, From: 30, PageSize: 30, Filter: name, Only: OnlyLosing,
+		Own: 7, ShowOwn: true,
 	}
+	queues.Watched.Queues[0].State.Retries.State = deadletter.GuardTripped
+	queues.Watched.Queues[1].State.Retries.State = deadletter.GuardState(bad)
 	queue := QueuePage{
-		Shell: shell, Queue: watched, Retries: queues.Queues[0], Faults: queues.Faults[:3],
+		Shell: shell, Queue: watched, Several: true, Faults: queues.Faults[:3],
 		Groups: slicesRepeat(deadletter.GroupRow{
 			ID: 1, Title: bad, Queue: bad, Error: bad, Severity: deadletter.Severity(bad),
 		}, 10),
@@ -457,7 +456,7 @@ func hostilePages(n int) map[string]templ.Component {
 			},
 		}),
 		"overview": Overview(overview), "audit": Audit(audit), "rules": Rules(rulesPage), "rules-many": Rules(many),
-		"rules-written": Rules(written), "rules-misread": Rules(misread), "queues": Queues(queues),
+		"rules-written": Rules(written), "rules-misread": Rules(misread), "queues": Queues(queues), "connection": Connection(connection),
 		"queue": Queue(queue), "letters-group": Letters(ofGroup), "confirm-all": Confirm(confirmAll),
 		"confirm": Confirm(confirm), "apply": Apply(apply), "operation": Operation(operation),
 		"operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),

@@ -9,8 +9,8 @@ import (
 type QueuePage struct {
 	Shell
 	Queue   WatchedQueue
+	Several bool            // there are several brokers or vhosts
 	Look    topology.Report // what dlo last read of the broker
-	Retries deadletter.Queue
 	Faults  []Fault
 	Groups  []deadletter.GroupRow // the newest group comes first
 	More    bool                  // there are more groups than are shown

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,18 +12,11 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// QueuesPage lists the inboxes and the queues in which letters died. It also says why retries are
-// stopped.
+// QueuesPage lists the queues that dlo knows, and the faults of their dead-letter paths.
 type QueuesPage struct {
 	Shell
-	Queues   []deadletter.Queue // the queues of this page; those with stopped retries come first
-	Total    int
-	From     int // the number of queues on earlier pages
-	PageSize int
-	Inboxes  []deadletter.Inbox
-	Several  bool   // there are several brokers or vhosts, so the name of a queue alone is ambiguous
-	NotAsked int    // the number of queues that were not asked about, because there are too many
-	Problem  string // why the last request failed
+	Several bool   // there are several brokers or vhosts, so the name of a queue alone is ambiguous
+	Problem string // why the last request failed
 
 	Faults     []Fault // the faults of the dead-letter paths; the most urgent comes first
 	FaultsLeft int     // the number of faults for which the page has no room
@@ -33,27 +25,12 @@ type QueuesPage struct {
 	Watched    WatchedQueues
 }
 
-var rightMarks = map[deadletter.RightState]mark{
-	deadletter.RightProved:  {"Works", "check", "good"},
-	deadletter.RightRefused: {"Refused", "stop", "bad"},
-	deadletter.RightAssumed: {"Assumed", "clock", ""},
-}
-
 // GroupGuard says whether the automatic retries of a group are running, paused or stopped.
 type GroupGuard struct {
 	Group deadletter.GroupID
 	Guard deadletter.Guard // if it has no state, the retries are not paused
 	Queue deadletter.Guard // the same for the queue of the group
 	Away  string           // why nothing can be sent to the broker of the queue now, or ""
-}
-
-// QueuesURL returns the URL of one page of the list of queues. The parameter "offset" is the number
-// of queues on earlier pages.
-func QueuesURL(offset int) string {
-	if offset <= 0 {
-		return "/queues"
-	}
-	return "/queues?from=" + strconv.Itoa(offset)
 }
 
 // PlaceOf returns the broker, the vhost and the name of a queue, encoded for a form byte by byte.
@@ -78,13 +55,6 @@ func depth(n deadletter.Amount, gone bool) string {
 		return "no such queue"
 	}
 	return figure(int(n))
-}
-
-func consumers(q deadletter.Queue) string {
-	if q.Gone {
-		return ""
-	}
-	return figure(int(q.Consumers))
 }
 
 var guardMarks = map[deadletter.GuardState]mark{
@@ -149,61 +119,4 @@ func guardedTitle(g deadletter.Guard) string {
 
 func groupAction(g deadletter.GroupID, what string) string {
 	return "/groups/" + g.String() + "/" + what
-}
-
-// inboxMark returns a mark that says whether an inbox is connected and drained.
-func inboxMark(i deadletter.Inbox) mark {
-	switch {
-	case !i.Connected:
-		return mark{"Not connected", "stop", "bad"}
-	case !i.Draining:
-		return mark{"Not drained", "warn", "warn"}
-	}
-	return mark{"Connected", "check", "good"}
-}
-
-func inboxNote(i deadletter.Inbox) string {
-	if !i.Connected {
-		return line(cmp.Or(i.Why, i.Note), 300)
-	}
-	return line(i.Note, 300)
-}
-
-// uncheckedBrokers returns a sentence that names the brokers whose policies dlo cannot check. It
-// returns "" if dlo can check all of them.
-func (s Shell) uncheckedBrokers() string {
-	var names []string
-	for _, b := range s.Brokers {
-		if !b.Managed {
-			names = append(names, line(b.Name, 40))
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "dlo cannot tell whether a policy deletes letters from its own queues on " + enumerated(names) +
-		": no management API is configured or was found."
-}
-
-// foundManagement returns a sentence with the addresses at which dlo found management APIs that are
-// not configured, or "".
-func (s Shell) foundManagement() string {
-	var found []string
-	for _, b := range s.Brokers {
-		if b.ManagementFound != "" {
-			found = append(found, line(b.ManagementFound, 200))
-		}
-	}
-	if len(found) == 0 {
-		return ""
-	}
-	return "The API was found at " + enumerated(found) + ", and is not configured."
-}
-
-// rightCount returns the number of permissions that dlo needs on the brokers.
-func (s Shell) rightCount() (n int) {
-	for _, b := range s.Brokers {
-		n += len(b.Rights)
-	}
-	return n
 }

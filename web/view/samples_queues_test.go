@@ -11,67 +11,7 @@ import (
 )
 
 func sampleQueues() QueuesPage {
-	row := func(q string, scheduled, dead, held int, depth, consumers deadletter.Amount) deadletter.Queue {
-		return deadletter.Queue{
-			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: q},
-			Scheduled: scheduled,
-			Dead:      dead,
-			Held:      held,
-			Depth:     depth,
-			Consumers: consumers,
-		}
-	}
-	guard := func(s deadletter.GuardState, by, why string, since time.Duration) deadletter.Guard {
-		return deadletter.Guard{State: s, By: by, Why: why, Since: now.Add(-since)}
-	}
-	p := QueuesPage{
-		Shell:    sampleShell("Queues", SectionQueues, "/queues"),
-		Total:    7,
-		PageSize: 30,
-		Queues: []deadletter.Queue{
-			row("billing-invoices", 46, 9, 2, 0, 4), row("webhook-queue", 1341, 1284, 0, 6, 8),
-			row("sms-queue", 57, 0, 0, 0, 3), row("timeline", 31, 88, 0, 112, 25),
-			row("cdn-purge", 0, 640, 0, -1, -1), row("email-queue", 46, 312, 12, 18, 12),
-			row("media-transcode", 0, 203, 0, 0, 0),
-		},
-	}
-	p.Queues[0].Retries = guard(deadletter.GuardPaused, "Lena Sato", "the bank is down until noon", 22*time.Minute)
-	p.Queues[1].Retries = guard(deadletter.GuardTripped, "dlo", "49 of 50 letters came back within 10 min", 6*time.Minute)
-	p.Queues[1].Retries.Until = now.Add(4 * time.Minute)
-	p.Queues[2].Retries = guard(deadletter.GuardProbing, "dlo", "48 of 50 letters came back", time.Minute)
-	p.Queues[3].Retries = guard(deadletter.GuardRamping, "dlo", "48 of 50 letters came back", time.Minute)
-	p.Queues[5].Groups = []deadletter.Guard{
-		guard(deadletter.GuardPaused, "Priya Nair", "wants the new template", 3*time.Hour),
-	}
-	p.Queues[5].Groups[0].Group, p.Queues[5].Groups[0].Title = 418, `template "welcome_v3" not found`
-	p.Queues[6].Gone = true
-	p.Inboxes = []deadletter.Inbox{
-		{
-			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "dlo.letters"},
-			Connected: true,
-			Draining:  true,
-			Depth:     3,
-		},
-		{
-			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "orders_error"},
-			Connected: true,
-			Note:      "it has a delivery limit that can delete letters; accept_limited allows that",
-			Depth:     deadletter.UnknownAmount,
-		},
-	}
-	right := func(operation, resource, use string, state deadletter.RightState) deadletter.Right {
-		return deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}
-	}
-	p.Brokers[0].Managed, p.Brokers[0].User = false, "dlo"
-	p.Brokers[0].ManagementFound = "http://rabbit:15672"
-	p.Brokers[0].Rights = []deadletter.Right{
-		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
-		right(
-			"configure", "dlo.epoch.*",
-			"noticing a restart of the broker, and keeping a second dlo out of the same inbox", deadletter.RightProved,
-		),
-		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
-	}
+	p := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	p.Watched = sampleWatched()
 	p.Adopted = []topology.Adopted{
 		{
@@ -143,6 +83,39 @@ func sampleQueues() QueuesPage {
 	return p
 }
 
+// sampleConnection returns the page of a broker whose management API was found.
+func sampleConnection() ConnectionPage {
+	p := ConnectionPage{Shell: sampleShell("Connection", SectionQueues, "/connection")}
+	p.Inboxes = []deadletter.Inbox{
+		{
+			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "dlo.letters"},
+			Connected: true,
+			Draining:  true,
+			Depth:     3,
+		},
+		{
+			Origin:    deadletter.Origin{Broker: "main", VHost: "/", Queue: "orders_error"},
+			Connected: true,
+			Note:      "it has a delivery limit that can delete letters; accept_limited allows that",
+			Depth:     deadletter.UnknownAmount,
+		},
+	}
+	right := func(operation, resource, use string, state deadletter.RightState) deadletter.Right {
+		return deadletter.Right{Operation: operation, Resource: resource, For: use, State: state}
+	}
+	p.Brokers[0].Managed, p.Brokers[0].User = false, "dlo"
+	p.Brokers[0].ManagementFound = "http://rabbit:15672"
+	p.Brokers[0].Rights = []deadletter.Right{
+		right("write", "amq.default", "sending retries and requeues", deadletter.RightRefused),
+		right(
+			"configure", "dlo.epoch.*",
+			"noticing a restart of the broker, and keeping a second dlo out of the same inbox", deadletter.RightProved,
+		),
+		right("read", "orders_error", "taking letters in", deadletter.RightAssumed),
+	}
+	return p
+}
+
 const sampleAway = "main is not connected: letters wait until it is back"
 
 // queuePages returns samples of the page of queues, each in another state. It also returns samples
@@ -150,7 +123,8 @@ const sampleAway = "main is not connected: letters wait until it is back"
 func queuePages() map[string]templ.Component {
 	none := QueuesPage{Shell: sampleShell("Queues", SectionQueues, "/queues")}
 	refused := sampleQueues()
-	refused.Problem, refused.Several, refused.From, refused.Total, refused.NotAsked = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first", true, 30, 230, 12
+	refused.Problem = "the retries of queue sms-queue of broker main are paused already; to pause them for another reason, resume them first"
+	refused.Several, refused.Watched.Total, refused.Watched.ShowOwn = true, 230, true
 	refused.Faults, refused.Looks = nil, []topology.Report{
 		{Broker: "main", VHost: "/", Failed: "the API answered 500"},
 		{
@@ -158,15 +132,16 @@ func queuePages() map[string]templ.Component {
 			Gaps: []topology.Gap{{What: "bindings", Why: "the API answered 500"}},
 		},
 	}
-	refused.Inboxes = append(refused.Inboxes, deadletter.Inbox{
+	for i := range refused.Watched.Queues {
+		refused.Watched.Queues[i].State.Away = sampleAway
+	}
+	two := sampleConnection()
+	two.Brokers = append(two.Brokers, deadletter.BrokerStatus{Name: "second", VHost: "shop", Reason: "connection refused"})
+	two.Inboxes = append(two.Inboxes, deadletter.Inbox{
 		Origin: deadletter.Origin{Broker: "second", VHost: "shop", Queue: "dlo.letters"},
 		Why:    "connection refused",
 		Depth:  deadletter.UnknownAmount,
 	})
-	for i := range refused.Queues {
-		q := &refused.Queues[i]
-		q.Depth, q.Consumers, q.Gone, q.Away = deadletter.UnknownAmount, deadletter.UnknownAmount, false, sampleAway
-	}
 	group := func(own, queue deadletter.Guard) templ.Component {
 		p := sampleLetters()
 		p.Query = "group:G-402"
@@ -174,8 +149,7 @@ func queuePages() map[string]templ.Component {
 		p.Retries = &GroupGuard{Group: 402, Guard: own, Queue: queue}
 		return Letters(p)
 	}
-	paused := sampleQueues().Queues[0].Retries
-	tripped := sampleQueues().Queues[1].Retries
+	paused, tripped := samplePaused(), sampleTripped()
 	tripped.Origin.Queue = "webhook-queue"
 	return map[string]templ.Component{
 		"queue": Queue(sampleQueue()),
@@ -190,10 +164,25 @@ func queuePages() map[string]templ.Component {
 			Triage:  "/triage",
 			Audit:   "/audit",
 		}),
+		"connection": Connection(sampleConnection()), "connection-two": Connection(two),
 		"queues": Queues(sampleQueues()), "queues-empty": Queues(none), "queues-refused": Queues(refused),
 		"letters-group":               group(deadletter.Guard{}, deadletter.Guard{}),
 		"letters-group-paused":        group(paused, deadletter.Guard{}),
 		"letters-group-queue-tripped": group(deadletter.Guard{}, tripped),
+	}
+}
+
+func samplePaused() deadletter.Guard {
+	return deadletter.Guard{
+		State: deadletter.GuardPaused, By: "Lena Sato", Why: "the bank is down until noon",
+		Since: now.Add(-22 * time.Minute),
+	}
+}
+
+func sampleTripped() deadletter.Guard {
+	return deadletter.Guard{
+		State: deadletter.GuardTripped, By: "dlo", Why: "49 of 50 letters came back within 10 min",
+		Since: now.Add(-6 * time.Minute), Until: now.Add(4 * time.Minute),
 	}
 }
 
@@ -204,7 +193,16 @@ func sampleWatched() WatchedQueues {
 	origin := func(name string) deadletter.Origin { return deadletter.Origin{Broker: "main", VHost: "/", Queue: name} }
 	hostile := "\x1b[2J<b>" + strings.Repeat("x", 240) + "\u202e"
 	known := func(n int64) topology.Figure { return topology.Figure{N: n, Known: true} }
-	return WatchedQueues{Total: 64, From: 30, PageSize: 30, Filter: "*e*", Only: OnlyLetters, Queues: []WatchedQueue{
+	state := func(name string, scheduled, dead, held int, retries deadletter.Guard) deadletter.Queue {
+		return deadletter.Queue{Origin: origin(name), Scheduled: scheduled, Dead: dead, Held: held, Retries: retries}
+	}
+	groups := state("mail", 31, 88, 12, deadletter.Guard{})
+	groups.Groups = []deadletter.Guard{{
+		State: deadletter.GuardPaused, By: "Priya Nair", Why: "wants the new template", Since: now.Add(-3 * time.Hour),
+		Group: 418, Title: `template "welcome_v3" not found`,
+	}}
+	ramping := deadletter.Guard{State: deadletter.GuardRamping, By: "dlo", Since: now.Add(-time.Minute)}
+	return WatchedQueues{Total: 64, From: 30, PageSize: 30, Filter: "*e*", Only: OnlyLetters, Own: 4, Queues: []WatchedQueue{
 		{
 			Origin: origin("billing.invoices"),
 			Described: topology.Described{
@@ -220,11 +218,22 @@ func sampleWatched() WatchedQueues {
 					Guarantee: "at-least-once",
 				},
 			},
-			Rule:      "billing",
-			Week:      312,
-			Observed:  true,
-			Dead:      9,
-			Scheduled: 2,
+			Rule:     "billing",
+			Week:     312,
+			Observed: true,
+			State:    state("billing.invoices", 46, 9, 2, samplePaused()),
+		},
+		{
+			Origin: origin("webhook-queue"),
+			Described: topology.Described{
+				Kind: "quorum", Ready: known(6), Unacked: known(40), Consumers: known(8), Published: 58, Acked: 58,
+				Route: topology.Route{
+					Known: true, Judged: true, Set: true, Exchange: "dlo.dlx", Queues: []string{"dlo.letters"},
+					From: "policy dlo", Guarantee: "at-least-once",
+				},
+			},
+			Rule:  "webhooks",
+			State: state("webhook-queue", 1341, 1284, 0, sampleTripped()),
 		},
 		{
 			Origin: origin("sms"),
@@ -232,7 +241,8 @@ func sampleWatched() WatchedQueues {
 				Kind: "classic", Ready: known(50000), Unacked: known(0), Consumers: known(0),
 				Route: topology.Route{Known: true, Judged: true, Lost: "no dead-letter exchange"},
 			},
-			Rule: "default",
+			Rule:  "default",
+			State: state("sms", 57, 0, 0, ramping),
 		},
 		{
 			Origin: origin("mail"),
@@ -250,7 +260,8 @@ func sampleWatched() WatchedQueues {
 					Guarantee: "at-most-once",
 				},
 			},
-			Rule: "default",
+			Rule:  "default",
+			State: groups,
 		},
 		{
 			Origin:    origin(hostile),
@@ -271,7 +282,7 @@ func sampleQueue() QueuePage {
 	p := QueuePage{
 		Shell: sampleShell("Queue billing.invoices", SectionQueues, "/queues/one?queue=billing.invoices"),
 		Queue: sampleWatched().Queues[0], Look: topology.Report{ReadAt: now.Add(-8 * time.Second)},
-		Retries: sampleQueues().Queues[0], Faults: sampleQueues().Faults[:1],
+		Faults:  sampleQueues().Faults[:1],
 		Letters: "/letters?q=queue%3Abilling.invoices", Triage: "/triage", Audit: "/audit", More: true,
 		Arrived: sampleOverview().Arrivals,
 	}

@@ -15,7 +15,7 @@ import (
 // layouts. A golden file has all of their HTML, and make test checks them with axe.
 var whole = []string{
 	"access", "account", "apply", "audit", "by-hand-curl", "confirm-all", "confirm-edit",
-	"confirm-purge", "confirm-requeue", "digest", "edit", "error-with-details", "glossary", "group", "letter-decoded",
+	"confirm-purge", "confirm-requeue", "connection", "digest", "edit", "error-with-details", "glossary", "group", "letter-decoded",
 	"letter-headers", "letter-history", "letter-json", "letter-masked", "letter-raw", "letter-timeline",
 	"letter-peek", "letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
 	"operations", "overview", "overview-first-run", "queue", "queues", "rules", "rules-tested",
@@ -82,6 +82,9 @@ var states = map[string][]string{
 	"confirm-one":     {"Requeue 1 letter to the tail", "79c3aeae", "about 1 s for 1 letter, plus the canary wait"},
 	"confirm-refused": {"Nothing was discarded.", "Type 133 to discard 133 letters."},
 	"confirm-restore": {"Restore 133 letters", "They go back to dead; nothing is sent."},
+	"connection-two": {
+		"Not connected", "connection refused", "Virtual hostshop", "depth: unknown",
+	},
 	"digest-quiet": {
 		"All clear: nothing needs you.",
 		"Nothing died that needs a person. 31 letters recovered by retries.",
@@ -319,14 +322,13 @@ var states = map[string][]string{
 		"No letter of this queue has needed anyone yet.",
 	},
 	"queues-empty": {
-		"Queues appear here when the management API of a broker is in the configuration, or when a letter has",
-		"No inbox is known",
-		"Where the API gives no answer, they are unknown.",
+		"Not checked yet.", "Queues appear here when dlo has read a broker, or when a letter has died in one.",
 	},
 	"queues-refused": {
 		"Nothing was changed: the retries of queue sms-queue of broker main are paused already",
 		"dlo cannot look at main, vhost /: the API answered 500",
-		"It is therefore not known whether a queue loses its dead letters.",
+		"It is therefore not known whether a queue loses its dead letters.", "Hide dlo's own queues",
+		"main is not connected: letters wait until it is back", "main /",
 	},
 	"rules-apply-mistaken": {`there is no field "queu"`},
 	"rules-misread": {

@@ -16,6 +16,8 @@ type WatchedQueues struct {
 	From     int            // the number of queues on earlier pages
 	PageSize int
 	Filter   string // a part of the name, or a glob
+	ShowOwn  bool   // queues of dlo itself are listed, even if no letter died in them
+	Own      int    // the number of these queues that match the filter
 	Only     string // OnlyLosing, OnlyLetters, or "" for all queues
 }
 
@@ -28,25 +30,33 @@ const (
 // WatchedQueue is a queue of a broker with its dead-letter path.
 type WatchedQueue struct {
 	deadletter.Origin
-	topology.Described        // what dlo last read
-	Gone               bool   // the broker no longer has the queue
-	Observed           bool   // letters of the queue are only observed, so nothing is sent
-	Rule               string // the rule for a letter that a consumer rejects; "" if unknown
-	Week               int    // the number of letters received in the last 7 days
-	Dead               int
-	Scheduled          int
+	topology.Described                  // what dlo last read
+	State              deadletter.Queue // its letters and retries; zero if no letter died in it
+	Gone               bool             // the broker no longer has the queue
+	Observed           bool             // letters of the queue are only observed, so nothing is sent
+	Rule               string           // the rule for a letter that a consumer rejects; "" if unknown
+	Week               int              // the number of letters received in the last 7 days
 }
 
 // IsOwn reports whether the queue is an inbox, or another queue of dlo.
 func (q WatchedQueue) IsOwn() bool { return q.Own || q.Inbox }
 
-// WatchedURL returns the URL of one page of the list of all queues.
-func (w WatchedQueues) WatchedURL(from int) string {
-	at := ""
+// URL returns the URL of one page of the list of all queues.
+func (w WatchedQueues) URL(from int) string {
+	at, own := "", ""
 	if from > 0 {
 		at = strconv.Itoa(from)
 	}
-	return address("/queues", "name", w.Filter, "only", w.Only, "at", at) + "#all-queues"
+	if w.ShowOwn {
+		own = "1"
+	}
+	return address("/queues", "name", w.Filter, "only", w.Only, "own", own, "from", at) + "#all-queues"
+}
+
+// otherURL returns the URL of the list that also has the queues of dlo itself, or that omits them.
+func (w WatchedQueues) otherURL() string {
+	w.ShowOwn = !w.ShowOwn
+	return w.URL(0)
 }
 
 // QueueURL returns the URL of the page of a queue. The names may contain any bytes.
