@@ -122,7 +122,7 @@ func TestABrokerThatIsAwayShowsWhereItMatters(t *testing.T) {
 	).wantNot(t, "Running", "on their way", "sending the canary")
 	h.get("/operations").want(t, 200, "Waiting for the broker").wantNot(t, "Running")
 	for _, call := range []string{"/api/v1/operations", "/api/v1/operations/O-1"} {
-		h.get(call).want(t, 200, `"away":"`+waits+`"`)
+		h.get(call).want(t, 200, `"away":"`+waits+`"`, `"released":3`)
 	}
 	h.postJSON("/api/v1/queues/pause", `{"queue":"sms","reason":"down"}`).want(t, 200)
 	h.get("/queues").want(t, 200, "Paused", "by you (no sign-in): down").wantNot(t, waits)

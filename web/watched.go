@@ -134,7 +134,7 @@ func filtered(all []view.WatchedQueue, asked url.Values) view.WatchedQueues {
 	kept := slices.DeleteFunc(all, func(q view.WatchedQueue) bool {
 		switch {
 		case !matches(q.Queue), p.Only == view.OnlyLosing && q.Route.Lost == "",
-			p.Only == view.OnlyLetters && q.Week+q.State.Dead+q.State.Scheduled == 0:
+			p.Only == view.OnlyLetters && q.Week+q.State.Dead+q.State.Held+q.State.Scheduled == 0:
 			return true
 		case q.IsOwn() && q.State.Queue == "":
 			p.Own++

@@ -109,7 +109,7 @@ func TestANewcomersFirstMinutes(t *testing.T) {
 	}
 	reject()
 	step("the retries are used up", map[string][]string{
-		"/":        {`orders is failing\.`, `In retry 0 `},
+		"/":        {`orders is failing\.`, `In retry: 0 `},
 		"/triage":  {`1 group, 5 letters need a person`},
 		"/letters": {`5 match`, `Dead and held letters\.`},
 	})
