@@ -88,8 +88,8 @@ func TestTheConnectionPage(t *testing.T) {
 	const link = `href="/connection">`
 	h.get("/connection").want(
 		t, 200, "RabbitMQ 3.10.8", "dlo-user", "Connected", "dlo.letters", "No management API is configured or was found.",
-		"amq.default", "sending retries", "Refused", `id="inboxes"`, `id="rights"`, `aria-current="page"`,
-	).wantNot(t, ">Broker</th>")
+		"amq.default", "sending retries", "Refused", `aria-current="page"`,
+	).wantNot(t, ">Broker</th>", `id="broker-1"`)
 	h.get("/queues").want(t, 200, link, `id="inboxes"`, `id="rights"`).wantNot(t, "Permissions on the broker", "Show the connection")
 	main.Managed, main.ManagementFound = true, "http://rabbit:15672"
 	h.get("/connection").want(t, 200, "The API was found at http://rabbit:15672, and is not configured.")
@@ -103,7 +103,7 @@ func TestTheConnectionPage(t *testing.T) {
 		Inboxes: []deadletter.InboxStatus{{Queue: "orders_error"}},
 	})
 	h.get("/").want(t, 200, `href="/connection">Show the connection</a>`)
-	h.get("/connection").want(t, 200, "Not connected", "connection refused", "orders_error", ">Broker</th>", "second")
+	h.get("/connection").want(t, 200, "Not connected", "connection refused", "orders_error", `id="broker-1"`)
 
 	who.Grants[0].Queues = []string{"sms"}
 	h.get("/connection").want(t, 403, "this concerns all queues")
