@@ -104,6 +104,11 @@ func (w *Web) calls() []call {
 			reading(w.readApply).
 			showing(w.showApplied).
 			orAgain(w.applyAgain),
+		row(http.MethodPost, "/settings", everywhere(deadletter.VerbRead), w.changeSetting).
+			form("/settings", "").
+			reading(readSetting).
+			showing(w.showSetting).
+			orAgain(w.settingAgain),
 		row(http.MethodGet, "/deploys", everywhere(deadletter.VerbView), w.listDeploys),
 		row(http.MethodPost, "/deploys", everywhere(deadletter.VerbDeploy), w.addDeploy),
 		row(http.MethodGet, "/digest", within(deadletter.VerbView), w.getDigest),

@@ -32,6 +32,7 @@ func (w *Web) pages(r chi.Router) {
 		get("/signin/again", within(deadletter.VerbView), w.page(w.againPage))
 		post("/signin/again", within(deadletter.VerbView), password(w.confirmPassword))
 	}
+	get("/settings", everywhere(deadletter.VerbRead), w.page(w.settings))
 	get("/glossary", within(deadletter.VerbView), w.page(w.glossary))
 	get("/jump", within(deadletter.VerbView), w.page(w.jump))
 	get("/palette", within(deadletter.VerbView), w.json(inTurn(w, w.palette)))

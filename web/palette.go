@@ -38,6 +38,10 @@ func (w *Web) palette(r *http.Request) (any, error) {
 	if containsFold("Users and tokens", text) && principal(r.Context()).MayEverywhere(deadletter.VerbAccess) {
 		out = append(out, view.PaletteEntry{Kind: "Page", Text: "Users and tokens", Link: "/access"})
 	}
+	const settings = "Settings: delays, severity and notify, indexed fields"
+	if containsFold(settings, text) && principal(r.Context()).MayEverywhere(deadletter.VerbRead) {
+		out = append(out, view.PaletteEntry{Kind: "Page", Text: settings, Link: "/settings"})
+	}
 	views, err := w.Store.Views(ctx, principal(r.Context()).Name)
 	if err != nil {
 		return nil, err

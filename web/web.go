@@ -39,6 +39,7 @@ type Options struct {
 	Topology Topology
 	Adoption Adoption
 	Channels Channels // channels of the configuration
+	Settings Settings
 	Rules    *rules.Book
 	// all facts of a stored letter that rules use
 	RuleFacts func(l *deadletter.Letter) rules.Facts

@@ -118,6 +118,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		Topology:  looked{},
 		Adoption:  &adopted{},
 		Channels:  &noChannels{},
+		Settings:  &fileInMemory{},
 		Rules:     h.book,
 		RuleFacts: h.classifier.Facts,
 		Masked:    func(string) bool { return false },

@@ -3,6 +3,8 @@ package api
 import (
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
 
@@ -37,4 +39,18 @@ type ApplyRequest struct {
 	Q      string `json:"q,omitzero"`
 	DryRun bool   `json:"dry_run,omitzero"`
 	Reason string `json:"reason,omitzero"`
+}
+
+// SettingRequest is the body of POST /settings.
+type SettingRequest struct {
+	deadletter.Setting
+	DryRun bool   `json:"dry_run,omitzero"` // the change is only shown and tested
+	Digest string `json:"digest,omitzero"`  // the digest of the dry run; needed to save the change
+}
+
+// SettingChange is the response to POST /settings.
+type SettingChange struct {
+	deadletter.SettingChange
+	Diff []payload.DiffLine `json:"diff"` // empty = the file is not changed in place
+	Test *rules.WhatIf      `json:"test"` // what the changed rules would have done; null = not tested
 }

@@ -5,6 +5,8 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -249,16 +251,23 @@ func (e *Error) Error() string {
 // environment variables override the file: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and
 // DLO_MANAGEMENT_URL. The error is an *Error that contains every mistake.
 func Load(path string, getenv func(string) string) (Config, error) {
-	c := Defaults()
-	c.Rules.File, c.Rules.Loaded = path, time.Now()
-	d := &decoder{from: path}
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return c, &Error{path, []deadletter.Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
-		}
-		d.file(string(text), &c)
+	if path == "" {
+		return Parse("", "", getenv)
 	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Defaults(), &Error{path, []deadletter.Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
+	}
+	return Parse(path, string(text), getenv)
+}
+
+// Parse reads the text of the configuration file at a path, as Load does.
+func Parse(path, text string, getenv func(string) string) (Config, error) {
+	c := Defaults()
+	sum := sha256.Sum256([]byte(text))
+	c.Rules.File, c.Rules.Digest, c.Rules.Loaded = path, hex.EncodeToString(sum[:]), time.Now()
+	d := &decoder{from: path}
+	d.file(text, &c)
 	if v := getenv("DLO_LISTEN"); v != "" {
 		c.Listen, c.Listens = v, nil
 	}
@@ -288,7 +297,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		env.set(&c.Brokers[main], v)
 	}
 	d.check(&c)
-	c.Rules.Channels = channelNames(c.Channels)
+	c.Rules.Channels, c.Rules.Fields = channelNames(c.Channels), c.Search.Fields
 	return c, d.allMistakes(path)
 }
 

@@ -45,7 +45,7 @@ var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() =
 // origin contains options for comparing two configurations. With them, the comparison ignores the
 // fields that say from where and when settings were read.
 var origin = cmp.Options{
-	cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded"), cmpopts.IgnoreFields(config.Broker{}, "Setting"),
+	cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded", "Digest", "Fields"), cmpopts.IgnoreFields(config.Broker{}, "Setting"),
 }
 
 func TestTheExampleHasEveryDefault(t *testing.T) {

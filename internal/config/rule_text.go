@@ -11,10 +11,15 @@ import (
 func ruleText(rule *yaml.Node) string {
 	own := written(rule, false)
 	own.HeadComment = "" // stands above the rule
+	return encode(own)
+}
+
+// encode returns a node as YAML, without the last line break.
+func encode(n *yaml.Node) string {
 	var text strings.Builder
 	out := yaml.NewEncoder(&text)
 	out.SetIndent(2)
-	if err := out.Encode(own); err != nil {
+	if err := out.Encode(n); err != nil {
 		return ""
 	}
 	return strings.TrimRight(text.String(), "\n")

@@ -170,7 +170,12 @@ func (d *decoder) dead(n *yaml.Node, path string, r *rules.Rule) {
 				string(deadletter.SeverityDigest),
 			)
 		},
-		"notify": func(n *yaml.Node) { d.channelNames(n, &r.Notify) },
+		"notify": func(n *yaml.Node) {
+			d.channelNames(n, &r.Notify)
+			if path == "rules.dead" && n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+				r.Notify = []string{} // nobody is notified, although the default may name channels
+			}
+		},
 	}
 	if path == "rules.dead" { // in the default, all deaths of a queue would be in one group
 		known["group"] = func(n *yaml.Node) {

@@ -19,7 +19,8 @@ const (
 	// edit and requeue letters, change schemas and bindings, redirect queues, drain queues and
 	// import letters
 	RoleEditor
-	// change policies on brokers, declare whether the store is a copy, and change who may do what
+	// change policies on brokers, declare whether the store is a copy, save settings, and change who
+	// may do what
 	RoleAdmin
 )
 
@@ -101,7 +102,8 @@ var verbs = map[Verb]need{
 	VerbDrain:    {RoleEditor, "drain a queue"},
 	VerbImport:   {RoleEditor, "import letters"},
 
-	VerbAdopt:  {RoleAdmin, "change policies on a broker"},
-	VerbStore:  {RoleAdmin, "decide about the store"},
-	VerbAccess: {RoleAdmin, "see or change who may do what"},
+	VerbAdopt:    {RoleAdmin, "change policies on a broker"},
+	VerbStore:    {RoleAdmin, "decide about the store"},
+	VerbSettings: {RoleAdmin, "save settings"},
+	VerbAccess:   {RoleAdmin, "see or change who may do what"},
 }

@@ -19,5 +19,6 @@ const (
 	VerbDeploy   Verb = "deploys"   // record deploys
 	VerbViews    Verb = "views"     // save and delete queries for everybody
 	VerbOwnViews Verb = "own views" // save and delete one's own queries
+	VerbSettings Verb = "settings"  // save settings in the configuration file
 	VerbAccess   Verb = "access"    // see and change who may do what
 )

@@ -23,16 +23,16 @@ const (
 
 // DiffLine is one line of a diff.
 type DiffLine struct {
-	Op    DiffOp
-	Spans []Span // the parts of the line, without its line end
-	Left  int    // number of omitted lines
+	Op    DiffOp `json:"op"`
+	Spans []Span `json:"spans"`         // the parts of the line, without its line end
+	Left  int    `json:"left,omitzero"` // number of omitted lines
 }
 
 // Span is a part of a line. If the line has a counterpart in the other text, Changed is true only
 // for the words that differ. Otherwise, Changed is true for all spans of the line.
 type Span struct {
-	Text    string
-	Changed bool
+	Text    string `json:"text"`
+	Changed bool   `json:"changed,omitzero"`
 }
 
 const (
@@ -42,10 +42,10 @@ const (
 	maxSpan      = 2_000    // maximum number of bytes of a changed span; for an unchanged span, a fifth of it
 )
 
-// diff compares two texts line by line, and changed lines word by word. The size of its result is
+// Diff compares two texts line by line, and changed lines word by word. The size of its result is
 // limited: it omits unchanged lines far from a change, the middle of long spans, and everything
 // beyond maxDiffLines. It marks each omission. It returns nil if the texts are equal.
-func diff(before, after string) []DiffLine {
+func Diff(before, after string) []DiffLine {
 	if before == after {
 		return nil
 	}

@@ -60,7 +60,7 @@ func TestDiff(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := diffText(diff(tt.before, tt.after)); got != tt.want {
+			if got := diffText(Diff(tt.before, tt.after)); got != tt.want {
 				t.Errorf("got\n%swant\n%s", got, tt.want)
 			}
 		})
@@ -74,11 +74,11 @@ func TestDiffIsBounded(t *testing.T) {
 		fmt.Fprintf(&a, "a %d\n", i)
 		fmt.Fprintf(&b, "b %d\n", i)
 	}
-	lines := diff(a.String(), b.String())
+	lines := Diff(a.String(), b.String())
 	if n := len(lines); n != maxDiffLines+1 || lines[n-1].Op != LeftOut || lines[n-1].Left != 100_001-maxDiffLines {
 		t.Errorf("%d lines, the last is %+v", n, lines[n-1])
 	}
-	lines = diff(
+	lines = Diff(
 		strings.Repeat("x ", 1<<20)+"a"+strings.Repeat(" y", 1<<20),
 		strings.Repeat("x ", 1<<20)+"b"+strings.Repeat(" y", 1<<20),
 	)
@@ -99,7 +99,7 @@ func TestDiffRandomTexts(t *testing.T) {
 		}
 		var old, now []string
 		i := 0
-		for _, l := range diff(strings.Join(a, "\n"), strings.Join(b, "\n")) {
+		for _, l := range Diff(strings.Join(a, "\n"), strings.Join(b, "\n")) {
 			var w strings.Builder
 			for _, s := range l.Spans {
 				w.WriteString(s.Text)

@@ -172,7 +172,7 @@ func (d *Decoder) Replace(body []byte, h Hints, raw []byte, b *budget.Budget) (e
 		Masked: d.Decode(body, h, limits.Left()).Masked,
 		JSON:   now.JSON,
 		Text:   now.Text,
-		Diff:   diff(was.JSON+was.Text, now.JSON+now.Text),
+		Diff:   Diff(was.JSON+was.Text, now.JSON+now.Text),
 	}
 	e.addPassed("Read as " + now.typeOrKind() + ", " + deadletter.Bytes(len(raw)))
 	if now.Problem != "" {
@@ -389,9 +389,9 @@ func (s *editing) encode(text string, tree *jsonNode) (*Edited, error) {
 		}
 	}
 	e.Changed = c.list(s.tree, s.now)
-	e.Diff = diff(s.text, after.JSON)
+	e.Diff = Diff(s.text, after.JSON)
 	if e.MaskedDiff = e.Diff; c.masked {
-		e.MaskedDiff = diff(s.doc.JSON, seen.JSON+seen.Text)
+		e.MaskedDiff = Diff(s.doc.JSON, seen.JSON+seen.Text)
 	}
 	if lost := s.lost - after.withoutJSON; lost > 0 {
 		e.addWarning(

@@ -54,7 +54,7 @@ func (s *editing) editText(text string) (*Edited, error) {
 		e.Changed = []string{"body"}
 	}
 	e.addPassed("Text, UTF-8, " + deadletter.Bytes(len(inner)))
-	e.Text, e.Diff = s.read(inner).Text, diff(s.text, wholeText(inner))
+	e.Text, e.Diff = s.read(inner).Text, Diff(s.text, wholeText(inner))
 	_, err = s.finish(e, inner, text != s.text)
 	return e, err
 }

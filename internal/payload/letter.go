@@ -54,7 +54,7 @@ func (d *Decoder) EditDiff(l *deadletter.Letter) []DiffLine {
 		return nil
 	}
 	was, now := d.decodeReceived(l), d.Letter(l)
-	return diff(was.JSON+was.Text, now.JSON+now.Text)
+	return Diff(was.JSON+was.Text, now.JSON+now.Text)
 }
 
 // BytesMasked reports whether the bytes of a body must not be revealed. They must not be revealed

@@ -22,7 +22,9 @@ type Set struct {
 	Default Rule   // rule for letters that match no other rule; its Match is empty, and its Retry is not nil
 	Seed    uint64 // seed of the jitter
 	File    string // file from which the set was read; "" = none
+	Digest  string // digest of the text of this file as it was read
 	Loaded  time.Time
+	Fields  []string // search.fields of this file, which apply from the next start
 
 	Channels []string // channels that rules may name, in the order of the configuration file
 }

@@ -38,6 +38,7 @@ var (
 	_ trial.Store              = (*store.Store)(nil)
 	_ web.Annotator            = (*annotation.Intake)(nil)
 	_ web.Connector            = (*Server)(nil)
+	_ web.Settings             = (*Server)(nil)
 	_ web.Digester             = (*notify.Digester)(nil)
 	_ web.Drainer              = (*drain.Drains)(nil)
 	_ web.Trials               = (*trial.Trials)(nil)

@@ -40,6 +40,7 @@ func (s *Server) createPages() {
 		Fields:    s.cfg.Search.Fields,
 		Restore:   s.cfg.Retention.Discarded,
 		Rules:     s.rules,
+		Settings:  s,
 		RuleFacts: s.classifier.Facts,
 		Watch:     s.cfg.Requeue.Watch,
 		Told:      s.problemChannels,

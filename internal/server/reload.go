@@ -24,7 +24,9 @@ func (s *Server) reloadOnSignal(ctx context.Context) error {
 	for {
 		select {
 		case <-hangups:
+			s.changing.Lock()
 			s.reload(ctx)
+			s.changing.Unlock()
 			s.library.Refresh(ctx)
 		case <-ctx.Done():
 			return nil
@@ -55,20 +57,21 @@ func isReloaded(path string) bool {
 }
 
 // reload applies the rules, channels, quiet hours, digest and grants of the configuration file. If
-// the file contains a mistake, reload changes nothing. The new rules decide about letters that no
-// rule has decided about yet. Letters that already wait for a retry keep their decision. New grants
-// apply from the next request.
-func (s *Server) reload(ctx context.Context) {
+// the file contains a mistake, reload changes nothing and returns the error, which it has logged.
+// The new rules decide about letters that no rule has decided about yet. Letters that already wait
+// for a retry keep their decision. New grants apply from the next request. The caller holds
+// s.changing.
+func (s *Server) reload(ctx context.Context) error {
 	path := s.cfg.Rules.File
 	cfg, err := config.Load(path, s.getenv)
 	if err != nil {
 		s.log.Error("the configuration could not be reloaded; the present rules stay in use", "err", err)
-		return
+		return err
 	}
 	channels, err := channelsOf(cfg.Channels)
 	if err != nil {
 		s.log.Error("the configuration could not be reloaded; the present rules stay in use", "err", err)
-		return
+		return err
 	}
 	set := cfg.Rules
 	s.rules.Replace(&set)
@@ -97,4 +100,5 @@ func (s *Server) reload(ctx context.Context) {
 	if !reflect.DeepEqual(was, cfg) {
 		s.log.Warn("the configuration has other changes as well; they apply from the next start")
 	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/deadletteroffice/dlo/internal/adopt"
@@ -84,6 +85,7 @@ type Server struct {
 	web         *web.Web
 	auditFile   *auditFile         // copies the audit log to a file; nil = no file
 	accounts    *identity.Accounts // users of dlo itself; nil = there are none
+	changing    sync.Mutex         // held while the configuration file is read again or written
 	who         *identity.Identity // finds who sends a request; nil = everybody is the local user
 	http        *http.Server
 	ops         *http.Server // HTTP server of probes and metrics

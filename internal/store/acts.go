@@ -18,6 +18,18 @@ func (s *Store) Record(ctx context.Context, a deadletter.Act) error {
 	return nil
 }
 
+// RecordWith appends an act to the audit in the transaction in which the described change is made.
+// If the change fails, nothing is recorded. If the commit fails after the change, the caller must
+// undo the change.
+func (s *Store) RecordWith(ctx context.Context, a deadletter.Act, change func() error) error {
+	return s.tx(ctx, urgent, func(t *tx) error {
+		if err := t.audit(a); err != nil {
+			return err
+		}
+		return change()
+	})
+}
+
 // audit appends an act to the audit. The act also appears in the history of each group that it
 // concerns. An act on a letter is also recorded in the history of the letter.
 func (t *tx) audit(a deadletter.Act) error {

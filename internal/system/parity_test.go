@@ -40,6 +40,7 @@ var uncalled = map[string]string{
 	"GET /letters/histogram": "a picture; the counts behind it are letters count with since: and before:",
 	"GET /events":            "dlo operations watch asks again and again",
 	"GET /openapi.json":      "dlo man is the manual",
+	"POST /settings":         "at a command line, people edit the file; dlo config check and dlo rules test try it",
 	"POST /store/accept":     "dlo serve --accept-store",
 	"POST /store/hold":       "a person sees on Overview that it is a copy",
 }

@@ -462,6 +462,20 @@ func hostilePages(n int) map[string]templ.Component {
 		"operations": Operations(OperationsPage{Shell: shell, Operations: []deadletter.Operation{operation.Operation}}),
 		"error":      Error(ErrorPage{Shell: shell, Status: 500, Detail: bad, Name: bad}),
 	}
+	all["settings"] = Settings(SettingsPage{
+		Shell: shell, Set: many.Set, Rule: &many.Set.Rules[0], Problem: bad, WhatIf: many.WhatIf,
+		Queue: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad},
+		Form: url.Values{
+			"delays": {line(bad, 1000)}, "notify": slicesRepeat(line(bad, 100), 20), "fields": {bad[:min(n, 4096)]},
+		},
+		Mistakes: map[string]string{
+			"delays": bad, "queue": bad, "severity": bad, "notify": bad, "fields": bad, "rule": bad,
+		},
+		Change: &deadletter.SettingChange{
+			File: bad, Changes: bad, YAML: bad, Place: bad, Unsaved: bad,
+		},
+		Diff: slicesRepeat(payload.DiffLine{Op: payload.Added, Spans: []payload.Span{{Text: bad, Changed: true}}}, 3),
+	})
 	maps.Copy(all, hostileSchemas(shell, bad, n))
 	maps.Copy(all, hostileTriage(shell, bad, n, overview.Halted))
 	field := EditField{

@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
@@ -287,6 +288,64 @@ func sampleApply() ApplyPage {
 			},
 			Left: map[string]int{"someone set its due time": 2, "an operation has released it": 1},
 		},
+	}
+}
+
+// sampleSettings returns the page with a change of the delays of a rule that is not saved yet.
+func sampleSettings() SettingsPage {
+	of := sampleRules()
+	of.Set.Channels = []string{"oncall", "team"}
+	words := func(text string, changed bool) []payload.Span { return []payload.Span{{Text: text, Changed: changed}} }
+	return SettingsPage{
+		Shell: sampleShell("Settings", SectionRules, "/settings"),
+		Set:   of.Set,
+		Rule:  &of.Set.Rules[1],
+		Form: url.Values{
+			"delays": {"10s, 5m"}, "severity": {"page"}, "notify": {"oncall"}, "fields": {"customer.id\norder.number"},
+		},
+		Posted: url.Values{"setting": {"delays"}, "rule": {"email"}, "delays": {"10s, 5m"}},
+		Change: &deadletter.SettingChange{
+			File: of.Set.File, Digest: "5f3a", Changes: "rule email, retry.delays: [10s, 5m], before [10s, 100s, 1000s]",
+			Place: "as rule 2 of the list under rules", YAML: "- name: email\n  retry: {delays: [10s, 5m]}",
+		},
+		Diff: []payload.DiffLine{
+			{Op: payload.LeftOut, Left: 12},
+			{Op: payload.Same, Spans: words("    match: {queue: email-queue}", false)},
+			{Op: payload.Removed, Spans: words("    retry: {delays: [10s, 100s, 1000s], jitter: 0.1}", true)},
+			{Op: payload.Added, Spans: words("    retry: {delays: [10s, 5m], jitter: 0.1}", true)},
+		},
+		WhatIf: &rules.WhatIf{
+			Looked: 500, Matching: 1284, Exact: true, Most: WhatIfLetters, Usual: true,
+			Fates: []rules.Fate{{
+				Was:      rules.Outcome{State: deadletter.StateDead, Rule: "email", Delays: "10 s, then dead: page"},
+				Would:    rules.Outcome{Rule: "email", Action: deadletter.RuleRetry, Delays: "10 s, 5 min, then dead: page"},
+				Letters:  500,
+				Examples: []deadletter.ID{sampleID(0)},
+			}},
+		},
+		Mistakes: map[string]string{},
+	}
+}
+
+// settingsPages returns the page Settings before and after a change, and with mistakes.
+func settingsPages() map[string]templ.Component {
+	saved, copied, wrong := sampleSettings(), sampleSettings(), sampleSettings()
+	change := *saved.Change
+	change.Saved, change.Restart = true, true
+	saved.Change, saved.WhatIf = &change, nil
+	refused := *copied.Change
+	refused.Unsaved = "/etc/dlo/dlo.yaml is not writable by dlo"
+	copied.Change, copied.Diff, copied.Rule = &refused, nil, &copied.Set.Default
+	copied.Queue = deadletter.Origin{Broker: "main", VHost: "/", Queue: "sms-queue"}
+	wrong.Change, wrong.Diff, wrong.WhatIf, wrong.Rule = nil, nil, nil, &wrong.Set.Rules[3]
+	wrong.Problem = "/etc/dlo/dlo.yaml has changed since you looked at the change; check it again"
+	wrong.Mistakes = map[string]string{
+		"delays": `"soon" is not a duration.`, "severity": "No.", "notify": "No such channel.", "fields": "It is masked.",
+		"rule": "There is no such rule.",
+	}
+	return map[string]templ.Component{
+		"settings": Settings(sampleSettings()), "settings-saved": Settings(saved), "settings-copy": Settings(copied),
+		"settings-mistakes": Settings(wrong),
 	}
 }
 

@@ -313,6 +313,7 @@ func pages() map[string]templ.Component {
 	maps.Copy(all, setupPages())
 	maps.Copy(all, queuePages())
 	maps.Copy(all, applyPages())
+	maps.Copy(all, settingsPages())
 	maps.Copy(all, schemaPages())
 	maps.Copy(all, editPages())
 	maps.Copy(all, triagePages())

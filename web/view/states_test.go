@@ -19,7 +19,7 @@ var whole = []string{
 	"letter-headers", "letter-history", "letter-json", "letter-masked", "letter-raw", "letter-timeline",
 	"letter-peek", "letter-undecoded", "letters", "letters-empty", "letters-first-run", "letters-mistake", "operation",
 	"operations", "overview", "overview-first-run", "queue", "queues", "rules", "rules-tested",
-	"schema-remove", "schema-upload", "schemas", "sign-in", "triage", "triage-zero", "welcome",
+	"schema-remove", "schema-upload", "schemas", "settings", "sign-in", "triage", "triage-zero", "welcome",
 }
 
 // states are the other samples, with words of the text that only a page in this state has. A word
@@ -373,6 +373,15 @@ var states = map[string][]string{
 		"There is no set of this name in use.",
 		"305 letters have not been read by this version yet, so it is unknown how they decode.",
 	},
+	"settings-copy": {
+		"dlo cannot save this", "/etc/dlo/dlo.yaml is not writable by dlo.", "as rule 2 of the list under rules",
+		"Delays of queue sms-queue", "!Save and apply",
+	},
+	"settings-mistakes": {
+		"Nothing was saved: /etc/dlo/dlo.yaml has changed since you looked at the change; check it again.",
+		`"soon" is not a duration.`, "No such channel.", "It is masked.", "There is no such rule.",
+	},
+	"settings-saved": {"Saved; it applies from the next start of dlo", "!Save and apply"},
 	"sign-in-again": {
 		"To see masked data, to purge, and to change who may do what, give your password again. It counts for",
 		"Continue",
