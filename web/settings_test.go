@@ -210,6 +210,15 @@ func TestWhoMaySaveSettings(t *testing.T) {
 		t.Errorf("%q has saved the file", f.by)
 	}
 	who = teamB
+	who.Fixed = "read_only is set"
+	h.postJSON("/api/v1/settings", save()).want(t, 403, "because read_only is set")
+	h.post("/settings", url.Values{
+		"setting": {"delays"}, "rule": {"sms"}, "delays": {"7s"}, "digest": {change.Digest},
+	}).want(t, 403, "because read_only is set")
+	if f.by != nil {
+		t.Errorf("%q has saved the file", f.by)
+	}
+	who = teamB
 	h.postJSON("/api/v1/settings", check).want(t, 200).json(t, &change)
 	if change.Unsaved != "" || len(change.Diff) == 0 {
 		t.Errorf("%+v", change)

@@ -272,3 +272,15 @@ func commonHead(a, b string) (head, tail int) {
 	}
 	return head, tail
 }
+
+// TestARuleCanNotifyNobody checks that an empty list of channels is different from no list, with
+// which the channels of the default are notified.
+func TestARuleCanNotifyNobody(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"{severity: page, notify: []}": 0, "{severity: page}": 1, "{notify: }": 1} {
+		c, err := Parse("", hook+"rules: [{name: a, dead: "+text+"}]\ndefault: {dead: {notify: [ops]}}\n", noEnvironment)
+		if got := c.Rules.Told("a"); err != nil || len(got) != want {
+			t.Errorf("%s: %q are notified (%v)", text, got, err)
+		}
+	}
+}

@@ -51,6 +51,7 @@ func (s *Server) ChangeSetting(
 	case digest != c.Digest:
 		return c, nil, conflict("the file has changed since you looked at the change; check it again")
 	}
+	ctx = context.WithoutCancel(ctx) // a saved file is also applied
 	replaced := false
 	if err := s.store.RecordWith(ctx, deadletter.Once(
 		deadletter.ActConfigured, by.Name, c.Changes, deadletter.Target{Kind: deadletter.TargetConfiguration},

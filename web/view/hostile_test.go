@@ -464,7 +464,7 @@ func hostilePages(n int) map[string]templ.Component {
 	}
 	all["settings"] = Settings(SettingsPage{
 		Shell: shell, Set: many.Set, Rule: &many.Set.Rules[0], Problem: bad, WhatIf: many.WhatIf,
-		Queue: deadletter.Origin{Broker: bad, VHost: bad, Queue: bad},
+		Queue: deadletter.Origin{Broker: "main", VHost: "/", Queue: bad[:min(n, 255)]},
 		Form: url.Values{
 			"delays": {line(bad, 1000)}, "notify": slicesRepeat(line(bad, 100), 20), "fields": {bad[:min(n, 4096)]},
 		},

@@ -26,13 +26,14 @@ type SettingsPage struct {
 }
 
 const (
-	DelaysTyped = 50  // the maximum number of delays that the form has at first; people may type more
-	rulesChosen = 200 // the maximum number of rules to choose from; the page Rules leads to all
+	DelaysTyped  = 50  // the maximum number of delays that the form has at first; people may type more
+	rulesChosen  = 200 // the maximum number of rules to choose from; the page Rules leads to all
+	settingShown = 500 // the maximum size of the name of a rule, or of a path, in a link in bytes
 )
 
 // SettingsURL returns the URL of the page Settings for a value of the parameter "rule" or "field".
 func SettingsURL(name, value string) string {
-	return "/settings?" + url.Values{name: {value}}.Encode()
+	return "/settings?" + url.Values{name: {line(value, settingShown)}}.Encode()
 }
 
 // delaysURL returns the URL of the form for the delays of a queue. If the default decides about the
