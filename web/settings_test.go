@@ -91,8 +91,10 @@ func TestSettingsAreChangedOnAPage(t *testing.T) {
 		result string
 	}{
 		{
-			"/settings?rule=sms", url.Values{"setting": {"delays"}, "rule": {"sms"}, "delays": {"1s, 2m"}},
-			[]string{"Delays of rule sms", `value="5s, 30s"`}, "retry:\n      delays: [1s, 2m] # the carrier\n",
+			"/settings?rule=sms",
+			url.Values{"setting": {"delays"}, "rule": {"sms"}, "delays": {"1s, 2m"}},
+			[]string{"Delays of rule sms", `value="5s, 30s"`},
+			"retry:\n      delays: [1s, 2m] # the carrier\n",
 			"Saved, and in use",
 		},
 		{
@@ -109,8 +111,10 @@ func TestSettingsAreChangedOnAPage(t *testing.T) {
 			"Saved, and in use",
 		},
 		{
-			"/settings?field=order.%27id%27", url.Values{"setting": {"fields"}, "fields": {"customer.id\r\norder.no\r\n"}},
-			[]string{"order.&#39;id&#39;</textarea>"}, "\nsearch: {fields: [customer.id, order.no]}\n",
+			"/settings?field=order.%27id%27",
+			url.Values{"setting": {"fields"}, "fields": {"customer.id\r\norder.no\r\n"}},
+			[]string{"order.&#39;id&#39;</textarea>"},
+			"\nsearch: {fields: [customer.id, order.no]}\n",
 			"Saved; it applies from the next start of dlo",
 		},
 	} {

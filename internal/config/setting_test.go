@@ -131,8 +131,10 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 		{"an anchor", "search: {fields: &f [a]}\nhosts: *f\n", fieldsOf("b"), "(" + anchored + ")"},
 		{"one more item for an anchor", "search: {fields: &f [a]}\nhosts: *f\n", fieldsOf("a", "b"), "(" + anchored + ")"},
 		{"an alias", "hosts: &f [a]\nsearch: {fields: *f}\n", fieldsOf("b"), "(" + anchored + ")"},
-		{"an alias on the way", "rules: [{name: a, dead: &d {severity: page}}]\ndefault: {dead: *d}\n",
-			deadOf("default", deadletter.SeverityNotify), "(" + anchored + ")"},
+		{
+			"an alias on the way", "rules: [{name: a, dead: &d {severity: page}}]\ndefault: {dead: *d}\n",
+			deadOf("default", deadletter.SeverityNotify), "(" + anchored + ")",
+		},
 		{"an item is an alias", "hosts: [&f a]\nsearch: {fields: [b, *f]}\n", fieldsOf("b"), "(" + anchored + ")"},
 		{"filled in", "search: {fields: ['${FIELDS}']}\n", fieldsOf("b"), "(" + templated + ")"},
 		{"a file in brackets", "{search: {fields: [a]}}\n", fieldsOf("b"), "(" + unusual + ")"},
@@ -145,17 +147,28 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 		{"a text over lines", "search:\n  fields:\n    - a\n    - >-\n      b\n", fieldsOf("a"), "(" + unusual + ")"},
 		{"nothing new", "search: {fields: [a]}\n", fieldsOf("a"), "fields: this is what the configuration file has already"},
 		{"no such rule", "rules: [{name: a}]\n", delaysOf("b", "1s"), "rule: the file has no rule b"},
-		{"no duration", "default: {retry: {delays: [1s]}}\n", delaysOf("default", "soon"),
-			`delays: "soon" is not a duration; it looks like 250ms, 10s, 1h30m or 30d`},
-		{"no channel", "default: {dead: {severity: page}}\n", deadOf("default", deadletter.SeverityNotify, "x"),
-			`notify: there is no channel "x": define it under channels`},
+		{
+			"no duration", "default: {retry: {delays: [1s]}}\n", delaysOf("default", "soon"),
+			`delays: "soon" is not a duration; it looks like 250ms, 10s, 1h30m or 30d`,
+		},
+		{
+			"no channel", "default: {dead: {severity: page}}\n", deadOf("default", deadletter.SeverityNotify, "x"),
+			`notify: there is no channel "x": define it under channels`,
+		},
 		{"masked", "masking: [{field: a.b}]\n", fieldsOf("a.b"), "fields: a.b is masked, so letters cannot be found by it"},
-		{"a line break", "search: {fields: [a]}\n", fieldsOf("a\nlisten: x"),
-			`fields: give visible characters only, without ${, and not a\nlisten: x`},
-		{"filled in later", "search: {fields: [a]}\n", fieldsOf("${X}"),
-			"fields: give visible characters only, without ${, and not ${X}"},
-		{"a star", "listen: 127.0.0.1:1", deadletter.Setting{Key: deadletter.SettingDelays, Queue: "q*", Delays: []string{"1s"}},
-			"delays: in a rule, the star in the name of the queue would match other queues too"},
+		{
+			"a line break", "search: {fields: [a]}\n", fieldsOf("a\nlisten: x"),
+			`fields: give visible characters only, without ${, and not a\nlisten: x`,
+		},
+		{
+			"filled in later", "search: {fields: [a]}\n", fieldsOf("${X}"),
+			"fields: give visible characters only, without ${, and not ${X}",
+		},
+		{
+			"a star", "listen: 127.0.0.1:1",
+			deadletter.Setting{Key: deadletter.SettingDelays, Queue: "q*", Delays: []string{"1s"}},
+			"delays: in a rule, the star in the name of the queue would match other queues too",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
