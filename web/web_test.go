@@ -126,13 +126,16 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		Connector: connector{h},
 		Told:      func() []string { return []string{"oncall"} },
 		Disk:      func() string { return "18 GiB free" },
-		Facts:     func(context.Context, deadletter.Origin) deadletter.QueueFacts { return deadletter.UnknownQueue },
-		Brokers:   h.statuses,
-		Setup:     view.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
-		Hosts:     []string{"dlo.example"},
-		Restore:   7 * 24 * time.Hour,
-		Now:       func() time.Time { return now().Add(time.Minute) },
-		Log:       slog.New(slog.NewTextHandler(&h.log, nil)),
+		Doctor: func(context.Context) []deadletter.Checkup {
+			return []deadletter.Checkup{{Part: "disk", Text: "18 GiB free"}}
+		},
+		Facts:   func(context.Context, deadletter.Origin) deadletter.QueueFacts { return deadletter.UnknownQueue },
+		Brokers: h.statuses,
+		Setup:   view.Setup{Broker: "main", Exchange: "dlo.dlx", Inbox: "dlo.letters", VHost: "/"},
+		Hosts:   []string{"dlo.example"},
+		Restore: 7 * 24 * time.Hour,
+		Now:     func() time.Time { return now().Add(time.Minute) },
+		Log:     slog.New(slog.NewTextHandler(&h.log, nil)),
 	}
 	for _, c := range change {
 		c(&o)
