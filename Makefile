@@ -32,7 +32,7 @@ pictures: ## the pictures of README and docs, made from the demo (Debian, root)
 	@.ci/install rabbitmq-server chromium-headless-shell apngasm
 	rm -rf .cache/pictures
 	DLO_TEST=full DLO_TEST_REQUIRE=1 DLO_PICTURES=$(CURDIR)/.cache/pictures go test -count=1 -timeout 20m -run TestTheStoryInABrowser ./cmd/demo
-	apngasm .cache/pictures/story.png .cache/pictures/frames/001.png
+	apngasm .cache/pictures/story.png .cache/pictures/frames/001.png -z2
 	cp .cache/pictures/*.png docs/img/
 
 test: ## what the README promises, each proved once, on a real RabbitMQ and in a real browser; installs them where missing

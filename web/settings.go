@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -58,10 +57,10 @@ func (w *Web) changeSetting(ctx context.Context, r *settingIn) (*reply[api.Setti
 		return nil, err
 	}
 	out := api.SettingChange{SettingChange: c, Diff: []payload.DiffLine{}}
-	if allowed == nil && c.Now != "" { // the lines around a change are for admins only
+	if allowed != nil { // the comments of the file, and the lines around a change, are for admins only
+		out.YAML, out.Unsaved = c.Plain, sentence(allowed, statusOf(allowed))
+	} else if c.Now != "" {
 		out.Diff = payload.Diff(c.Was, c.Now)
-	} else if allowed != nil {
-		out.Unsaved = sentence(allowed, statusOf(allowed))
 	}
 	if in.DryRun && in.Key != deadletter.SettingFields {
 		test, err := w.whatIf(ctx, by, set, "", view.WhatIfLetters)
@@ -111,8 +110,10 @@ func (w *Web) settingsPage(r *http.Request, form url.Values) view.SettingsPage {
 	}
 	retry := set.Retries(p.Rule, deadletter.ReasonRejected)
 	var delays []string
-	for n := range min(retry.Count(), view.DelaysTyped) {
-		delays = append(delays, retry.Delay(n).Round(time.Millisecond).String())
+	if p.Retries = retry.Count(); p.Retries <= view.DelaysTyped {
+		for n := range p.Retries {
+			delays = append(delays, retry.Delay(n).String())
+		}
 	}
 	p.Form = url.Values{
 		"delays": {strings.Join(delays, ", ")}, "fields": {strings.Join(fields, "\n")},

@@ -196,6 +196,9 @@ func TestWhoMaySaveSettings(t *testing.T) {
 	}
 	who = deadletter.Principal{Name: "eda", Grants: []deadletter.Grant{{Role: deadletter.RoleEditor}}}
 	h.postJSON("/api/v1/settings", check).want(t, 200).json(t, &change)
+	if strings.Contains(change.YAML, "#") {
+		t.Errorf("a comment of the file: %s", change.YAML)
+	}
 	if !strings.Contains(change.Unsaved, "eda may not save settings") || len(change.Diff) != 0 || change.Test == nil ||
 		change.Test.Looked != 1 {
 		t.Errorf("%+v", change)

@@ -133,9 +133,10 @@ func (w *Web) headline(ctx context.Context, g *deadletter.Group, read values) (*
 	for path, counts := range here.counts {
 		for value, n := range counts {
 			d := deadletter.Different{Field: path, Value: value, Here: n, Otherwise: others.counts[path][value]}
-			readable := slices.ContainsFunc(
-				deadletter.Spellings(path), func(name string) bool { return read.counts[name][value] > 0 },
-			)
+			readable := slices.ContainsFunc(deadletter.Spellings(path), func(name string) bool {
+				return read.counts[name][value] > 0 && !slices.Contains(propertyNames, name) &&
+					!strings.HasPrefix(name, "header.")
+			})
 			if readable && 2*n >= here.of && n*others.of >= headlineLift*d.Otherwise*here.of &&
 				significant(d, here.of, others.of) {
 				list = append(list, d)

@@ -195,7 +195,7 @@ func (s *visitor) look(milliseconds int, name string) {
 	s.frames++
 	frame := filepath.Join(s.folder, "frames", fmt.Sprintf("%03d", s.frames))
 	files := map[string][]byte{
-		frame + ".png": s.picture(0.75), frame + ".txt": fmt.Appendf(nil, "delay=%d/1000\n", milliseconds),
+		frame + ".png": s.picture(0.7), frame + ".txt": fmt.Appendf(nil, "delay=%d/1000\n", milliseconds),
 	}
 	if name != "" {
 		files[filepath.Join(s.folder, name+".png")] = s.picture(1)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -154,7 +155,10 @@ func (c doctorCmd) Run(p *Program) error {
 		if err := c.call(p, http.MethodGet, "/doctor", nil, &list); err != nil && !c.guessed {
 			return err
 		} else if err != nil {
-			local, first.Text = true, "what a dlo that starts here needs, because there is no other answer: "+err.Error()
+			local, first.Text = true, "what a dlo that starts here needs: "+err.Error()
+			if first.Problem = !errors.Is(err, errSilent); first.Problem {
+				first.Cure = "name the server with --server, and a token with DLO_TOKEN, or name the configuration file"
+			}
 		}
 	}
 	if local {

@@ -50,8 +50,10 @@ func Change(
 		}
 		put(want, v.keys, v.value)
 	}
-	out.Changes = strings.Join(changes, "; ")
-	out.YAML, out.Place = toCopy(want, values[0].keys)
+	out.Changes = deadletter.Cut(strings.Join(changes, "; "), 4000)
+	var own *yaml.Node
+	own, out.Place = toCopy(want, values[0].keys)
+	out.YAML, out.Plain = encode(own), encode(written(own, true))
 	checked := out.Now
 	now := (&decoder{}).document(out.Now)
 	if out.Unsaved == "" && (now == nil || !sameNodes(written(now, false), want)) {
@@ -119,7 +121,11 @@ func newValues(set *rules.Set, root *yaml.Node, s *deadletter.Setting) ([]newVal
 		}
 	}
 	if len(values) == 0 {
-		return nil, s.Wrong("this is what the configuration file has already")
+		why := "this is what the configuration file has already"
+		if s.Key == deadletter.SettingFields {
+			why += "; it applies from the next start of dlo"
+		}
+		return nil, s.Wrong(why)
 	}
 	for k := range values {
 		if i >= 0 {
@@ -129,8 +135,8 @@ func newValues(set *rules.Set, root *yaml.Node, s *deadletter.Setting) ([]newVal
 	return values, nil
 }
 
-// newList returns the new values for a list of texts. Items that are added at the end leave the
-// items before them as they are.
+// newList returns the new values for a list of texts. An item that is added at the end leaves the
+// items before it as they are.
 func newList(root *yaml.Node, keys, items []string) (values []newValue) {
 	var old []string
 	list := find(root, keys...)
@@ -140,11 +146,9 @@ func newList(root *yaml.Node, keys, items []string) (values []newValue) {
 	}
 	switch {
 	case list != nil && slices.Equal(old, items):
-	case len(old) > 0 && len(old) < len(items) && slices.Equal(old, items[:len(old)]):
-		for i := len(old); i < len(items); i++ {
-			key := strconv.Itoa(i)
-			values = append(values, newValue{keys: slices.Concat(keys, []string{key}), value: node(items[i])})
-		}
+	case len(old) > 0 && len(old)+1 == len(items) && slices.Equal(old, items[:len(old)]):
+		at := slices.Concat(keys, []string{strconv.Itoa(len(old))})
+		values = []newValue{{keys: at, value: node(items[len(old)])}}
 	default:
 		values = []newValue{{keys: keys, value: node(items)}}
 	}
@@ -187,8 +191,15 @@ type queueRule struct {
 // does: it does not match letters that expired or overflowed their queue, which are not retried.
 func ruleOfQueue(set *rules.Set, s *deadletter.Setting) queueRule {
 	rest := &set.Default
+	named := func(name string) bool {
+		return slices.ContainsFunc(set.Rules, func(r rules.Rule) bool { return r.Name == name })
+	}
+	name := deadletter.Cut("delays of "+s.Queue, maxLabel)
+	for i := 2; named(name); i++ { // another broker may have a queue with this name
+		name = deadletter.Cut("delays of "+s.Queue, maxLabel-10) + " " + strconv.Itoa(i)
+	}
 	r := queueRule{
-		Name: deadletter.Cut("delays of "+s.Queue, maxLabel), Retry: backOffOf(rest.Retry, s.Delays),
+		Name: name, Retry: backOffOf(rest.Retry, s.Delays),
 		InDoubt: rest.InDoubt, Watch: rest.Watch, Rate: rest.Rate, MirrorXDeath: rest.MirrorXDeath,
 	}
 	r.Match.Queue, r.Match.VHost, r.Match.Broker = s.Queue, s.VHost, s.Broker
@@ -196,13 +207,13 @@ func ruleOfQueue(set *rules.Set, s *deadletter.Setting) queueRule {
 	return r
 }
 
-// toCopy returns the rule or the top-level key that changes, as YAML, and where it belongs.
-func toCopy(root *yaml.Node, keys []string) (text, place string) {
+// toCopy returns the rule or the top-level key that changes, and where it belongs.
+func toCopy(root *yaml.Node, keys []string) (own *yaml.Node, place string) {
 	if keys[0] != "rules" {
 		own := nested(keys[:1], find(root, keys[0]))
 		own.Style = 0
-		return encode(own), "as the top-level key " + keys[0]
+		return own, "as the top-level key " + keys[0]
 	}
 	i, _ := strconv.Atoi(keys[1])
-	return encode(nested(keys[1:2], find(root, keys[:2]...))), fmt.Sprintf("as rule %d of the list under rules", i+1)
+	return nested(keys[1:2], find(root, keys[:2]...)), fmt.Sprintf("as rule %d of the list under rules", i+1)
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 func noEnvironment(string) string { return "" }
 
 func delaysOf(rule string, delays ...string) deadletter.Setting {
-	return deadletter.Setting{Key: deadletter.SettingDelays, Rule: rule, Delays: delays}
+	return deadletter.Setting{Key: deadletter.SettingDelays, Rule: rule, Delays: append([]string{}, delays...)}
 }
 
 func deadOf(rule string, severity deadletter.Severity, notify ...string) deadletter.Setting {
@@ -21,7 +22,7 @@ func deadOf(rule string, severity deadletter.Severity, notify ...string) deadlet
 }
 
 func fieldsOf(fields ...string) deadletter.Setting {
-	return deadletter.Setting{Key: deadletter.SettingFields, Fields: fields}
+	return deadletter.Setting{Key: deadletter.SettingFields, Fields: append([]string{}, fields...)}
 }
 
 const hook = "channels: {ops: {alertmanager: {url: \"https://ops.example.com\"}}}\n"
@@ -145,7 +146,7 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 		{"a tag", "search: {fields: !!seq [a]}\n", fieldsOf("b"), "search: {fields: [b]}\n"},
 		{"other line breaks", "search: {fields: [a]} # \u2028\n", fieldsOf("b"), "(" + unusual + ")"},
 		{"a text over lines", "search:\n  fields:\n    - a\n    - >-\n      b\n", fieldsOf("a"), "(" + unusual + ")"},
-		{"nothing new", "search: {fields: [a]}\n", fieldsOf("a"), "fields: this is what the configuration file has already"},
+		{"nothing new", "search: {fields: [a]}\n", fieldsOf("a"), "fields: this is what the configuration file has already; it applies from the next start of dlo"},
 		{"no such rule", "rules: [{name: a}]\n", delaysOf("b", "1s"), "rule: the file has no rule b"},
 		{
 			"no duration", "default: {retry: {delays: [1s]}}\n", delaysOf("default", "soon"),
@@ -165,9 +166,26 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 			"fields: give visible characters only, without ${, and not ${X}",
 		},
 		{
+			"a queue with the name of another", "rules:\n- name: delays of q\n  match: {queue: q, vhost: a}\n",
+			deadletter.Setting{Key: deadletter.SettingDelays, Queue: "q", VHost: "b", Delays: []string{"1s"}},
+			"rules:\n- name: delays of q\n  match: {queue: q, vhost: a}\n- name: delays of q 2\n" +
+				"  match: {queue: q, vhost: b, reason: [rejected, delivery_limit]}\n  retry: {delays: [1s]}\n",
+		},
+		{
+			"several more items", "search: {fields: [a]}\n", fieldsOf("a", "b", "c"), "search: {fields: [a, b, c]}\n",
+		},
+		{
+			"too many items", "search: {fields: [a]}\n", fieldsOf(slices.Repeat([]string{"a"}, 501)...),
+			"fields: a list has at most 500 items here; for more, edit the file",
+		},
+		{
+			"no list", "search: {fields: [a]}\n", deadletter.Setting{Key: deadletter.SettingFields},
+			"fields: give a list; it may be empty",
+		},
+		{
 			"a star", "listen: 127.0.0.1:1",
 			deadletter.Setting{Key: deadletter.SettingDelays, Queue: "q*", Delays: []string{"1s"}},
-			"delays: in a rule, the star in the name of the queue would match other queues too",
+			"delays: in a rule, a star in the name of the queue, vhost or broker would match others too",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +30,9 @@ type Setting struct {
 	Fields   []string `json:"fields,omitzero"`   // paths of the body, such as customer.id
 }
 
+// maxSettingItems is the maximum number of texts in the value of a setting.
+const maxSettingItems = 503
+
 // Wrong returns the error for the value of a setting that is not valid, at the field that has it.
 func (s *Setting) Wrong(why string) error {
 	field := string(s.Key)
@@ -46,10 +50,17 @@ func (s *Setting) Check() error {
 		return FieldErrors{{Field: "setting", Why: "the settings are delays, dead and fields"}}
 	case !slices.Contains([]Severity{"", SeverityPage, SeverityNotify, SeverityDigest}, s.Severity):
 		return FieldErrors{{Field: "severity", Why: "the severities are page, notify and digest"}}
-	case strings.Contains(s.Queue, "*"):
-		return s.Wrong("in a rule, the star in the name of the queue would match other queues too")
+	case s.Key == SettingDelays && s.Delays == nil, s.Key == SettingFields && s.Fields == nil:
+		return s.Wrong("give a list; it may be empty")
+	case s.Rule != "" && s.Queue != "":
+		return s.Wrong("give a rule or a queue, not both")
+	case strings.Contains(s.Queue+s.Broker+s.VHost, "*"):
+		return s.Wrong("in a rule, a star in the name of the queue, vhost or broker would match others too")
 	}
 	all := slices.Concat(s.Delays, s.Notify, s.Fields, []string{s.Queue, s.Broker, s.VHost})
+	if len(all) > maxSettingItems {
+		return s.Wrong("a list has at most " + strconv.Itoa(maxSettingItems-3) + " items here; for more, edit the file")
+	}
 	for _, v := range all {
 		if Visible(v) != v || strings.Contains(v, "${") {
 			return s.Wrong("give visible characters only, without ${, and not " + Visible(Cut(v, 100)))
@@ -64,6 +75,7 @@ type SettingChange struct {
 	Changes string `json:"changes"` // each changed key with its new value and the one before, as the audit has it
 	YAML    string `json:"yaml"`    // the changed part as a whole, to copy
 	Place   string `json:"place"`   // where the text in "yaml" belongs
+	Plain   string `json:"-"`       // "yaml" without comments, for people who may not see those of the file
 	Unsaved string `json:"unsaved"` // why dlo cannot save the change; "" = it can, or it has
 	Digest  string `json:"digest"`  // of the file that was read
 	Saved   bool   `json:"saved"`

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/config"
@@ -48,6 +49,11 @@ func Doctor(ctx context.Context, path string, getenv func(string) string) ([]dea
 	return append(list, besideBrokers(ctx, &cfg)...), nil
 }
 
+// patience is how long a broker may take for its answers, if the checks are those of a running dlo.
+const patience = 10 * time.Second
+
+var errNoAnswer = fmt.Errorf("no answer within %s", patience)
+
 // doctor checks everything that this dlo needs, through the connections that it has.
 func (s *Server) doctor(ctx context.Context) []deadletter.Checkup {
 	list := []deadletter.Checkup{{
@@ -56,10 +62,18 @@ func (s *Server) doctor(ctx context.Context) []deadletter.Checkup {
 	for _, p := range s.problems() {
 		list = append(list, checkupOf("dlo", p, ""))
 	}
+	atBrokers := make([][]deadletter.Checkup, len(s.links))
+	var asked sync.WaitGroup
 	for i, link := range s.links {
-		list = append(list, atBroker(ctx, &s.cfg, &s.cfg.Brokers[i], link, link.Status(), "")...)
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(ctx, patience, errNoAnswer)
+			defer cancel()
+			atBrokers[i] = atBroker(ctx, &s.cfg, &s.cfg.Brokers[i], link, link.Status(), "")
+		})
 	}
-	return append(list, besideBrokers(ctx, &s.cfg)...)
+	beside := besideBrokers(ctx, &s.cfg)
+	asked.Wait()
+	return slices.Concat(list, slices.Concat(atBrokers...), beside)
 }
 
 // besideBrokers checks what dlo needs besides its brokers.

@@ -59,9 +59,12 @@ func (s *Server) ChangeSetting(
 		if now, err := os.ReadFile(path); err != nil || string(now) != string(text) {
 			return conflict("the file has just been changed by somebody else")
 		}
-		err := os.Rename(temporary, path)
-		replaced = err == nil
-		return err
+		if err := os.Rename(temporary, path); err != nil {
+			return conflict("the file cannot be replaced (%v); it may be mounted by itself, as in a container, where "+
+				"dlo can replace only files of a mounted directory", err)
+		}
+		replaced = true
+		return nil
 	}); err != nil {
 		if replaced { // the act was not committed
 			before, _ := writeBeside(path, c.Was)

@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,6 +78,19 @@ func TestTheDoctor(t *testing.T) {
 		if !strings.Contains(out, "\nok       "+part+" ") && !strings.HasPrefix(out, "ok       "+part+" ") {
 			t.Errorf("%s is not ok:\n%s", part, out)
 		}
+	}
+	hung, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hung.Close()
+	silent := newChild(t, address, strings.Replace(
+		brokers, node.ManagementURLOf("guest:guest"), "http://guest:guest@"+hung.Addr().String(), 1,
+	))
+	silent.Start("")
+	if out := doctor(t, 1, "", "--server", silent.url); !strings.Contains(out, "no answer within 10s") ||
+		!strings.Contains(out, "ok       schemas") {
+		t.Errorf("the management API does not answer:\n%s", out)
 	}
 	var list api.Doctor
 	if err := json.Unmarshal([]byte(doctor(t, 0, text, "-o", "json")), &list); err != nil || len(list.Checks) != 10 {

@@ -15,6 +15,7 @@ type SettingsPage struct {
 	Shell
 	Set      *rules.Set
 	Rule     *rules.Rule               // the rule whose settings are shown
+	Retries  int                       // the number of its retries
 	Queue    deadletter.Origin         // the queue that gets a rule with its delays, if it is not empty
 	Form     url.Values                // the values as they are, or as typed
 	Posted   url.Values                // the form that was sent, which the button sends again to save the change
@@ -26,7 +27,7 @@ type SettingsPage struct {
 }
 
 const (
-	DelaysTyped  = 50  // the maximum number of delays that the form has at first; people may type more
+	DelaysTyped  = 200 // the maximum number of retries of a rule whose delays can be typed
 	rulesChosen  = 200 // the maximum number of rules to choose from; the page Rules leads to all
 	settingShown = 500 // the maximum size of the name of a rule, or of a path, in a link in bytes
 )
