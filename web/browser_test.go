@@ -472,7 +472,7 @@ func TestRetriesArePausedByKeyboard(t *testing.T) {
 			t, tab,
 			`location.pathname == '/queues' && document.querySelector('main')?.innerText.includes('1 group held back')`,
 		)
-		enter(`#all-queues td summary.small`)
+		enter(`#all-queues td summary:not([aria-label])`)
 		resume("group G-1")
 	}
 	checkConsole(t, tab)

@@ -292,6 +292,7 @@ func TestThePaletteOffersWhatHasTheText(t *testing.T) {
 		"SM":      {`{"kind":"Queue","text":"sms","label":"1 letter","link":"/letters?q=queue%3Asms"}`},
 		"webhook": {`{"kind":"Type","text":"acme.hooks.v1.WebhookDelivery"`},
 		"O-1":     {`{"kind":"Search"`},
+		"connect": {`{"kind":"Page","text":"Connection to the brokers","link":"/connection"}`},
 	} {
 		h.get("/palette?q="+url.QueryEscape(text)).want(t, 200, want...)
 	}

@@ -18,8 +18,10 @@ func TestNobodyIsCalledLocal(t *testing.T) {
 		o.Actor = func(*http.Request) (deadletter.Principal, error) { return me, nil }
 	})
 	h.receive("sms", 1, "x")
-	h.patchJSON("/api/v1/groups/G-1", `{"owner":"local","resolve":{}}`).want(t, 200)
 	const you = "you (no sign-in)"
+	h.patchJSON("/api/v1/groups/G-1", `{"owner":"local","note":"x"}`).want(t, 200)
+	h.get("/triage").want(t, 200, you+": x")
+	h.patchJSON("/api/v1/groups/G-1", `{"resolve":{}}`).want(t, 200)
 	h.get("/").want(t, 200, you).wantNot(t, ">local<")
 	h.get("/triage?tab=resolved").want(t, 200, "by "+you, `title="`+you+`"`)
 	h.get("/audit").want(t, 200, you).wantNot(t, ">local<")

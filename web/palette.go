@@ -35,12 +35,17 @@ func (w *Web) palette(r *http.Request) (any, error) {
 			})
 		}
 	}
-	if containsFold("Users and tokens", text) && principal(r.Context()).MayEverywhere(deadletter.VerbAccess) {
-		out = append(out, view.PaletteEntry{Kind: "Page", Text: "Users and tokens", Link: "/access"})
-	}
-	const settings = "Settings: delays, severity and notify, indexed fields"
-	if containsFold(settings, text) && principal(r.Context()).MayEverywhere(deadletter.VerbRead) {
-		out = append(out, view.PaletteEntry{Kind: "Page", Text: settings, Link: "/settings"})
+	for _, p := range []struct {
+		text, link string
+		verb       deadletter.Verb
+	}{
+		{"Users and tokens", "/access", deadletter.VerbAccess},
+		{"Settings: delays, severity and notify, indexed fields", "/settings", deadletter.VerbRead},
+		{"Connection to the brokers", "/connection", deadletter.VerbView},
+	} {
+		if containsFold(p.text, text) && principal(r.Context()).MayEverywhere(p.verb) {
+			out = append(out, view.PaletteEntry{Kind: "Page", Text: p.text, Link: p.link})
+		}
 	}
 	views, err := w.Store.Views(ctx, principal(r.Context()).Name)
 	if err != nil {

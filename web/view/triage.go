@@ -206,12 +206,12 @@ func whatDied(g deadletter.GroupRow) string {
 
 // noteWords returns the note of a group in one line. The line begins with the author if that is
 // known.
-func noteWords(g deadletter.GroupRow) string {
+func noteWords(ctx context.Context, g deadletter.GroupRow) string {
 	note := strings.ReplaceAll(g.Note, "\n", " ")
 	if g.NoteBy == "" {
 		return note
 	}
-	return g.NoteBy + ": " + note
+	return person(ctx, g.NoteBy) + ": " + note
 }
 
 // snoozeWords says when a snoozed group returns to the list.
