@@ -179,7 +179,8 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 			"fields: a list has at most 500 items here; for more, edit the file",
 		},
 		{
-			"no list", "search: {fields: [a]}\n", deadletter.Setting{Key: deadletter.SettingFields},
+			"no list", "search: {fields: [a]}\n",
+			deadletter.Setting{Key: deadletter.SettingFields},
 			"fields: give a list; it may be empty",
 		},
 		{
