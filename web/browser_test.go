@@ -48,16 +48,7 @@ func js[T any](tab *testenv.Tab, expression string) T {
 // eventually waits until a JavaScript expression is true on the page.
 func eventually(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		// While the browser is loading or unloading a page, the expression counts as not true yet.
-		if tab.Is(expression) {
-			return
-		}
-	}
-	t.Fatalf(
-		"never true: %s\non %s: %.2000s", expression, js[string](tab, "location.href"),
-		js[string](tab, "document.querySelector('main')?.innerText ?? ''"),
-	)
+	tab.Until(20*time.Second, expression)
 }
 
 // checkConsole fails the test if a page logged anything, or if the content security policy blocked

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -142,15 +141,7 @@ func (s *visitor) reads(text string) {
 
 func (s *visitor) until(expression string) {
 	s.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if s.tab.Is(`document.readyState == 'complete' && ` + expression) {
-			return
-		}
-	}
-	s.tab.Screenshot(filepath.Join(cmp.Or(s.folder, s.t.TempDir()), "never.png"))
-	s.t.Fatalf("never: %s\non this page: %s", expression, testenv.Run(
-		s.tab, chromedp.Evaluate[string](`location.href + (document.querySelector('dialog[open]') ?? document.body).innerText`),
-	))
+	s.tab.Until(2*time.Minute, `document.readyState == 'complete' && `+expression)
 }
 
 // click waits for an element, and presses the mouse button in the middle of it. The frame before

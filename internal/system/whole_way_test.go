@@ -312,20 +312,7 @@ func TestTheWholeWay(t *testing.T) {
 // minutes.
 func waitUntil(t *testing.T, tab *testenv.Tab, expression string) {
 	t.Helper()
-	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		if tab.Is(expression) {
-			return
-		}
-	}
-	t.Fatalf(
-		"never true: %s\n%s", expression,
-		testenv.Run(
-			tab,
-			chromedp.Evaluate[string](
-				`location.href + "\n" + (document.querySelector('main')?.innerText ?? '').slice(0, 2000)`,
-			),
-		),
-	)
+	tab.Until(2*time.Minute, expression)
 }
 
 func appendFile(path, text string) error {

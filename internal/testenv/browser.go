@@ -114,6 +114,21 @@ func (b *Tab) Open(url string) {
 	b.Do(chromedp.Navigate(url))
 }
 
+// Until waits until an expression is true on the current page. If it is not true in time, Until
+// fails the test with the address and the text of the page. While the browser loads or leaves a
+// page, the expression counts as not true yet.
+func (b *Tab) Until(limit time.Duration, expression string) {
+	b.t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if b.Is(expression) {
+			return
+		}
+	}
+	b.t.Fatalf("not true within %s: %s\non %s", limit, expression, Run(b, chromedp.Evaluate[string](
+		`location.href + "\n" + (document.querySelector('main')?.innerText ?? '').slice(0, 2000)`,
+	)))
+}
+
 // Back goes back to the previous page, and waits until that page is loaded again. Chromium may
 // first show the page as it was. The scripts of dlo then reload it, so Back waits for the reload.
 // Otherwise a test could act on a page that is about to go away.
