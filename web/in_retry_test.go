@@ -52,6 +52,7 @@ func TestLettersOnTheirWayCount(t *testing.T) {
 	for _, page := range []string{"/", "/triage", "/letters?q="} {
 		h.get(page).want(t, 200, quiet...)
 	}
+	h.get("/letters/"+string(ids[0])).want(t, 200, "<dt>Watch ends</dt>").wantNot(t, "Watched in", "<dt>Due</dt>")
 	h.get("/triage?tab=retrying").want(t, 200, "quiet from 09:02", `<span class="strong">3</span>`)
 	h.get("/api/v1/groups?tab=retrying").want(t, 200, `"waiting":0`, `"retrying":3`, `"next_at":"2026-11-20T09:02:00Z"`)
 

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -223,4 +224,28 @@ func TestADenialNamesTheMissingRight(t *testing.T) {
 	h.postJSON("/api/v1/operations", requeue).want(
 		t, 403, "ana may not requeue letters; that needs the role operator, and ana has the role viewer",
 	)
+}
+
+// TestFullPagesStaySmall checks that full pages of ordinary letters do not exceed 150 KB: lists of
+// more groups and letters than fit on a page, and each view of a letter of 1 MiB. Only the editor
+// is larger, because it contains the whole text.
+func TestFullPagesStaySmall(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for i := range 60 {
+		h.receive(fmt.Sprintf("orders.service-%03d.created", i), 2, `{"id":7,"total":{"amount":12}}`)
+	}
+	items := strings.Repeat(`{"id":90417,"name":"'blue' & <green>","tags":["a","b"]},`, 1<<20/56)
+	paths := []string{"/", "/triage", "/letters?q=", "/queues", "/connection", "/rules", "/schemas", "/audit", "/operations"}
+	for _, body := range []string{`{"items":[` + items + `0]}`, strings.Repeat("'quoted' & <tagged>\n", 1<<20/20), items} {
+		id := h.receive("orders", 1, body)[0]
+		for _, tab := range []string{"", "?tab=json", "?tab=raw", "?tab=headers", "?tab=history"} {
+			paths = append(paths, "/letters/"+string(id)+tab)
+		}
+	}
+	for _, path := range append(paths, "/groups/G-1") {
+		if size := len(h.get(path).want(t, 200).text); size > 150_000 {
+			t.Errorf("%s takes %d bytes", path, size)
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	triageRows   = 100 // the maximum number of groups on a page
+	triageRows   = 50 // the maximum number of groups on a page
 	settledShown = 6   // the maximum number of operations and decisions shown since the last digest
 )
 

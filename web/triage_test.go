@@ -233,7 +233,7 @@ func TestADeployEndsOnlyWhatFailed(t *testing.T) {
 	at := start.Add(time.Duration(h.late.Load())).Format(time.RFC3339)
 	h.postJSON("/api/v1/deploys", `{"service":"notifications","version":"1.4.1","at":"`+at+`"}`).want(t, 201)
 	h.late.Add(int64(time.Minute))
-	h.get("/triage?tab=digest").want(t, 200, "1 group").wantNot(t, "ready to requeue")
+	h.get("/triage?tab=digest").want(t, 200, "1 group").wantNot(t, "All 1 group", "ready to requeue")
 }
 
 // TestDigestOnThePage checks that the page shows the digest that would be sent now. A button on the

@@ -254,7 +254,14 @@ func curve(values []int) (path, area, x, y string) {
 	peak := max(largest(values), 1)
 	for i, v := range values {
 		x, y = number(1+98*float64(i)/float64(len(values)-1)), number(22-19*float64(v)/float64(peak))
-		path += map[bool]string{true: "M", false: " L"}[i == 0] + x + " " + y
+		switch level := i > 0 && v == values[i-1]; {
+		case i == 0:
+			path = "M" + x + " " + y
+		case !level:
+			path += "L" + x + " " + y
+		case i == len(values)-1 || v != values[i+1]: // the end of a level stretch
+			path += "H" + x
+		}
 	}
-	return path, path + " L99 23 L1 23 Z", x, y
+	return path, path + "V23H1Z", x, y
 }

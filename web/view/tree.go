@@ -31,11 +31,11 @@ func (n treeNode) kindClass() string {
 }
 
 // These constants limit a tree, a JSON text, a table or a dump, in bytes of HTML. With them, the
-// page of a letter stays under 300 KB for any body.
+// page of a letter stays under 150 KB if its text is ordinary, and under 303 KB for any body.
 const (
-	treeBudget   = 116_000
-	jsonBudget   = 150_000
-	headerBudget = 100_000
+	treeBudget   = 70_000
+	jsonBudget   = 100_000
+	headerBudget = 30_000
 	rowCost      = 300 // the markup of one row of a tree or table, rounded up
 	maxValue     = 2_000
 	maxDepth     = 40
