@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -56,9 +57,9 @@ func (w *Web) readPlan(r *http.Request, in *struct{ Body api.ApplyPlanRequest })
 func ofQueue(problems [][]topology.Finding, o deadletter.Origin) [][]topology.Finding {
 	var list [][]topology.Finding
 	for _, same := range problems {
-		for i, f := range same {
-			if f.Broker == o.Broker && f.VHost == o.VHost && f.Queue == o.Queue {
-				list = append(list, same[i:i+1])
+		for _, f := range same {
+			if f.Broker == o.Broker && f.VHost == o.VHost && slices.Contains(f.Queues(), o.Queue) {
+				list = append(list, []topology.Finding{f.Only(o.Queue)})
 			}
 		}
 	}

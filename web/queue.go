@@ -87,8 +87,8 @@ func (w *Web) putPath(ctx context.Context, p *view.QueuePage, o deadletter.Origi
 		}
 		p.Look = r
 		for _, f := range r.Findings {
-			if f.Queue == o.Queue {
-				one := w.faultOf(ctx, []topology.Finding{f})
+			if slices.Contains(f.Queues(), o.Queue) {
+				one := w.faultOf(ctx, []topology.Finding{f.Only(o.Queue)})
 				one.Queue = view.PlaceOf(o)
 				p.Faults = append(p.Faults, one)
 			}

@@ -74,14 +74,22 @@ func (w *Web) reports(ctx context.Context) []topology.Report {
 				way.Key = ""
 			}
 		}
-		r.Findings = slices.DeleteFunc(
-			slices.Clone(r.Findings), func(f topology.Finding) bool { return outside(f.Queue) },
-		)
-		for i, f := range r.Findings {
-			if slices.ContainsFunc(f.Others, hidden) {
-				r.Findings[i] = f.Apart()
+		var found []topology.Finding
+		for _, f := range r.Findings {
+			queues := f.Queues()
+			visible := slices.DeleteFunc(slices.Clone(queues), outside)
+			if len(visible) == 0 {
+				continue
 			}
+			if len(visible) < len(queues) {
+				f = f.Only(visible...)
+			}
+			if slices.ContainsFunc(f.Others, hidden) {
+				f = f.Apart()
+			}
+			found = append(found, f)
 		}
+		r.Findings = found
 		r.Queues, r.Gaps = len(r.All), nil
 	}
 	return all

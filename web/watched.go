@@ -35,8 +35,10 @@ func (w *Web) watchedQueues(ctx context.Context, states []deadletter.Queue) ([]v
 			all = append(all, view.WatchedQueue{Origin: o, Described: r.All[i]})
 		}
 		for _, f := range r.Findings {
-			o := deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: f.Queue}
-			faulty[o] = faulty[o] || f.Severity != deadletter.SeverityDigest
+			for _, queue := range f.Queues() {
+				o := deadletter.Origin{Broker: r.Broker, VHost: r.VHost, Queue: queue}
+				faulty[o] = faulty[o] || f.Severity != deadletter.SeverityDigest
+			}
 		}
 	}
 	for _, s := range states {

@@ -216,8 +216,10 @@ func newVerdict(t api.Topology, dropped int) verdict {
 	}
 	drops := map[[3]string]bool{}
 	for i, f := range t.Findings {
-		if slices.Contains(dropping, f.Kind) {
-			drops[[3]string{f.Broker, f.VHost, f.Queue}] = true
+		if slices.Contains(dropping, f.Kind) || f.Kind == topology.PolicyIgnored && f.Severity == deadletter.SeverityPage {
+			for _, queue := range f.Queues() {
+				drops[[3]string{f.Broker, f.VHost, queue}] = true
+			}
 		}
 		if i == 0 || !explainedBy(t.Findings[i-1], f) {
 			v.Alike = append(v.Alike, nil)

@@ -196,7 +196,7 @@ func (l *Link) inForce(ctx context.Context, queue string, patient bool) (e *topo
 	}
 	if p := e.Unknown("delivery-limit"); p != nil {
 		return nil, fmt.Sprintf(
-			"dlo cannot evaluate the pattern of operator policy %s, so it is unknown", deadletter.Visible(p.Name),
+			"dlo cannot evaluate the pattern of policy %s, so it is unknown", deadletter.Visible(p.Name),
 		)
 	}
 	return e, ""

@@ -357,7 +357,9 @@ func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	}
 	first := map[key]time.Time{}
 	for _, f := range before {
-		first[key{f.Kind, f.Queue}] = f.Since
+		for _, queue := range append(f.More, f.Queue) {
+			first[key{f.Kind, queue}] = f.Since
+		}
 	}
 	for i := range found {
 		f := &found[i]

@@ -3,6 +3,7 @@ package topology_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
@@ -291,7 +292,87 @@ var cases = map[string]struct {
 			s.Bindings = append(s.Bindings, bind("events", "orders", "order"), bind("dlx", "parked", "order"))
 			s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
 		},
-		want: []string{"second_death_lost orders notify certain"},
+	},
+	"levels of delay": {change: levelsOfDelay},
+	"levels of delay, and the last one leads nowhere": {
+		change: func(s *topology.Snapshot) {
+			levelsOfDelay(s)
+			s.Bindings[len(s.Bindings)-1].Key = "x.y.z.#.sales"
+			s.Bindings[len(s.Bindings)-1].Source = "elsewhere"
+		},
+		want: []string{"no_binding level.0 page certain"},
+	},
+	"a chain of topic exchanges": {
+		change: func(s *topology.Snapshot) {
+			chained(s, "#", "*.orders")
+			s.Bindings = append(s.Bindings, bind("dlx", "parked", "*.orders"))
+		},
+	},
+	"a chain of topic exchanges, and the first one lets through few keys": {
+		change: func(s *topology.Snapshot) {
+			chained(s, "eu.#", "*.orders")
+			s.Bindings = append(s.Bindings, bind("dlx", "parked", "eu.#"))
+		},
+	},
+	"a chain of topic exchanges, and its keys are not bound": {
+		change: func(s *topology.Snapshot) {
+			chained(s, "eu.#", "*.orders")
+			s.Bindings = append(s.Bindings, bind("dlx", "parked", "us.#"))
+		},
+		want: []string{"no_binding orders page likely", "no_exchange parked notify certain"},
+	},
+	"a chain through an exchange whose other messages do not fit": {
+		change: func(s *topology.Snapshot) {
+			chained(s, "audit.#", "order.*")
+			s.Bindings = append(s.Bindings, bind("dlx", "parked", "refund"))
+		},
+		want: []string{"no_binding orders page likely", "no_exchange parked notify certain"},
+	},
+	"a topic pattern, and some of its keys are bound": {
+		change: func(s *topology.Snapshot) {
+			chained(s, "#", "order.*")
+			s.Bindings = append(s.Bindings, bind("dlx", "parked", "order.created"))
+		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes by headers that each dead letter has": {
+		change: byHeaders("x-match", "all", "x-first-death-reason", "expired"),
+	},
+	"the exchange routes by headers, and has no arguments": {change: byHeaders()},
+	"the exchange routes by headers, and ignores those that dead letters have": {
+		change: byHeaders("x-match", "any", "x-first-death-reason", "rejected"),
+		want:   []string{"no_binding orders page likely"},
+	},
+	"the exchange routes by the reason of the death": {
+		change: byHeaders("x-match", "any-with-x", "x-first-death-reason", "rejected"),
+	},
+	"the exchange routes by another reason of the death": {
+		change: byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired"),
+		want:   []string{"no_binding orders page likely"},
+	},
+	"the exchange routes by another queue of the death": {
+		change: byHeaders("x-match", "all-with-x", "x-first-death-queue", "invoices"),
+		want:   []string{"no_binding orders page likely"},
+	},
+	"the exchange routes by headers of messages": {
+		change: byHeaders("tenant", "a"),
+		want:   []string{"route_unknown orders digest likely"},
+	},
+	"a delayed exchange, and its key is not bound": {
+		change: func(s *topology.Snapshot) {
+			behind(s, "x-delayed-message", definition("x-delayed-type", "direct"), bind("dlx", "parked", "dead.order"))
+			s.Policies[0].Definition["dead-letter-routing-key"] = "dead.orders"
+		},
+		want: []string{"no_binding orders page certain", "no_exchange parked notify certain"},
+	},
+	"a delayed exchange": {
+		change: func(s *topology.Snapshot) {
+			behind(s, "x-delayed-message", definition("x-delayed-type", "fanout"), bind("dlx", "parked", ""))
+		},
+	},
+	"an exchange of a type that dlo does not know": {
+		change: func(s *topology.Snapshot) { behind(s, "x-random", nil, bind("dlx", "parked", "")) },
+		want:   []string{"route_unknown orders digest likely"},
 	},
 	"an argument beats the policy": {
 		change: func(s *topology.Snapshot) {
@@ -390,18 +471,18 @@ var cases = map[string]struct {
 	},
 	"the broker does not apply a policy": {
 		change: func(s *topology.Snapshot) { s.Queues[0].Policy = new(string) },
-		want:   []string{"policy_ignored orders page certain", "no_exchange orders notify certain"},
+		want:   []string{"policy_ignored orders page certain"},
 	},
 	"the broker applies another policy than the one of the highest priority": {
 		change: func(s *topology.Snapshot) {
 			s.Policies = append(s.Policies, policy("other", "^nothing$", 1, "dead-letter-exchange", "dlo.dlx"))
 			s.Queues[0].Policy = &s.Policies[1].Name
 		},
-		want: []string{"policy_ignored orders page certain"},
+		want: []string{"policy_ignored orders notify certain"},
 	},
 	"the broker applies no key of a policy": {
 		change: func(s *topology.Snapshot) { s.Queues[0].Effective = topology.Definition{} },
-		want:   []string{"policy_ignored orders page certain", "no_exchange orders notify certain"},
+		want:   []string{"policy_ignored orders page certain"},
 	},
 	"the broker applies an operator policy that dlo does not expect": {
 		change: func(s *topology.Snapshot) {
@@ -409,7 +490,64 @@ var cases = map[string]struct {
 				"dead-letter-exchange": "dlo.dlx", "max-length": json.Number("7"),
 			}
 		},
+		want: []string{"policy_ignored orders notify certain"},
+	},
+	"the broker applies another value than the policy has": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0].Effective = topology.Definition{"dead-letter-exchange": "gone"}
+		},
+		want: []string{"exchange_missing orders page certain", "policy_ignored orders notify certain"},
+	},
+	"a key that classic queues of 3.10 do not support": {
+		version: "3.10.8",
+		change:  func(s *topology.Snapshot) { s.Policies[0].Definition["queue-leader-locator"] = "balanced" },
+		want:    []string{"policy_ignored orders page certain"},
+	},
+	"the same key on 4.0": {
+		version: "4.0.5",
+		change:  func(s *topology.Snapshot) { s.Policies[0].Definition["queue-leader-locator"] = "balanced" },
+	},
+	"a key that classic queues of 4.x do not support": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Definition["max-in-memory-length"] = json.Number("1000")
+		},
 		want: []string{"policy_ignored orders page certain"},
+	},
+	"the same key on 3.10": {
+		version: "3.10.8",
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Definition["max-in-memory-length"] = json.Number("1000")
+		},
+	},
+	"a key that quorum queues of 3.x do not support": {
+		version: "3.10.8",
+		change: func(s *topology.Snapshot) {
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Policies[0].Definition["ha-mode"] = "all"
+		},
+		want: []string{"policy_ignored orders page certain"},
+	},
+	"a key that the type does not support, and another policy with an exchange": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy(
+				"quorum", "^orders$", 20, "delivery-limit", 5, "dead-letter-exchange", "dlo.dlx",
+			))
+		},
+	},
+	"a policy that may not apply, which the broker says it does not": {
+		version: "3.13.7",
+		change: func(s *topology.Snapshot) {
+			s.ReadAt, s.Queues[0].Policy = now, new(string)
+			s.Policies[0].Definition["queue-leader-locator"] = "balanced"
+		},
+		want: []string{"policy_ignored orders page certain"},
+	},
+	"a policy that may not apply, which the broker says it does": {
+		version: "3.13.7",
+		change: func(s *topology.Snapshot) {
+			s.ReadAt, s.Queues[0].Policy = now, &s.Policies[0].Name
+			s.Policies[0].Definition["queue-leader-locator"] = "balanced"
+		},
 	},
 	"two policies of one name": {
 		change: func(s *topology.Snapshot) {
@@ -432,8 +570,31 @@ var cases = map[string]struct {
 		},
 	},
 	"a pattern that only PCRE knows": {
-		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = "^(?!emails)orders$" },
+		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = `^orders(?R)?$` },
 		want:   []string{"pattern_unknown orders digest likely"},
+	},
+	"a pattern that needs too long": {
+		change: func(s *topology.Snapshot) {
+			s.Queues[0].Name = strings.Repeat("a", 60) + "!"
+			s.Policies[0].Pattern = `^a+!$`
+			s.Policies = append(s.Policies, policy("slow", `^(?!b)((a+)+)+$`, 20, "max-length", 5))
+		},
+		want: []string{
+			"pattern_unknown " + strings.Repeat("a", 60) + "! notify likely",
+		},
+	},
+	"a lookahead": {
+		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = "^(?!amq\\.)(?!dlo).*" },
+	},
+	"a lookahead that excludes the queue": {
+		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = "^(?!amq\\.|orders).*" },
+		want:   []string{"no_exchange orders notify certain"},
+	},
+	"a lookahead of a policy that hides another": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, policy("limits", "^(?!dlo)(?!amq\\.).*", 20, "max-length", 1000))
+		},
+		want: []string{"policy_shadowed orders page certain"},
 	},
 	"a pattern that only PCRE knows, and the broker's own answer": {
 		change: func(s *topology.Snapshot) {

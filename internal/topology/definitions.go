@@ -36,14 +36,14 @@ func (l *located[T]) UnmarshalJSON(text []byte) error {
 // Its snapshot then has the vhost "".
 func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	var file struct {
-		Version    string                  `json:"rabbitmq_version"`
-		Older      string                  `json:"rabbit_version"`
-		VHosts     []struct{ Name string } `json:"vhosts"`
-		Queues     *[]located[Queue]       `json:"queues"`
-		Exchanges  []located[Exchange]     `json:"exchanges"`
-		Bindings   []located[Binding]      `json:"bindings"`
-		Policies   *[]located[Policy]      `json:"policies"`
-		Parameters []located[parameter]    `json:"parameters"`
+		Version    string               `json:"rabbitmq_version"`
+		Older      string               `json:"rabbit_version"`
+		VHosts     []vhostOf            `json:"vhosts"`
+		Queues     *[]located[Queue]    `json:"queues"`
+		Exchanges  []located[Exchange]  `json:"exchanges"`
+		Bindings   []located[Binding]   `json:"bindings"`
+		Policies   *[]located[Policy]   `json:"policies"`
+		Parameters []located[parameter] `json:"parameters"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, badDefinitions(text, err)
@@ -61,7 +61,7 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 		return byVHost[vhost]
 	}
 	for _, v := range file.VHosts {
-		at(v.Name)
+		at(v.Name).DefaultType = v.defaultType()
 	}
 	for _, q := range *cmp.Or(file.Queues, &[]located[Queue]{}) {
 		s := at(q.vhost)
@@ -87,10 +87,32 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	join(byVHost)
 	var list []Snapshot
 	for _, s := range byVHost {
+		if measured := measuredAround(s.Version); len(measured) == 1 {
+			s = s.as(measured[0])
+		}
 		list = append(list, *s)
 	}
 	slices.SortFunc(list, func(a, b Snapshot) int { return cmp.Compare(a.VHost, b.VHost) })
 	return list, nil
+}
+
+// vhostOf is a vhost of a definitions file.
+type vhostOf struct {
+	Name     string          `json:"name"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// defaultType returns the default type of queues of a vhost, or "" for classic queues. RabbitMQ
+// reads it from the metadata only: it ignores a key default_queue_type of the vhost or of the file,
+// and "undefined" means classic (3.10.8, 4.0.5, 4.3.6).
+func (v vhostOf) defaultType() string {
+	var metadata struct {
+		Type string `json:"default_queue_type"`
+	}
+	if json.Unmarshal(v.Metadata, &metadata) != nil || !slices.Contains([]string{Quorum, Stream}, metadata.Type) {
+		return ""
+	}
+	return metadata.Type
 }
 
 // join completes the snapshot of a file that was exported for one vhost. RabbitMQ 3.10 writes the

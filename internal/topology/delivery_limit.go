@@ -1,10 +1,6 @@
 package topology
 
-import (
-	"slices"
-	"strconv"
-	"strings"
-)
+import "slices"
 
 // defaultDeliveryLimit is the delivery limit of a quorum queue on RabbitMQ 4.0 and later if neither
 // an argument nor a policy sets a limit.
@@ -35,13 +31,6 @@ func DeliveryLimitOf(version string, set ...*int64) (limit int64, limited bool) 
 		return defaultDeliveryLimit, true
 	}
 	return limit, limited
-}
-
-// sinceVersion4 reports whether a version is 4.0 or later.
-func sinceVersion4(version string) bool {
-	major, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(major)
-	return err == nil && n >= 4
 }
 
 // DeliveryLimit returns the delivery limit of a quorum queue, and what sets it. The field From is

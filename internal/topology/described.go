@@ -56,13 +56,11 @@ func (in *inspector) describe() []Described {
 			Consumers: v.Consumers,
 			Published: v.Rates.Publish.PerSecond,
 			Acked:     v.Rates.Done(),
+			Policy:    v.policyName(),
 			Route:     in.routeOf(v),
 		}
 		if in.s.Passive || in.s.NoRates {
 			d.Published = -1
-		}
-		if w := v.policy.winner; w != nil {
-			d.Policy = w.Name
 		}
 		list = append(list, d)
 	}
@@ -119,9 +117,13 @@ func (in *inspector) whyLost(v *view) string {
 		return "the exchange routes them to no queue"
 	case len(v.Lost) > 0:
 		return "those with key " + v.Lost[0] + " reach no queue"
+	case len(v.Unjudged) > 0:
+		return "not known: exchange " + v.Unjudged[0] + " cannot be judged"
+	case len(v.Partly) > 0 && len(v.droppingLimits()) == 0:
+		return "those keys of " + v.Partly[0] + " that are not bound"
 	case v.OnlyName && len(v.droppingLimits()) == 0:
 		return "probably those with other keys than the name of the queue"
-	case v.Again:
+	case v.Again && in.leadsToInbox(v):
 		return "a letter that was requeued is lost when it dies again"
 	}
 	return ""

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -19,11 +18,17 @@ func (e *Effect) difference() (computed, reported string) {
 		return "", ""
 	}
 	want := e.policy.winner.definition().With(e.operator.winner.definition())
-	if maps.EqualFunc(want, e.reported, func(any, any) bool { return true }) {
+	same := func(key string, of any) bool {
+		text := compact(of)
+		return text == compact(e.policy.winner.definition()[key]) || text == compact(e.operator.winner.definition()[key])
+	}
+	if len(want) == len(e.reported) && !slices.ContainsFunc(
+		slices.Collect(maps.Keys(e.reported)), func(key string) bool { return !same(key, e.reported[key]) },
+	) {
 		return "", ""
 	}
 	return policyWords(e.policy.winner) + " and operator " + policyWords(e.operator.winner) + ", which set " +
-		keyWords(want), keyWords(e.reported)
+		want.words(), e.reported.words()
 }
 
 func policyWords(p *Policy) string {
@@ -33,11 +38,11 @@ func policyWords(p *Policy) string {
 	return "policy " + safeName(p.Name)
 }
 
-func keyWords(d Definition) string {
+func (d Definition) words() string {
 	if len(d) == 0 {
-		return "no key"
+		return "nothing"
 	}
-	return "the keys " + deadletter.Visible(strings.Join(slices.Sorted(maps.Keys(d)), ", "))
+	return safeName(deadletter.Cut(compact(d), 500))
 }
 
 // Difference says in one line how the settings of a queue that the broker reports differ from those
@@ -56,40 +61,78 @@ func (e *Effect) Doubtful() bool {
 	return e.Difference() != "" || e.Queue.Policy == nil && (e.policy.winner != nil || len(e.policy.unsure) > 0)
 }
 
-// policiesDiffer reports queues to which the broker applies other settings than dlo computes. The
-// queues for which dlo and the broker say the same are one finding.
+// policiesDiffer reports queues to which the broker applies other settings than dlo computes.
 func (in *inspector) policiesDiffer() {
-	at := map[[2]string]int{}
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
 		computed, reported := v.difference()
 		if computed == "" {
 			continue
 		}
-		if n, ok := at[[2]string{computed, reported}]; ok {
-			in.found[n].Others = append(in.found[n].Others, v.Name)
-			continue
-		}
-		at[[2]string{computed, reported}] = len(in.found)
-		in.add(Finding{
-			Kind: PolicyIgnored, Queue: v.Name,
+		f := Finding{
+			Kind: PolicyIgnored, Queue: v.Name, cause: computed + reported, Severity: deadletter.SeverityNotify,
 			Title: fmt.Sprintf("RabbitMQ does not apply to %s what its policies say", safeName(v.Name)),
-			Loses: "what the settings that do not apply would keep: without a dead-letter exchange, every reject",
-			Why: fmt.Sprintf("By pattern, priority and keys it would be: %s. The broker reports: %s. RabbitMQ ignores a whole policy if the type of the queue does not support one of its keys.",
-				computed, reported),
-			Cure: "Compare with `rabbitmqctl list_queues name type policy`. Take the key that the type does not support out of the policy, for example by a policy for each type of queue.",
-		})
+			Loses: "nothing by itself: the other findings judge what the broker reports",
+			Why: fmt.Sprintf(
+				"By pattern, priority and keys it would be: %s. The broker reports: %s. RabbitMQ ignores a whole policy if the type of the queue does not support one of its keys.",
+				computed, reported,
+			),
+			Cure: "Compare with `rabbitmqctl list_queues name type policy`. " + oneForEachType,
+		}
+		if in.losesByDifference(v) {
+			f.Severity, f.Loses, f.Plannable = severities[PolicyIgnored], losesAll(v), true
+		}
+		in.add(f)
 	}
 }
 
-// Unknown returns an operator policy that may set a key for the queue, if dlo cannot evaluate its
-// pattern and the broker does not say which keys apply. It returns nil if there is none.
-func (e *Effect) Unknown(key string) *Policy {
-	at := slices.IndexFunc(
-		e.operator.unsure, func(p *Policy) bool { _, sets := p.Definition[key]; return sets && e.reported == nil },
-	)
-	if at < 0 {
-		return nil
+// oneForEachType says what to do about a policy with a key that the type of a queue does not
+// support.
+const oneForEachType = "Take the key that the type does not support out of the policy, for example by a policy for each type of queue."
+
+// losesByDifference reports whether a queue has no dead-letter exchange although the policies that
+// dlo computes set one.
+func (in *inspector) losesByDifference(v *view) bool {
+	computed, _ := v.difference()
+	if computed == "" || v.Set || !v.isDurableWork() || deadletter.OwnQueue(v.Name) || in.isInbox(v.Name) {
+		return false
 	}
-	return e.operator.unsure[at]
+	return v.policy.ignored.setsExchange() || !v.policy.differs && v.policy.winner.setsExchange()
+}
+
+// setsExchange reports whether a policy sets a dead-letter exchange. The policy may be nil.
+func (p *Policy) setsExchange() bool {
+	_, ok := p.definition().Text("dead-letter-exchange")
+	return ok
+}
+
+// unfitPolicy reports a policy that sets the dead-letter exchange of a queue, but that RabbitMQ
+// does not apply to the queue because of one of its keys.
+func (in *inspector) unfitPolicy(v *view, p *Policy) {
+	version := in.s.behaves()
+	key := p.unsupported(version, v.Kind())
+	in.add(Finding{
+		Kind: PolicyIgnored, Queue: v.Name, cause: p.Name + v.Kind(), Plannable: true, Loses: losesAll(v),
+		Title: fmt.Sprintf(
+			"%s has no dead-letter exchange, because RabbitMQ does not apply policy %s to it", safeName(v.Name),
+			safeName(p.Name),
+		),
+		Why: fmt.Sprintf(
+			"Policy %s has the key %s, which queues of the type %s do not support on RabbitMQ %s. RabbitMQ then applies no key of the policy to them.",
+			safeName(p.Name), key, v.Kind(), safeName(version),
+		),
+		Cure: oneForEachType,
+	})
+}
+
+// Unknown returns a policy or an operator policy that may set a key for the queue, if dlo cannot
+// evaluate its pattern and the broker does not say which keys apply. It returns nil if there is
+// none.
+func (e *Effect) Unknown(key string) *Policy {
+	for _, p := range slices.Concat(e.operator.unsure, e.policy.unsure) {
+		if _, sets := p.Definition[key]; sets && e.reported == nil {
+			return p
+		}
+	}
+	return nil
 }

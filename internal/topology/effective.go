@@ -18,7 +18,10 @@ type Effect struct {
 // EffectOf returns the Effect of a queue. If the broker says what applies to the queue, that
 // counts. Otherwise EffectOf computes it from the patterns, priorities and keys of the policies.
 func (s *Snapshot) EffectOf(q *Queue) Effect {
-	return Effect{q, policyFor(s.Policies, q, q.Policy), policyFor(s.Operators, q, nil), q.Effective}
+	version := s.behaves()
+	return Effect{
+		q, policyFor(s.Policies, version, q, q.Policy), policyFor(s.Operators, version, q, nil), q.Effective,
+	}
 }
 
 // Policy returns the policy that applies, or nil.
@@ -27,15 +30,31 @@ func (e *Effect) Policy() *Policy { return e.policy.winner }
 // Operator returns the operator policy that applies, or nil.
 func (e *Effect) Operator() *Policy { return e.operator.winner }
 
-// from returns the definition of a policy, without the keys that the broker does not apply. The
-// parameter "p" may be nil.
-func (e *Effect) from(p *Policy) Definition {
-	if p == nil || e.reported == nil {
-		return p.definition()
+// byPolicies returns what the policies of a queue set for a key: the value that the broker reports,
+// or else the values of the operator policy and the policy. The field Policy is empty if no known
+// policy sets the value that the broker reports.
+func (e *Effect) byPolicies(key string) []Setting {
+	var list []Setting
+	add := func(p *Policy, from string) {
+		if of, ok := p.definition()[key]; ok {
+			list = append(list, Setting{From: from, Policy: p.Name, of: of})
+		}
 	}
-	d := maps.Clone(p.Definition)
-	maps.DeleteFunc(d, func(key string, _ any) bool { _, applies := e.reported[key]; return !applies })
-	return d
+	add(e.operator.winner, FromOperator)
+	add(e.policy.winner, FromPolicy)
+	if e.reported == nil {
+		return list
+	}
+	reported, ok := e.reported[key]
+	if !ok {
+		return nil
+	}
+	for _, s := range list {
+		if compact(s.of) == compact(reported) {
+			return []Setting{s}
+		}
+	}
+	return []Setting{{From: FromPolicy, of: reported}}
 }
 
 // Keys returns the settings of a queue that an argument, a policy or the broker's default sets, in
@@ -45,10 +64,12 @@ func (e *Effect) Keys() []string {
 	for key := range e.Queue.Arguments {
 		set[strings.TrimPrefix(key, "x-")] = true
 	}
-	for _, d := range []Definition{e.from(e.policy.winner), e.from(e.operator.winner), e.reported} {
-		for key := range d {
-			set[key] = true
-		}
+	by := e.reported
+	if by == nil {
+		by = e.policy.winner.definition().With(e.operator.winner.definition())
+	}
+	for key := range by {
+		set[key] = true
 	}
 	return slices.Sorted(maps.Keys(set))
 }
@@ -65,7 +86,9 @@ type Setting struct {
 	Text   string
 	N      int64
 	From   string // one of the constants above; "" = the default of the broker
-	Policy string // the name of the policy that sets it
+	Policy string // the name of the policy that sets it; "" = an argument, or a policy that dlo does not know
+
+	of any // the value of the policy
 }
 
 // Text returns the value of a setting that is a text, such as dead-letter-exchange. An argument
@@ -81,14 +104,12 @@ func (e *Effect) Text(key string) (v Setting, ok bool) {
 // policyText returns the value that the policies of a queue set for a key. An operator policy takes
 // precedence.
 func (e *Effect) policyText(key string) (v Setting, ok bool) {
-	if s, ok := e.from(e.operator.winner).Text(key); ok {
-		return Setting{Text: s, From: FromOperator, Policy: e.operator.winner.Name}, true
+	for _, v := range e.byPolicies(key) {
+		if v.Text, ok = v.of.(string); ok {
+			return v, true
+		}
 	}
-	if s, ok := e.from(e.policy.winner).Text(key); ok {
-		return Setting{Text: s, From: FromPolicy, Policy: e.policy.winner.Name}, true
-	}
-	s, ok := e.reported.Text(key)
-	return Setting{Text: s, From: FromPolicy}, ok
+	return Setting{}, false
 }
 
 // Least returns the value of a setting that is a number, such as max-length. The argument, the
@@ -110,15 +131,11 @@ func (e *Effect) numbers(key string) []Setting {
 	if n, ok := e.Queue.Arguments.Number("x-" + key); ok {
 		list = append(list, Setting{N: n, From: FromArgument})
 	}
-	before := len(list)
-	if n, ok := e.from(e.policy.winner).Number(key); ok {
-		list = append(list, Setting{N: n, From: FromPolicy, Policy: e.policy.winner.Name})
-	}
-	if n, ok := e.from(e.operator.winner).Number(key); ok {
-		list = append(list, Setting{N: n, From: FromOperator, Policy: e.operator.winner.Name})
-	}
-	if n, ok := e.reported.Number(key); ok && len(list) == before {
-		list = append(list, Setting{N: n, From: FromPolicy})
+	for _, s := range e.byPolicies(key) {
+		var ok bool
+		if s.N, ok = (Definition{key: s.of}).Number(key); ok {
+			list = append(list, s)
+		}
 	}
 	return list
 }

@@ -36,20 +36,41 @@ func (in *inspector) checkGuarantee(v *view) {
 		})
 	}
 	if v.Stuck.N > 0 {
-		why := "The target is missing, full or not available, or the letters are only on their way."
+		why, others := in.missingTarget(v)
 		full := slices.DeleteFunc(
 			slices.Clone(v.Queues),
 			func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name },
 		)
 		if len(full) > 0 {
-			why = fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
+			others, why = full, fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
 		}
 		in.add(Finding{
-			Kind: Stuck, Queue: v.Name, Others: full, Sure: Likely,
+			Kind: Stuck, Queue: v.Name, Others: others, Sure: Likely,
 			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", safeName(v.Name), v.Stuck.N),
 			Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
 			Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
 			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",
 		})
 	}
+}
+
+// missingTarget says what dead letters of a queue wait for: the exchange, binding or queue that is
+// missing. It also returns the queues that the text names.
+func (in *inspector) missingTarget(v *view) (why string, others []string) {
+	exchange := safeName(v.Exchange.Text)
+	switch {
+	case !v.Exists:
+		return fmt.Sprintf("Exchange %s does not exist.", exchange), nil
+	case in.unknownTarget(v):
+	case v.Exchange.Text == "" && len(v.Queues) == 0 && len(v.Lost) > 0:
+		return fmt.Sprintf("Queue %s does not exist.", nameList(v.Lost)), v.Lost
+	case len(v.Missing) > 0:
+		return fmt.Sprintf("Exchange %s is bound to queue %s, which does not exist.", exchange, nameList(v.Missing)),
+			v.Missing
+	case !v.Bound:
+		return fmt.Sprintf("Exchange %s has no binding.", exchange), nil
+	case len(v.Lost) > 0:
+		return fmt.Sprintf("Exchange %s has no binding for the key %s.", exchange, nameList(v.Lost)), nil
+	}
+	return "The target is full or not available, or the letters are only on their way.", nil
 }

@@ -14,7 +14,7 @@ func (in *inspector) keepsLetters(v *view, inbox bool) {
 	if v.Kind() == Stream {
 		return
 	}
-	if !inbox && (len(v.Queues) > 0 || v.Set && (v.AnyKey || v.Unsure)) {
+	if !inbox && (len(v.Queues) > 0 || v.Set && (v.AnyKey || len(v.Unjudged) > 0)) {
 		return
 	}
 	in.lettersDeleted(v, inbox)

@@ -54,7 +54,7 @@ func (in *inspector) checkMoved(v *view) {
 			continue
 		}
 		in.add(Finding{
-			Kind: Moved, Queue: v.Name,
+			Kind: Moved, Queue: v.Name, cause: p.Name,
 			Title: fmt.Sprintf("Policy %s federates %s", safeName(p.Name), safeName(v.Name)),
 			Loses: "nothing that dlo can see",
 			Why:   "A federated queue gets messages of other brokers while it has consumers. A message that is rejected here dies here.",

@@ -17,6 +17,7 @@ func (in *inspector) checkPath(v *view) {
 	case !v.Exists:
 		in.add(Finding{
 			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+			cause: v.Exchange.Text + "\n" + v.Exchange.source(),
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", safeName(v.Name), exchange),
 			Loses: "every dead letter of this queue",
 			Why: fmt.Sprintf(
@@ -31,6 +32,7 @@ func (in *inspector) checkPath(v *view) {
 	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: []string{v.Key.Text}, Plannable: v.Key.From == FromPolicy,
+			cause: v.Key.Text,
 			Title: fmt.Sprintf(
 				"%s dead-letters to queue %s, which does not exist", safeName(v.Name), safeName(v.Key.Text),
 			),
@@ -47,13 +49,14 @@ func (in *inspector) checkPath(v *view) {
 		}
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: v.Missing, Loses: loses,
+			cause: v.Exchange.Text + "\n" + strings.Join(v.Missing, "\n") + loses,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", safeName(v.Name), exchange),
 			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", nameList(v.Missing)),
 			Cure:  "Declare the queue that the binding names, or remove the binding.",
 		})
 	case !v.Bound:
 		in.add(Finding{
-			Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
+			Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy, cause: v.Exchange.Text,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding", safeName(v.Name), exchange),
 			Loses: "every dead letter of this queue",
 			Why:   "The broker drops a message without a trace if the exchange cannot route it.",
@@ -61,8 +64,13 @@ func (in *inspector) checkPath(v *view) {
 		})
 	case len(v.Lost) > 0:
 		in.keysLost(v)
-	case v.Again:
+	case v.Again && in.leadsToInbox(v):
 		in.lostAgain(v)
+	case len(v.Unjudged) > 0:
+		in.routeUnknown(v)
+	case len(v.Partly) > 0 && len(v.droppingLimits()) == 0:
+		// messages that only wait in this queue come with the keys that are meant to go on
+		in.keysPartlyLost(v)
 	case v.OnlyName && len(v.droppingLimits()) == 0:
 		// messages that only wait in this queue may have the names of queues as routing keys
 		in.add(Finding{
@@ -121,10 +129,43 @@ func (in *inspector) keysLost(v *view) {
 	in.add(f)
 }
 
+// keysPartlyLost reports topic patterns of which the dead-letter exchange routes only some keys.
+func (in *inspector) keysPartlyLost(v *view) {
+	in.add(Finding{
+		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
+		Title: fmt.Sprintf(
+			"%s dead-letters to exchange %s, which routes only some of the keys %s", safeName(v.Name),
+			safeName(v.Exchange.Text), nameList(v.Partly),
+		),
+		Loses: "dead letters with those routing keys that the exchange does not route",
+		Why:   "Messages come with any key that fits the pattern, and a dead letter keeps its key. The exchange has bindings for some of these keys only, and the broker drops what it cannot route.",
+		Cure:  "If other keys come, bind the dead-letter queue with the same pattern, or set a dead-letter routing key that is bound.",
+	})
+}
+
+// routeUnknown reports an exchange on the path of dead letters that dlo cannot judge.
+func (in *inspector) routeUnknown(v *view) {
+	x := in.net.exchanges[v.Unjudged[0]]
+	why := fmt.Sprintf("Exchange %s has the type %s, which dlo does not know.", safeName(x.Name), safeName(x.Type))
+	if x.routing() == "headers" {
+		why = fmt.Sprintf("Exchange %s routes by headers of the messages, which dlo does not know.", safeName(x.Name))
+	}
+	in.add(Finding{
+		Kind: RouteUnknown, Queue: v.Name, Sure: Likely, cause: x.Name,
+		Title: fmt.Sprintf(
+			"It is not known where the dead letters of %s go, because of exchange %s", safeName(v.Name),
+			safeName(x.Name),
+		),
+		Loses: "nothing that dlo can see",
+		Why:   why,
+		Cure:  "Reject a test message, and look where it arrives. A dead-letter exchange of the type fanout takes every message.",
+	})
+}
+
 // lostAgain reports a queue that loses letters after they were requeued. When such a letter dies
 // for the first time, it is routed to a queue. When it dies again, it is lost.
 func (in *inspector) lostAgain(v *view) {
-	f := Finding{
+	in.add(Finding{
 		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
 		Title: fmt.Sprintf("%s loses a requeued letter that dies again", safeName(v.Name)),
 		Loses: "letters that were requeued and failed again",
@@ -136,36 +177,31 @@ func (in *inspector) lostAgain(v *view) {
 			"Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.",
 			safeName(v.Name),
 		),
-	}
-	if !in.leadsToInbox(v) {
-		f.Severity = severities[NoExchange]
-	}
-	in.add(f)
+	})
 }
 
 // noExchange reports a queue without a dead-letter exchange. If a policy was meant to set an
 // exchange for the queue, it also reports that policy.
 func (in *inspector) noExchange(v *view) {
-	withExchange := func(p *Policy) bool { _, ok := p.Definition.Text("dead-letter-exchange"); return ok }
-	if slices.ContainsFunc(append(v.policy.unsure, v.operator.unsure...), withExchange) {
+	if slices.ContainsFunc(append(v.policy.unsure, v.operator.unsure...), (*Policy).setsExchange) {
 		return // one of these policies may set the exchange, which the finding PatternUnknown reports
 	}
-	if slices.ContainsFunc(v.policy.tied, withExchange) {
+	if slices.ContainsFunc(v.policy.tied, (*Policy).setsExchange) {
 		return // the finding PolicyTied reports this
 	}
-	loses := "every message that a consumer rejects"
-	if drops := v.droppingLimits(); len(drops) > 0 {
-		keys := make([]string, len(drops))
-		for i, d := range drops {
-			keys[i] = d.Key
-		}
-		loses += ", and every message that its " + strings.Join(keys, " and ") + " removes"
+	if in.losesByDifference(v) {
+		return // the finding PolicyIgnored reports this
 	}
-	if i := slices.IndexFunc(v.policy.losers, withExchange); i >= 0 {
+	if i := slices.IndexFunc(v.policy.unfit, (*Policy).setsExchange); i >= 0 {
+		in.unfitPolicy(v, v.policy.unfit[i])
+		return
+	}
+	if i := slices.IndexFunc(v.policy.losers, (*Policy).setsExchange); i >= 0 {
 		loser, winner := v.policy.losers[i], v.policy.winner
 		exchange, _ := loser.Definition.Text("dead-letter-exchange")
 		in.add(Finding{
-			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: loses,
+			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: losesAll(v),
+			cause: winner.Name + "\n" + loser.Name,
 			Title: fmt.Sprintf(
 				"%s has no dead-letter exchange, because policy %s hides policy %s", safeName(v.Name),
 				safeName(winner.Name), safeName(loser.Name),
@@ -182,11 +218,24 @@ func (in *inspector) noExchange(v *view) {
 		return
 	}
 	in.add(Finding{
-		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: loses,
+		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: losesAll(v),
 		Title: safeName(v.Name) + " has no dead-letter exchange",
 		Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
 		Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",
 	})
+}
+
+// losesAll says what a queue without a dead-letter exchange loses.
+func losesAll(v *view) string {
+	loses := "every message that a consumer rejects"
+	if drops := v.droppingLimits(); len(drops) > 0 {
+		keys := make([]string, len(drops))
+		for i, d := range drops {
+			keys[i] = d.Key
+		}
+		loses += ", and every message that its " + strings.Join(keys, " and ") + " removes"
+	}
+	return loses
 }
 
 // targetsFull reports each queue that gets the dead letters of v and that has reached a length
@@ -208,7 +257,7 @@ func (in *inspector) targetsFull(v *view) {
 			loses, what = "each new dead letter", "It refuses new dead letters, and the broker drops them."
 		}
 		in.add(Finding{
-			Kind: QueueFull, Queue: v.Name, Others: []string{name}, Loses: loses,
+			Kind: QueueFull, Queue: v.Name, Others: []string{name}, Loses: loses, cause: name,
 			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", safeName(v.Name), safeName(name)),
 			Why:   fmt.Sprintf("%s holds %s, its limit (%s). %s", safeName(name), holds, limit.source(), what),
 			Cure:  fmt.Sprintf("Empty %s, and remove its length limit.", safeName(name)),
@@ -234,8 +283,11 @@ func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
 // source says what sets a setting. Its result, such as "An argument of the queue", can be the
 // beginning of a sentence.
 func (s Setting) source() string {
-	if s.Policy == "" {
+	switch {
+	case s.From == FromArgument:
 		return "An argument of the queue"
+	case s.Policy == "":
+		return "A policy that dlo cannot find"
 	}
 	return fmt.Sprintf("The %s %s", s.From, safeName(s.Policy))
 }
@@ -243,7 +295,7 @@ func (s Setting) source() string {
 // setBy returns words that say what sets a setting, such as "it was declared with the argument
 // x-max-length". In a sentence, they come before the value of the setting.
 func (s Setting) setBy(key string) string {
-	if s.Policy == "" {
+	if s.From == FromArgument {
 		return "it was declared with the argument x-" + key
 	}
 	return fmt.Sprintf("the %s %s sets %s", s.From, safeName(s.Policy), key)

@@ -16,22 +16,33 @@ var deadLetterKeys = []string{"dead-letter-exchange", "dead-letter-routing-key"}
 func (in *inspector) checkPolicies(v *view) {
 	in.argumentWins(v)
 	in.policyTied(v)
+	in.patternUnknown(v)
+	in.operatorCaps(v)
+	in.hiddenChanged(v)
+}
+
+// patternUnknown reports policies that may apply to a queue, but whose patterns dlo cannot
+// evaluate.
+func (in *inspector) patternUnknown(v *view) {
 	for _, p := range slices.Concat(v.policy.unsure, v.operator.unsure) {
-		in.add(Finding{
-			Kind: PatternUnknown, Queue: v.Name, Sure: Likely,
+		f := Finding{
+			Kind: PatternUnknown, Queue: v.Name, Sure: Likely, cause: p.Name,
 			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", safeName(p.Name), safeName(v.Name)),
 			Loses: "nothing by itself",
 			Why: fmt.Sprintf(
-				"Its pattern %s uses a feature of PCRE that dlo does not have, for example lookahead.",
-				safeName(p.Pattern),
+				"Its pattern %s uses a feature of PCRE that dlo does not have, or needs too long.",
+				safeName(deadletter.Cut(p.Pattern, 500)),
 			),
-			Cure: fmt.Sprintf(
-				"Run `rabbitmqctl list_queues name policy` to see which policy applies to %s.", safeName(v.Name),
-			),
-		})
+			Cure: "Run `rabbitmqctl list_queues name policy` to see which policy applies.",
+		}
+		if hidden := v.policy.winner; slices.Contains(v.policy.unsure, p) && !p.setsExchange() &&
+			hidden.setsExchange() && p.Priority >= hidden.Priority && v.Exchange.From == FromPolicy {
+			f.Severity = deadletter.SeverityNotify
+			f.Loses = "every dead letter, if the policy applies: it hides policy " + safeName(hidden.Name) +
+				", and sets no dead-letter exchange"
+		}
+		in.add(f)
 	}
-	in.operatorCaps(v)
-	in.hiddenChanged(v)
 }
 
 // argumentWins reports that an argument of a queue overrides the dead-letter exchange of its
@@ -75,7 +86,7 @@ func (in *inspector) policyTied(v *view) {
 			continue
 		}
 		in.add(Finding{
-			Kind: PolicyTied, Queue: v.Name, Plannable: true,
+			Kind: PolicyTied, Queue: v.Name, Plannable: v.Queue.Policy != nil, cause: winner.Name + "\n" + other.Name,
 			Title: fmt.Sprintf(
 				"Policies %s and %s both match %s with priority %d", safeName(winner.Name), safeName(other.Name),
 				safeName(v.Name), winner.Priority,
@@ -128,7 +139,7 @@ func (in *inspector) operatorCaps(v *view) {
 			continue
 		}
 		in.add(Finding{
-			Kind: OperatorCaps, Queue: v.Name,
+			Kind: OperatorCaps, Queue: v.Name, cause: p.Name + "\n" + key + "\n" + was,
 			Title: fmt.Sprintf(
 				"Operator policy %s lowers %s of %s from %s to %d", safeName(p.Name), key, safeName(v.Name), was,
 				max(low.N, 0),

@@ -14,9 +14,9 @@ func (in *inspector) takenTwice() {
 			if b.To != "queue" || !in.isInbox(b.Destination) {
 				continue
 			}
-			r := in.net.route(x.Name, b.Key)
+			r := in.net.route(x.Name, b.Key, nil)
 			inboxes := slices.DeleteFunc(r.queues, func(name string) bool { return !in.isInbox(name) })
-			if len(inboxes) < 2 || r.unsure {
+			if len(inboxes) < 2 || len(r.unknown) > 0 {
 				continue
 			}
 			in.add(Finding{

@@ -20,6 +20,7 @@ const (
 	ExchangeMissing Kind = "exchange_missing" // the dead-letter exchange of the queue does not exist
 	// the dead-letter exchange of the queue routes some or all keys to no queue
 	NoBinding       Kind = "no_binding"
+	RouteUnknown    Kind = "route_unknown"     // dead letters go through an exchange that dlo cannot judge
 	QueueMissing    Kind = "queue_missing"     // dead letters are routed to a queue that does not exist
 	QueueFull       Kind = "queue_full"        // dead letters are routed to a queue that is full
 	SecondDeathLost Kind = "second_death_lost" // a requeued letter is lost when it dies again
@@ -66,15 +67,19 @@ type Finding struct {
 	Severity  deadletter.Severity `json:"severity"`
 	Broker    string              `json:"broker"` // the name of the broker; "" for a file
 	VHost     string              `json:"vhost"`
-	Queue     string              `json:"queue"` // "" if the finding is not about one queue
-	Others    []string            `json:"-"`     // further queues that the texts of the finding name
-	Title     string              `json:"title"` // one line of text, a sentence without a full stop
-	Loses     string              `json:"loses"` // which messages are lost
-	Why       string              `json:"why"`   // why they are lost
+	Queue     string              `json:"queue"`         // "" if the finding is not about one queue
+	More      []string            `json:"more,omitzero"` // further queues with the same cause
+	Others    []string            `json:"-"`             // further queues that the texts of the finding name
+	Title     string              `json:"title"`         // one line of text, a sentence without a full stop
+	Loses     string              `json:"loses"`         // which messages are lost
+	Why       string              `json:"why"`           // why they are lost
 	Sure      Sureness            `json:"sure"`
 	Since     time.Time           `json:"since"`     // zero = unknown
 	Cure      string              `json:"cure"`      // what a person can do about it
 	Plannable bool                `json:"plannable"` // a policy cures the finding, so a plan may contain the queue
+
+	cause  string            // findings of one kind with the same cause are one finding; "" = each is its own
+	titles map[string]string // the title for each queue alone, if there are several
 }
 
 // severities holds the usual severity of each kind. Page means that letters are lost although
@@ -84,6 +89,7 @@ var severities = map[Kind]deadletter.Severity{
 	NoExchange:      deadletter.SeverityNotify,
 	ExchangeMissing: deadletter.SeverityPage,
 	NoBinding:       deadletter.SeverityPage,
+	RouteUnknown:    deadletter.SeverityDigest,
 	QueueMissing:    deadletter.SeverityPage,
 	QueueFull:       deadletter.SeverityPage,
 	SecondDeathLost: deadletter.SeverityPage,
@@ -116,12 +122,34 @@ func Kinds() []Kind { return slices.Sorted(maps.Keys(severities)) }
 // Alike reports whether two findings differ only in the queue. One explanation is then enough for
 // both.
 func (f Finding) Alike(other Finding) bool {
-	f.Queue, f.Title, f.Since = other.Queue, other.Title, other.Since
+	f.Queue, f.More, f.Title, f.Since = other.Queue, other.More, other.Title, other.Since
 	return f.Same(other)
 }
 
 // Same reports whether two findings are equal.
 func (f Finding) Same(other Finding) bool { return reflect.DeepEqual(f, other) }
+
+// Queues returns all queues that the finding is about. There are none if Queue is empty.
+func (f *Finding) Queues() []string {
+	if f.Queue == "" {
+		return nil
+	}
+	return append([]string{f.Queue}, f.More...)
+}
+
+// Only returns the finding for some of its queues, of which there must be at least one.
+func (f Finding) Only(queues ...string) Finding {
+	f.Queue, f.More = queues[0], slices.Clone(queues[1:])
+	if title, ok := f.titles[f.Queue]; ok {
+		f.Title = title
+		if n := len(f.More); n == 1 {
+			f.Title += "; the same is true of queue " + safeName(f.More[0])
+		} else if n > 1 {
+			f.Title += fmt.Sprintf("; the same is true of %d more queues: %s", n, nameList(f.More))
+		}
+	}
+	return f
+}
 
 // Apart returns the finding with texts that name only its own queue. It is for people who may not
 // see the other queues.

@@ -46,7 +46,26 @@ type view struct {
 // first. It omits findings that depend on a part of the vhost that could not be read.
 func Inspect(s *Snapshot, o Options) []Finding { return inspect(s, o).found }
 
+// inspect inspects a vhost. For a file of an unknown version, it returns what the latest version
+// does, with the findings of all versions.
 func inspect(s *Snapshot, o Options) *inspector {
+	var all []*inspector
+	for _, variant := range s.variants() {
+		all = append(all, inspectAs(variant, o))
+	}
+	in := all[len(all)-1]
+	if len(all) > 1 {
+		in.found = s.inEach(all)
+	}
+	slices.SortStableFunc(in.found, func(a, b Finding) int {
+		return cmp.Or(
+			deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue),
+		)
+	})
+	return in
+}
+
+func inspectAs(s *Snapshot, o Options) *inspector {
 	o.IdleAfter = cmp.Or(o.IdleAfter, defaultIdleAfter)
 	in := &inspector{s: s, o: o, net: newNetwork(s), views: map[string]*view{}, sources: map[string][]*view{}}
 	in.findEffects()
@@ -61,12 +80,44 @@ func inspect(s *Snapshot, o Options) *inspector {
 	for i := range s.Queues {
 		in.checkQueue(in.views[s.Queues[i].Name])
 	}
-	slices.SortStableFunc(in.found, func(a, b Finding) int {
-		return cmp.Or(
-			deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue),
-		)
-	})
+	in.found = oneForEachCause(in.found)
 	return in
+}
+
+// oneForEachCause joins findings of one kind that have the same cause. The joined finding has all
+// queues, and the texts of the first one.
+func oneForEachCause(found []Finding) []Finding {
+	type key struct {
+		kind      Kind
+		cause     string
+		severity  deadletter.Severity
+		sure      Sureness
+		plannable bool
+	}
+	at := map[key]int{}
+	var list []Finding
+	for _, f := range found {
+		k := key{f.Kind, f.cause, f.Severity, f.Sure, f.Plannable}
+		f.cause = ""
+		n, joins := at[k]
+		if k.cause == "" || !joins {
+			at[k] = len(list)
+			list = append(list, f)
+			continue
+		}
+		first := &list[n]
+		if first.titles == nil {
+			first.titles = map[string]string{first.Queue: first.Title}
+		}
+		first.titles[f.Queue] = f.Title
+		first.More, first.Others = append(first.More, f.Queue), append(first.Others, f.Others...)
+	}
+	for i, f := range list {
+		if len(f.More) > 0 {
+			list[i] = f.Only(f.Queues()...)
+		}
+	}
+	return list
 }
 
 // findEffects finds out which settings apply to each queue, and where its dead letters go.
@@ -158,6 +209,9 @@ func (in *inspector) checkQueue(v *view) {
 // add records a finding about a queue.
 func (in *inspector) add(f Finding) {
 	f.Broker, f.VHost = in.s.Broker, in.s.VHost
+	if v := in.views[f.Queue]; v != nil && v.unknownPolicy() != "" {
+		f.Plannable = false
+	}
 	f.Severity = cmp.Or(f.Severity, severities[f.Kind])
 	f.Sure = cmp.Or(f.Sure, Certain)
 	in.found = append(in.found, f)

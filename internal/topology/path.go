@@ -15,10 +15,11 @@ type Path struct {
 	Missing  []string // queues that bindings of a file name, but that the file does not contain
 	Dangles  bool     // for some key, all queues that dead letters would reach are missing
 	Lost     []string // routing keys of messages that reach the queue, but whose dead letters reach no queue
+	Partly   []string // topic patterns of keys of which some are lost and some are not
 	Again    bool     // a letter that dlo requeued to the queue by its name is lost if it dies again
 	AnyKey   bool     // some messages have routing keys that dlo does not know, and their dead letters keep these keys
 	OnlyName bool     // AnyKey is true, and the exchange routes only keys that are names of queues
-	Unsure   bool     // an exchange routes by headers, or is of an unknown type
+	Unjudged []string // exchanges that look at something that dlo does not know, or whose type is unknown
 
 	hops []hop
 }
@@ -50,6 +51,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	} else {
 		p.Bound = true
 	}
+	d := deathIn(e, n.s.Version, len(carried) > 0)
 	keys, unknown := n.published(e.Queue.Name)
 	if p.Fixed {
 		keys, carried = []publishedKey{{key: p.Key.Text}}, nil
@@ -57,34 +59,56 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	p.AnyKey = unknown && !p.Fixed
 	all := n.takesAll(p.Exchange.Text)
 	for _, k := range keys {
-		r := n.route(p.Exchange.Text, k.key)
-		p.Unsure = p.Unsure || r.unsure
+		r := n.route(p.Exchange.Text, k.key, d)
+		p.addUnknown(k, r, e.Queue.Name)
 		p.Missing = append(p.Missing, r.missing...)
 		p.addReached(k, r.queues, e.Queue.Name)
-		if len(r.queues) > 0 || r.unsure || all {
+		if len(r.queues) > 0 || len(r.unknown) > 0 || all {
 			continue
 		}
 		if len(r.missing) > 0 {
 			p.Dangles = true
 			continue
 		}
+		if k.from == nil && k.guessed {
+			p.Again = true // only letters that dlo requeues come with this key
+			continue
+		}
+		if k.set != nil {
+			if queues, possible := n.reachable(p.Exchange.Text, k.set, d); possible {
+				p.Partly = append(p.Partly, k.asBound())
+				p.addReached(k, queues, e.Queue.Name)
+				continue
+			}
+		}
 		p.Lost = append(p.Lost, k.asBound())
-		p.Again = p.Again || k.from == nil && !p.Fixed
 	}
 	for _, k := range carried {
-		p.addReached(k, n.route(p.Exchange.Text, k.key).queues, e.Queue.Name)
+		r := n.route(p.Exchange.Text, k.key, d)
+		p.addUnknown(k, r, e.Queue.Name)
+		p.addReached(k, r.queues, e.Queue.Name)
 	}
-	p.OnlyName = p.AnyKey && !p.Unsure && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
+	p.OnlyName = p.AnyKey && len(p.Unjudged) == 0 && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
 	if p.AnyKey {
 		// a key that dlo does not know may be the key of one of these bindings
 		for _, b := range n.from[p.Exchange.Text] {
-			p.addReached(publishedKey{b.Key, b, true}, n.route(p.Exchange.Text, b.Key).queues, e.Queue.Name)
+			k := publishedKey{key: b.Key, from: b, guessed: true}
+			p.addReached(k, n.route(p.Exchange.Text, b.Key, d).queues, e.Queue.Name)
 		}
 	}
-	if p.Again && len(p.Lost) == 1 && len(p.Queues) > 0 {
-		p.Lost = nil // only requeued letters are lost
-	}
 	return p
+}
+
+// addUnknown adds the queues that dead letters with the routing key k may reach, and the exchanges
+// because of which that is not known.
+func (p *Path) addUnknown(k publishedKey, r routed, self string) {
+	for _, x := range r.unknown {
+		if !slices.Contains(p.Unjudged, x) {
+			p.Unjudged = append(p.Unjudged, x)
+		}
+	}
+	k.guessed = true
+	p.addReached(k, r.maybe, self)
 }
 
 // addReached adds the queues that dead letters with the routing key k reach. The parameter "self"

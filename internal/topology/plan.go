@@ -40,8 +40,8 @@ type Plan struct {
 	Policies    []Planned `json:"policies"`
 	Refused     []Refusal `json:"refused"`
 	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
-	// a rule as YAML for dlo's configuration, which discards the dead letters of the queues in Drops;
-	// "" if there are none
+	// a rule as YAML for dlo's configuration, which discards the dead letters of the queues in
+	// Drops; "" if there are none
 	Rule string `json:"rule,omitzero"`
 }
 
@@ -95,10 +95,13 @@ const maxPriority = 1<<31 - 1
 // MakePlan plans policies that route the dead letters of queues to an exchange. If a policy for a
 // queue is impossible or unwise, the plan refuses the queue and gives the reason.
 func MakePlan(s *Snapshot, w Want) Plan {
+	variants := s.variants()
+	s = variants[len(variants)-1]
 	p := &planner{
-		s:   s,
-		w:   w,
-		net: newNetwork(s),
+		s:        s,
+		variants: variants,
+		w:        w,
+		net:      newNetwork(s),
 		plan: Plan{
 			Broker:      s.Broker,
 			VHost:       s.VHost,
@@ -114,12 +117,9 @@ func MakePlan(s *Snapshot, w Want) Plan {
 			p.refuse(name, why)
 			continue
 		}
-		hides := ""
-		if v.policy.winner != nil {
-			hides = v.policy.winner.Name
-		}
-		// The queues of one policy have the same type and the same priority, and the same policy applies
-		// to them now.
+		hides := v.policyName()
+		// The queues of one policy have the same type and the same priority, and the same policy
+		// applies to them now.
 		key := fmt.Sprintf("%s\x00%s\x00%d", hides, v.Kind(), v.priority())
 		groups[key] = append(groups[key], v)
 	}
@@ -143,7 +143,7 @@ func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []st
 	var list []string
 	for _, f := range found {
 		if len(globs) == 0 && f.Plannable && (atLeastOnce || !f.Weak()) {
-			list = append(list, f.Queue)
+			list = append(list, f.Queues()...)
 		}
 	}
 	for _, g := range globs {
@@ -163,10 +163,11 @@ func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []st
 }
 
 type planner struct {
-	s    *Snapshot
-	w    Want
-	net  *network
-	plan Plan
+	s        *Snapshot
+	variants []*Snapshot // the vhost as each version would read it that a file may be from
+	w        Want
+	net      *network
+	plan     Plan
 }
 
 func (p *planner) refuse(queue, why string) {
@@ -192,7 +193,7 @@ func (p *planner) accept(name string) (*view, string) {
 	if q == nil {
 		return nil, "there is no such queue"
 	}
-	reached := p.net.route(p.w.Exchange, name).queues
+	reached := p.net.route(p.w.Exchange, name, nil).queues
 	switch {
 	case deadletter.OwnQueue(name):
 		return nil, "it is a queue of dlo"
@@ -215,6 +216,9 @@ func (p *planner) accept(name string) (*view, string) {
 	}
 	e := p.s.EffectOf(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
+	if why := p.hidesUnknown(v); why != "" {
+		return nil, why
+	}
 	key, hinders, hindered := v.atLeastOnceHindrance()
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
@@ -245,6 +249,62 @@ func (p *planner) accept(name string) (*view, string) {
 		)
 	}
 	return v, ""
+}
+
+// hidesUnknown returns the reason why a policy of the plan could take away settings that dlo does
+// not know, so that it could not repeat them. It returns "" if there is none.
+func (p *planner) hidesUnknown(v *view) string {
+	if why := v.unknownPolicy(); why != "" {
+		return why
+	}
+	if len(v.policy.tied) > 0 && v.Queue.Policy == nil {
+		return fmt.Sprintf(
+			"policies %s and %s have the same priority, and the file does not say which one applies. A policy of dlo would take away what it sets",
+			safeName(v.policyName()), safeName(v.policy.tied[0].Name),
+		)
+	}
+	at := slices.IndexFunc(p.s.Queues, func(q Queue) bool { return q.Name == v.Name })
+	for _, s := range p.variants[:len(p.variants)-1] { // the last one is p.s
+		e := s.EffectOf(&s.Queues[at])
+		if e.policyName() != v.policyName() || e.Queue.Kind() != v.Kind() {
+			return "the type of the queue, or the policy that applies to it, depends on the version of RabbitMQ. Plan with --broker, or with a file that says its version"
+		}
+	}
+	return ""
+}
+
+// policyName returns the name of the policy that applies to a queue; "" = none.
+func (e *Effect) policyName() string {
+	if e.policy.winner == nil {
+		return ""
+	}
+	return e.policy.winner.Name
+}
+
+// unknownPolicy returns the reason why dlo does not know what a queue gets from its policy, or ""
+// if it does. Only one policy applies to a queue, so another policy would take that away.
+func (e *Effect) unknownPolicy() string {
+	const stays = "A policy of dlo would hide it, and take away what it sets"
+	if len(e.policy.unsure) > 0 {
+		return fmt.Sprintf(
+			"dlo cannot evaluate the pattern of policy %s, so it may apply to the queue. %s",
+			safeName(e.policy.unsure[0].Name), stays,
+		)
+	}
+	if e.policy.unread != "" {
+		return fmt.Sprintf(
+			"policy %s applies to it, and dlo could not read that policy. %s", safeName(e.policy.unread), stays,
+		)
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.reported)) {
+		if by := e.byPolicies(key); by[0].Policy == "" {
+			return fmt.Sprintf(
+				"the broker reports that a policy sets %s %s, and dlo knows no policy that does. %s", safeName(key),
+				safeName(compact(by[0].of)), stays,
+			)
+		}
+	}
+	return ""
 }
 
 // makesAtLeastOnce reports whether the plan changes a queue so that it dead-letters at least once.
@@ -326,6 +386,9 @@ func (p *planner) add(queues []*view) {
 func (p *Planned) priorityWithProbe(s *Snapshot) int {
 	probe, n := Queue{Name: p.ProbeQueue(), Type: p.Type}, p.Priority
 	for i := range s.Policies {
+		if s.Policies[i].unsupported(s.behaves(), p.Type) != "" {
+			continue
+		}
 		if takes, known := s.Policies[i].matchesQueue(&probe); takes || !known {
 			n = max(n, s.Policies[i].Priority+1)
 		}
@@ -380,6 +443,9 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 			continue
 		}
 		v := view{Queue: q, Effect: s.EffectOf(q)}
+		if why := v.unknownPolicy(); why != "" {
+			return p, fmt.Sprintf("queue %s, which keeps the policy: %s", safeName(name), why)
+		}
 		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
 		for _, other := range others {
 			if other != nil && other.Name != old {
@@ -473,10 +539,7 @@ func (p *Plan) Verify(s *Snapshot) []string {
 			e := s.EffectOf(q)
 			path := net.path(&e, nil)
 			_, works := e.atLeastOnce()
-			winner := ""
-			if e.policy.winner != nil {
-				winner = e.policy.winner.Name
-			}
+			winner := e.policyName()
 			switch {
 			case winner == "":
 				wrong = append(

@@ -11,11 +11,19 @@ type network struct {
 	exchanges map[string]*Exchange
 	from      map[string][]*Binding // the bindings of each source exchange
 	to        map[string][]*Binding // the bindings of each destination queue
+	into      map[string][]*Binding // the bindings of each destination exchange
 	s         *Snapshot
 }
 
 func newNetwork(s *Snapshot) *network {
-	n := &network{map[string]*Queue{}, map[string]*Exchange{}, map[string][]*Binding{}, map[string][]*Binding{}, s}
+	n := &network{
+		queues:    map[string]*Queue{},
+		exchanges: map[string]*Exchange{},
+		from:      map[string][]*Binding{},
+		to:        map[string][]*Binding{},
+		into:      map[string][]*Binding{},
+		s:         s,
+	}
 	for i := range s.Queues {
 		n.queues[s.Queues[i].Name] = &s.Queues[i]
 	}
@@ -33,6 +41,8 @@ func newNetwork(s *Snapshot) *network {
 		n.from[b.Source] = append(n.from[b.Source], b)
 		if b.To == "queue" {
 			n.to[b.Destination] = append(n.to[b.Destination], b)
+		} else {
+			n.into[b.Destination] = append(n.into[b.Destination], b)
 		}
 	}
 	return n
@@ -55,52 +65,62 @@ type routed struct {
 	// queues and exchanges that bindings name but that do not exist; only a definitions file can
 	// show this
 	missing []string
-	unsure  bool // an exchange routes by headers, or is of an unknown type
+	maybe   []string // queues that the message may reach, behind exchanges that dlo does not judge
+	unknown []string // the names of these exchanges
 }
 
 // route finds out where a message goes. The message is published to the given exchange with the
-// given routing key.
-func (n *network) route(exchange, key string) routed {
+// given routing key. The parameter "d" describes a dead letter; nil means any message.
+func (n *network) route(exchange, key string, d *death) routed {
 	var r routed
-	n.follow(exchange, key, &r, map[string]bool{})
+	n.follow(exchange, key, d, &r, map[string]bool{}, false)
 	return r
 }
 
-func (n *network) follow(exchange, key string, r *routed, seen map[string]bool) {
+// follow adds to r what a message reaches through an exchange. The parameter "may" is true if it is
+// not known whether the message comes to the exchange.
+func (n *network) follow(exchange, key string, d *death, r *routed, seen map[string]bool, may bool) {
 	x := n.exchanges[exchange]
 	if x == nil || seen[exchange] {
 		return
 	}
 	seen[exchange] = true
+	reach := func(queue string, may bool) {
+		list := &r.queues
+		if may {
+			list = &r.maybe
+		}
+		if !slices.Contains(*list, queue) {
+			*list = append(*list, queue)
+		}
+	}
 	if exchange == "" {
-		if n.queues[key] != nil && !slices.Contains(r.queues, key) {
-			r.queues = append(r.queues, key)
+		if n.queues[key] != nil {
+			reach(key, may)
 		}
 		return
 	}
 	found := false
 	for _, b := range n.from[exchange] {
-		switch fits, known := x.matchesKey(b, key); {
-		case !known:
-			r.unsure, found = true, true
-			continue
-		case !fits:
+		fits, known := x.matches(b, key, d)
+		if known && !fits {
 			continue
 		}
 		found = true
-		if b.To == "exchange" {
-			n.follow(b.Destination, key, r, seen)
-			continue
+		if !known && !slices.Contains(r.unknown, exchange) {
+			r.unknown = append(r.unknown, exchange)
 		}
 		switch {
-		case n.queues[b.Destination] == nil:
+		case b.To == "exchange":
+			n.follow(b.Destination, key, d, r, seen, may || !known)
+		case n.queues[b.Destination] != nil:
+			reach(b.Destination, may || !known)
+		case known && !may:
 			r.missing = append(r.missing, b.Destination)
-		case !slices.Contains(r.queues, b.Destination):
-			r.queues = append(r.queues, b.Destination)
 		}
 	}
 	if other, ok := n.alternate(x); ok && !found {
-		n.follow(other, key, r, seen)
+		n.follow(other, key, d, r, seen, may)
 	}
 }
 
@@ -132,16 +152,28 @@ func (n *network) policyOf(x *Exchange) *Policy {
 	return winner
 }
 
-// matchesKey reports whether a binding matches a routing key. The result "known" is false if the
-// exchange also looks at something other than the key.
-func (x *Exchange) matchesKey(b *Binding, key string) (matches, known bool) {
-	switch x.Type {
+// routing returns the type of an exchange that decides how it routes. A delayed exchange routes as
+// its argument says.
+func (x *Exchange) routing() string {
+	if x.Type == "x-delayed-message" {
+		kind, _ := x.Arguments.Text("x-delayed-type")
+		return kind
+	}
+	return x.Type
+}
+
+// matches reports whether a binding matches a message. The result "known" is false if the exchange
+// looks at something that dlo does not know, or if its type is unknown.
+func (x *Exchange) matches(b *Binding, key string, d *death) (matches, known bool) {
+	switch x.routing() {
 	case "fanout":
 		return true, true
 	case "direct":
 		return b.Key == key, true
 	case "topic":
 		return topicFits(strings.Split(b.Key, "."), strings.Split(key, ".")), true
+	case "headers":
+		return b.matchesHeaders(d)
 	}
 	return false, false
 }
@@ -149,8 +181,8 @@ func (x *Exchange) matchesKey(b *Binding, key string) (matches, known bool) {
 // topicFits reports whether a topic pattern matches a routing key. In the pattern, "*" means one
 // word, and "#" means any number of words.
 func topicFits(pattern, words []string) bool {
-	// The element ends[i] is true if the part of the pattern read so far matches exactly the first i
-	// words.
+	// The element ends[i] is true if the part of the pattern read so far matches exactly the first
+	// i words.
 	ends := make([]bool, len(words)+1)
 	ends[0] = true
 	for _, p := range pattern {
@@ -179,7 +211,17 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 	}
 	seen[exchange] = true
 	for _, b := range n.from[exchange] {
-		if x.Type != "fanout" && (x.Type != "topic" || b.Key != "#") {
+		all, known := true, true
+		switch x.routing() {
+		case "fanout":
+		case "topic":
+			all = b.Key == "#"
+		case "headers":
+			all, known = b.matchesHeaders(nil)
+		default:
+			continue
+		}
+		if !all || !known {
 			continue
 		}
 		if b.To == "queue" && n.queues[b.Destination] != nil || b.To == "exchange" && n.anyKey(b.Destination, seen) {
@@ -192,16 +234,16 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 // routesNames reports whether every routing key that an exchange routes is the name of a queue.
 // Such an exchange is meant for messages that were published through the default exchange.
 func (n *network) routesNames(x *Exchange) bool {
-	if _, ok := n.alternate(x); ok || x.Type != "direct" || len(n.from[x.Name]) == 0 {
+	if _, ok := n.alternate(x); ok || x.routing() != "direct" || len(n.from[x.Name]) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(n.from[x.Name], func(b *Binding) bool { return n.queues[b.Key] == nil })
 }
 
 // published returns the routing keys with which messages reach a queue. It finds them in the
-// bindings of the queue, and returns each key with its binding. The first key in the result is the
-// name of the queue, because publishers can use the default exchange, and because dlo requeues
-// letters through it.
+// bindings of the queue, and returns each key with its binding. A queue without a binding gets
+// messages through the default exchange, with its name as the key. So does a queue to which dlo
+// requeues letters, so published returns this key, as a guess, for queues with bindings too.
 //
 // For a topic pattern, published returns one of the keys that the pattern matches. The result
 // "unknown" is true if other keys are possible too, for example because a fanout exchange is bound
@@ -211,15 +253,15 @@ func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 	keys = []publishedKey{{key: queue, guessed: len(bound) > 0}}
 	for _, b := range bound {
 		x := n.exchanges[b.Source]
+		kind := ""
+		if x != nil {
+			kind = x.routing()
+		}
 		switch {
-		case x != nil && x.Type == "direct":
+		case kind == "direct" || kind == "topic" && !strings.ContainsAny(b.Key, "*#"):
 			keys = append(keys, publishedKey{key: b.Key, from: b})
-		case x != nil && x.Type == "topic" && !strings.ContainsAny(b.Key, "*#"):
-			keys = append(keys, publishedKey{key: b.Key, from: b})
-		case x != nil && x.Type == "topic":
-			keys = append(keys, publishedKey{
-				strings.NewReplacer("*", "word", "#", "some.words").Replace(b.Key), b, true,
-			})
+		case kind == "topic":
+			keys = append(keys, n.keysOf(x, b)...)
 		default:
 			unknown = true
 		}
@@ -235,6 +277,7 @@ type publishedKey struct {
 	// key may be the name of a queue that gets its messages from other exchanges, or one of the
 	// many keys that a topic pattern matches.
 	guessed bool
+	set     keySet // all keys of which this one is an example; nil = there is only this key
 }
 
 // asBound returns the routing key as it is written in its binding, where it may be a pattern. If

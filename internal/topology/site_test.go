@@ -111,3 +111,60 @@ func bindBehind(kind, key string) func(s *topology.Snapshot) {
 		s.Policies[0].Definition = definition("dead-letter-exchange", "dlx")
 	}
 }
+
+// behind makes the queue "orders" dead-letter to an exchange dlx of the given type.
+func behind(s *topology.Snapshot, kind string, arguments topology.Definition, bindings ...topology.Binding) {
+	s.Queues = append(s.Queues, classic("parked"))
+	s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: kind, Arguments: arguments})
+	s.Bindings = append(s.Bindings, bindings...)
+	s.Policies[0].Definition = definition("dead-letter-exchange", "dlx")
+}
+
+// byHeaders returns a function that puts a headers exchange behind the queue "orders". Its binding
+// has the given arguments.
+func byHeaders(arguments ...any) func(s *topology.Snapshot) {
+	return func(s *topology.Snapshot) {
+		b := bind("dlx", "parked", "")
+		b.Arguments = definition(arguments...)
+		behind(s, "headers", nil, b)
+		s.Queues[2] = classic("parked", "x-dead-letter-exchange", "dlo.dlx")
+	}
+}
+
+// chained binds the queue "orders" to a topic exchange that gets its messages from another one. The
+// queue dead-letters to a topic exchange.
+func chained(s *topology.Snapshot, first, second string) {
+	behind(s, "topic", nil)
+	s.Exchanges = append(
+		s.Exchanges, topology.Exchange{Name: "all", Type: "topic"}, topology.Exchange{Name: "some", Type: "topic"},
+	)
+	link := bind("all", "some", first)
+	link.To = "exchange"
+	s.Bindings = append(s.Bindings, link, bind("some", "orders", second))
+}
+
+// levelsOfDelay adds queues that delay messages by the words of their keys, as some frameworks do:
+// each word decides whether a message waits in the queue of its level.
+func levelsOfDelay(s *topology.Snapshot) {
+	const levels = 12
+	s.Exchanges = append(
+		s.Exchanges, topology.Exchange{Name: "deliver", Type: "topic"}, topology.Exchange{Name: "sales", Type: "fanout"},
+	)
+	for n := levels; n >= 0; n-- {
+		name, next, before := fmt.Sprint("level.", n), fmt.Sprint("level.", n-1), strings.Repeat("*.", levels-n)
+		if n == 0 {
+			next = "deliver"
+		}
+		s.Queues = append(s.Queues, quorum(
+			name, "x-message-ttl", 1000<<n, "x-dead-letter-exchange", next, "x-dead-letter-strategy", "at-least-once",
+			"x-overflow", "reject-publish",
+		))
+		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: name, Type: "topic"})
+		on := bind(name, next, before+"0.#")
+		on.To = "exchange"
+		s.Bindings = append(s.Bindings, bind(name, name, before+"1.#"), on)
+	}
+	last := bind("deliver", "sales", "#.sales")
+	last.To = "exchange"
+	s.Bindings = append(s.Bindings, bind("sales", "orders", ""), last)
+}

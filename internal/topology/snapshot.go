@@ -18,6 +18,9 @@ type Snapshot struct {
 	Version string    // version of RabbitMQ, such as 3.10.8; "" = unknown
 	ReadAt  time.Time // when the vhost was read; zero for a file
 
+	// DefaultType is the type that queues without a type get; "" = classic. Only files need it.
+	DefaultType string
+
 	Queues    []Queue
 	Exchanges []Exchange
 	Bindings  []Binding
@@ -33,6 +36,8 @@ type Snapshot struct {
 	// NoRates means that the broker does not report rates (rates_mode none). The Rates of each queue
 	// are then zero and mean nothing.
 	NoRates bool
+
+	like string // the measured version whose rules apply to a file; "" = Version
 }
 
 // Gap is a part of a vhost that could not be read. Findings that need this part are omitted.

@@ -1,0 +1,82 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// death is what dlo knows about the headers of a dead letter.
+type death struct {
+	queue   string
+	reasons []string // the reasons for which messages may die in the queue
+	again   bool     // the message may have died before in another queue
+	latest  bool     // the broker also sets headers of the latest death (4.0.5, 4.3.6; not 3.10.8)
+}
+
+// deathIn returns what is known about the dead letters of a queue. The parameter "again" is true if
+// dead letters of other queues die in it as well.
+func deathIn(e *Effect, version string, again bool) *death {
+	d := death{e.Queue.Name, []string{"rejected"}, again, sinceVersion4(version)}
+	for _, limit := range e.droppingLimits() {
+		if limit.Key == "message-ttl" {
+			d.reasons = append(d.reasons, "expired")
+		} else {
+			d.reasons = append(d.reasons, "maxlen")
+		}
+	}
+	if _, limited := e.DeliveryLimit(version); limited {
+		d.reasons = append(d.reasons, "delivery_limit")
+	}
+	return &d
+}
+
+// header compares a header of a dead letter with the value of a binding. The result "known" is
+// false if dlo does not know the header.
+func (d *death) header(name string, want any) (equal, known bool) {
+	if d == nil {
+		return false, false
+	}
+	what, first := strings.CutPrefix(name, "x-first-death-")
+	if !first {
+		var last bool
+		if what, last = strings.CutPrefix(name, "x-last-death-"); !last || !d.latest {
+			return false, false
+		}
+	}
+	switch {
+	case want == nil: // a binding without a value asks only whether the header is there
+		return true, true
+	case first && d.again:
+		return false, false
+	case what == "reason":
+		return want == d.reasons[0], len(d.reasons) == 1 ||
+			!slices.ContainsFunc(d.reasons, func(reason string) bool { return want == reason })
+	case what == "queue":
+		return want == d.queue, true
+	}
+	return false, false
+}
+
+// matchesHeaders reports whether a binding of a headers exchange matches a dead letter. With
+// x-match "all" (the default) and "any", the exchange ignores the headers that begin with x-, so
+// that "all" matches every message if there is no other header, and "any" matches none (3.10.8,
+// 4.0.5, 4.3.6).
+func (b *Binding) matchesHeaders(d *death) (matches, known bool) {
+	how, _ := b.Arguments.Text("x-match")
+	with, any := strings.HasSuffix(how, "-with-x"), strings.HasPrefix(how, "any")
+	unknown := false
+	for _, name := range slices.Sorted(maps.Keys(b.Arguments)) {
+		if name == "x-match" || strings.HasPrefix(name, "x-") && !with {
+			continue
+		}
+		equal, known := d.header(name, b.Arguments[name])
+		switch {
+		case !known:
+			unknown = true
+		case equal == any: // one that is equal decides for "any", and one that differs decides for "all"
+			return any, true
+		}
+	}
+	return !any, !unknown
+}

@@ -1,0 +1,84 @@
+package topology
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
+)
+
+// compiled is the compiled pattern of a policy. It is stored in the policy when it is first used,
+// so that it is compiled only once, even if the vhost has thousands of queues. Because matching
+// changes the policy in this way, only one goroutine at a time may use a snapshot.
+type compiled struct {
+	pattern string
+	linear  *regexp.Regexp  // nil if Go cannot compile the pattern, for example because of a lookahead
+	back    *regexp2.Regexp // knows lookaround, and may need very long; nil if it cannot compile the pattern
+	left    time.Duration   // the time that "back" may still use
+}
+
+const (
+	patternTime = time.Second // for all names together, because patterns come from strangers
+	maxRead     = 10_000      // the maximum size in bytes of a pattern that dlo evaluates
+)
+
+// readDifferently finds what PCRE reads in another way than the packages regexp and regexp2, or
+// what PCRE reads in another way in the two versions that RabbitMQ uses ({,3} up to 4.0 and in
+// 4.3).
+var readDifferently = regexp.MustCompile(`\{,|\\x[89a-fA-F{]|\\[0-3][0-7][0-7]|\\[pP]`)
+
+// readByOneDifferently finds what only regexp2 reads in another way than PCRE: classes with names,
+// the subtraction of classes, and references to groups if some of the groups have names.
+var readByOneDifferently = regexp.MustCompile(`\[:|-\[|\(\?['<P][A-Za-z_].*\\[1-9k]|\\[1-9k].*\(\?['<P][A-Za-z_]`)
+
+func compile(pattern string) *compiled {
+	c := &compiled{pattern: pattern, left: patternTime}
+	if len(pattern) > maxRead || readDifferently.MatchString(pattern) {
+		return c
+	}
+	c.linear, _ = regexp.Compile(onlyASCII(pattern))
+	if !readByOneDifferently.MatchString(pattern) {
+		c.back, _ = regexp2.Compile(onlyASCII(pattern), regexp2.None)
+	}
+	return c
+}
+
+// matchesName evaluates the pattern as RabbitMQ does, with PCRE: byte by byte, and not anchored.
+// The result "known" is false for a pattern that dlo cannot evaluate, or not in time.
+func (p *Policy) matchesName(name string) (matches, known bool) {
+	if p.compiled == nil || p.compiled.pattern != p.Pattern {
+		p.compiled = compile(p.Pattern)
+	}
+	c := p.compiled
+	// the $ of PCRE and of regexp2 also matches before a line feed at the end, and the $ of Go does
+	// not
+	if c.linear != nil && !strings.HasSuffix(name, "\n") {
+		return c.linear.MatchString(onlyASCII(name)), true
+	}
+	if c.back == nil || c.left <= 0 {
+		return false, false
+	}
+	c.back.MatchTimeout = c.left
+	began := time.Now()
+	matches, err := c.back.MatchString(onlyASCII(name))
+	c.left -= time.Since(began)
+	if err != nil {
+		c.left = 0
+	}
+	return matches, err == nil
+}
+
+// onlyASCII replaces each byte outside of ASCII by one character that is neither a letter nor a
+// space. RabbitMQ matches bytes, and only those of ASCII count as letters, digits or spaces.
+func onlyASCII(s string) string {
+	const private = 0xE000 // the first character of a range without meaning
+	runes := make([]rune, len(s))
+	for i := range len(s) {
+		runes[i] = rune(s[i])
+		if s[i] >= 0x80 {
+			runes[i] += private
+		}
+	}
+	return string(runes)
+}

@@ -1,0 +1,122 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// majorMinor returns the first two numbers of a version, such as 3 and 10 for 3.10.8.
+func majorMinor(version string) (major, minor int) {
+	parts := append(strings.SplitN(version, ".", 3), "")
+	major, _ = strconv.Atoi(parts[0])
+	minor, _ = strconv.Atoi(parts[1])
+	return major, minor
+}
+
+// sinceVersion4 reports whether a version is 4.0 or later.
+func sinceVersion4(version string) bool {
+	major, _ := majorMinor(version)
+	return major >= 4
+}
+
+// measuredAround returns the measured versions whose behaviour a version may have: the version
+// itself if it was measured, otherwise the two that surround it. For an unknown version, these are
+// all.
+func measuredAround(version string) []string {
+	at := measuredBelow(version)
+	switch below := measuredKeys[at].version; {
+	case version == "":
+		var all []string
+		for _, m := range measuredKeys {
+			all = append(all, m.version)
+		}
+		return all
+	case later(version, below) && at+1 < len(measuredKeys):
+		return []string{below, measuredKeys[at+1].version}
+	default:
+		return []string{below}
+	}
+}
+
+// as returns the snapshot as a measured version of RabbitMQ would read it from a file. From 4.0 on,
+// a queue without a type gets the default type of its vhost, unless it is transient or deleted
+// automatically; 3.10.8 ignores the default type when it imports a file (3.10.8, 4.0.5, 4.3.6).
+func (s *Snapshot) as(version string) *Snapshot {
+	c := *s
+	c.like = version
+	if c.Version == "" {
+		c.Version = version
+	}
+	c.Queues = slices.Clone(s.Queues)
+	for i := range c.Queues {
+		q := &c.Queues[i]
+		_, typed := q.Arguments.Text("x-queue-type")
+		if s.DefaultType != "" && sinceVersion4(version) && q.Type == "" && !typed && q.Durable && !q.AutoDelete &&
+			!q.Exclusive {
+			q.Type = s.DefaultType
+		}
+	}
+	return &c
+}
+
+// variants returns the snapshot as each version would read it that it may be from. A broker reports
+// what it does itself, so its snapshot has no variants.
+func (s *Snapshot) variants() []*Snapshot {
+	if !s.ReadAt.IsZero() || s.Broker != "" || s.Passive || s.like != "" {
+		return []*Snapshot{s}
+	}
+	var list []*Snapshot
+	for _, version := range measuredAround(s.Version) {
+		list = append(list, s.as(version))
+	}
+	return list
+}
+
+// behaves returns the version of RabbitMQ whose rules apply to the snapshot.
+func (s *Snapshot) behaves() string { return cmp.Or(s.like, s.Version) }
+
+// onlyOn says which versions a finding depends on. The parameter "on" has the versions with the
+// finding, and "all" has all that were tried.
+func (s *Snapshot) onlyOn(on, all []string) string {
+	if s.Version != "" {
+		return fmt.Sprintf("If RabbitMQ %s does what %s does", safeName(s.Version), strings.Join(on, " and "))
+	}
+	older := slices.DeleteFunc(slices.Clone(all), sinceVersion4)
+	newer := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !sinceVersion4(v) })
+	switch {
+	case slices.Equal(on, older):
+		return "On 3.x"
+	case slices.Equal(on, newer):
+		return "On 4.x"
+	}
+	return "On " + strings.Join(on, " and ")
+}
+
+// inEach returns the findings of all variants of a vhost. A finding that not all of them have says
+// on which versions it is true.
+func (s *Snapshot) inEach(of []*inspector) []Finding {
+	var list []Finding
+	var on [][]string
+	var all []string
+	for _, in := range of {
+		all = append(all, in.s.like)
+		for _, f := range in.found {
+			at := slices.IndexFunc(list, f.Same)
+			if at < 0 {
+				at = len(list)
+				list, on = append(list, f), append(on, nil)
+			}
+			on[at] = append(on[at], in.s.like)
+		}
+	}
+	for i := range list {
+		if len(on[i]) < len(all) {
+			list[i].Title = s.onlyOn(on[i], all) + ": " + list[i].Title
+			list[i].Sure = Likely
+		}
+	}
+	return list
+}
