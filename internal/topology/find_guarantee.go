@@ -11,7 +11,11 @@ const whileAway = "While the dead-letter queue is away, dead letters then stay i
 
 // checkGuarantee checks whether a quorum queue can lose dead letters on the way to the next queue.
 func (in *inspector) checkGuarantee(v *view) {
-	if !v.Set || !v.Exists || v.Kind() != Quorum {
+	if !v.Set || v.Kind() != Quorum {
+		return
+	}
+	in.checkStuck(v)
+	if !v.Exists {
 		return
 	}
 	asked, works := v.atLeastOnce()
@@ -35,6 +39,11 @@ func (in *inspector) checkGuarantee(v *view) {
 				" If the queue was declared with the argument x-overflow, declare it again without that argument.",
 		})
 	}
+}
+
+// checkStuck reports dead letters that at-least-once dead-lettering holds back, and what they wait
+// for.
+func (in *inspector) checkStuck(v *view) {
 	if v.Stuck.N > 0 {
 		why, others := in.missingTarget(v)
 		full := slices.DeleteFunc(

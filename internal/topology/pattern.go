@@ -16,6 +16,7 @@ type compiled struct {
 	linear  *regexp.Regexp  // nil if Go cannot compile the pattern, for example because of a lookahead
 	back    *regexp2.Regexp // knows lookaround, and may need very long; nil if it cannot compile the pattern
 	left    time.Duration   // the time that "back" may still use
+	letters bool            // whether the pattern asks which characters are letters or spaces
 }
 
 const (
@@ -32,8 +33,12 @@ var readDifferently = regexp.MustCompile(`\{,|\\x[89a-fA-F{]|\\[0-3][0-7][0-7]|\
 // the subtraction of classes, and references to groups if some of the groups have names.
 var readByOneDifferently = regexp.MustCompile(`\[:|-\[|\(\?['<P][A-Za-z_].*\\[1-9k]|\\[1-9k].*\(\?['<P][A-Za-z_]`)
 
+// lettersOf finds what depends on which bytes count as letters or spaces. Those outside of ASCII do
+// on 3.10 and 4.0, and do not on 4.3, so dlo does not know it for names that have such bytes.
+var lettersOf = regexp.MustCompile(`\\[wWbBsS]|\[:|\(\?[a-zA-Z-]*i`)
+
 func compile(pattern string) *compiled {
-	c := &compiled{pattern: pattern, left: patternTime}
+	c := &compiled{pattern: pattern, left: patternTime, letters: lettersOf.MatchString(pattern)}
 	if len(pattern) > maxRead || readDifferently.MatchString(pattern) {
 		return c
 	}
@@ -51,6 +56,9 @@ func (p *Policy) matchesName(name string) (matches, known bool) {
 		p.compiled = compile(p.Pattern)
 	}
 	c := p.compiled
+	if c.letters && strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 }) {
+		return false, false
+	}
 	// the $ of PCRE and of regexp2 also matches before a line feed at the end, and the $ of Go does
 	// not
 	if c.linear != nil && !strings.HasSuffix(name, "\n") {

@@ -104,7 +104,9 @@ func (s *Snapshot) inEach(of []*inspector) []Finding {
 	for _, in := range of {
 		all = append(all, in.s.like)
 		for _, f := range in.found {
-			at := slices.IndexFunc(list, f.Same)
+			at := slices.IndexFunc(list, func(g Finding) bool {
+				return g.Kind == f.Kind && g.Title == f.Title && g.Severity == f.Severity
+			})
 			if at < 0 {
 				at = len(list)
 				list, on = append(list, f), append(on, nil)
