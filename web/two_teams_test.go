@@ -18,6 +18,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/topology"
 	"github.com/deadletteroffice/dlo/web"
+	"github.com/deadletteroffice/dlo/web/view"
 )
 
 // teams is a dlo with the letters of two teams. Every text of team B contains a certain word, the
@@ -246,6 +247,7 @@ func twoReports() topology.Report {
 	shared := fault("a.two", "kanarie")
 	shared.Kind, shared.Others = topology.Cycle, []string{"b.kanarie"}
 	r := report(fault("a.one", "apple"), shared, fault("b.kanarie", "kanarie"), fault("", "kanarie"))
+	r.Findings = append(r.Findings, oneCause()...)
 	r.Gaps = []topology.Gap{{What: "kanarie", Why: "kanarie"}}
 	r.Queues = 3
 	through := topology.Route{
@@ -263,6 +265,48 @@ func twoReports() topology.Report {
 		{Name: "dlo.kanarie"},
 	}
 	return r
+}
+
+// oneCause returns a finding about a policy that both teams use: its exchange does not exist.
+func oneCause() []topology.Finding {
+	s := topology.Snapshot{Broker: "main", VHost: "/", Version: "4.3.6"}
+	for _, queue := range []string{"b.kanarie", "a.one", "a.two"} {
+		s.Queues = append(s.Queues, topology.Queue{Name: queue, Type: topology.Classic, Durable: true})
+	}
+	s.Policies = []topology.Policy{
+		{Name: "dead", Pattern: ".", Definition: topology.Definition{"dead-letter-exchange": "gone"}},
+	}
+	return topology.Inspect(&s, topology.Options{})
+}
+
+// TestOneCauseOfTwoTeams checks that each team sees a finding that it shares with another team,
+// with its own queues only.
+func TestOneCauseOfTwoTeams(t *testing.T) {
+	t.Parallel()
+	h := twoTeams(t)
+	for _, c := range []struct {
+		who  deadletter.Principal
+		want string
+	}{
+		{teamA(deadletter.RoleReader), "[a.one a.two] a.one dead-letters to exchange gone, which does not exist; the same is true of 1 more: a.two"},
+		{teamB, "[b.kanarie a.one a.two] b.kanarie dead-letters to exchange gone, which does not exist; the same is true of 2 more: a.one, a.two"},
+	} {
+		h.who = c.who
+		var answer struct{ Findings []topology.Finding }
+		h.get("/api/v1/topology/findings").want(t, 200).json(t, &answer)
+		var got []string
+		for _, f := range answer.Findings {
+			if f.Kind == topology.ExchangeMissing {
+				got = append(got, fmt.Sprint(f.Queues(), " ", f.Title))
+			}
+		}
+		if len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s sees %q, want %q", c.who.Name, got, c.want)
+		}
+		for _, queue := range []string{"a.one", "a.two"} { // the page of each queue has it too
+			h.get(view.QueueURL(deadletter.Origin{Broker: "main", VHost: "/", Queue: queue})).want(t, 200, queue+" dead-letters to exchange gone")
+		}
+	}
 }
 
 // routePaths returns the paths of all routes. Their parameters are the ids of existing objects of

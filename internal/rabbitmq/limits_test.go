@@ -123,6 +123,28 @@ func TestALimitEndsTheSession(t *testing.T) {
 	}
 }
 
+// TestAPatternThatDloCannotEvaluate sets an operator policy on a broker that may not say what
+// applies to a queue. Unknown does not mean that there is no limit, so dlo must report a problem.
+func TestAPatternThatDloCannotEvaluate(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
+		vhost, address := node.VHost(t)
+		declareOwn(t, openChannel(t, address, nil), node)
+		setPolicy(t, node, vhost, "operator-policies", "limit", limitsOf("^dlo(?R)?", map[string]any{"max-length": 50}))
+		link, err := rabbitmq.Connect(brokerAt(node, address), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		queues := link.Ask(t.Context(), "").Queues
+		if !slices.ContainsFunc(queues, func(p deadletter.Problem) bool {
+			return p.Kind == deadletter.ProblemLimitsUnknown || p.Kind == deadletter.ProblemInboxLoses
+		}) {
+			t.Errorf("the problems: %+v", queues)
+		}
+	})
+}
+
 // TestAPolicyThatTheBrokerIgnores sets policies with a key that the type of the queue does not
 // support. RabbitMQ then applies no key of them, so each reject is lost. dlo must say so.
 func TestAPolicyThatTheBrokerIgnores(t *testing.T) {

@@ -146,6 +146,17 @@ func (l *Link) inboxProblems(inbox string, e *topology.Effect) []deadletter.Prob
 				from.Text, settingBy(from), delay), l.withoutDelay(inbox, e)+".",
 		)
 	}
+	for _, key := range []string{"max-length", "max-length-bytes", "message-ttl", "expires", "delivery-limit"} {
+		if p := e.Unknown(key); p != nil {
+			add(
+				deadletter.ProblemLimitsUnknown, deadletter.SeverityNotify,
+				"Whether a policy deletes letters from inbox "+deadletter.Visible(inbox)+" is not known.",
+				"dlo cannot evaluate the pattern of policy "+deadletter.Visible(p.Name)+", which sets "+key+".",
+				"Write a simpler pattern, without features of PCRE that are rarely used.",
+			)
+			break
+		}
+	}
 	if unknown := slices.DeleteFunc(
 		e.Keys(), func(key string) bool { return slices.Contains(topology.KnownKeys, key) },
 	); len(unknown) > 0 {

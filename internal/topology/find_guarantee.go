@@ -44,23 +44,24 @@ func (in *inspector) checkGuarantee(v *view) {
 // checkStuck reports dead letters that at-least-once dead-lettering holds back, and what they wait
 // for.
 func (in *inspector) checkStuck(v *view) {
-	if v.Stuck.N > 0 {
-		why, others := in.missingTarget(v)
-		full := slices.DeleteFunc(
-			slices.Clone(v.Queues),
-			func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name },
-		)
-		if len(full) > 0 {
-			others, why = full, fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
-		}
-		in.add(Finding{
-			Kind: Stuck, Queue: v.Name, Others: others, Sure: Likely,
-			Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", safeName(v.Name), v.Stuck.N),
-			Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
-			Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
-			Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",
-		})
+	if v.Stuck.N <= 0 {
+		return
 	}
+	why, others := in.missingTarget(v)
+	full := slices.DeleteFunc(
+		slices.Clone(v.Queues),
+		func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name },
+	)
+	if len(full) > 0 {
+		others, why = full, fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
+	}
+	in.add(Finding{
+		Kind: Stuck, Queue: v.Name, Others: others, Sure: Likely,
+		Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", safeName(v.Name), v.Stuck.N),
+		Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
+		Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
+		Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",
+	})
 }
 
 // missingTarget says what dead letters of a queue wait for: the exchange, binding or queue that is
@@ -73,9 +74,6 @@ func (in *inspector) missingTarget(v *view) (why string, others []string) {
 	case in.unknownTarget(v):
 	case v.Exchange.Text == "" && len(v.Queues) == 0 && len(v.Lost) > 0:
 		return fmt.Sprintf("Queue %s does not exist.", nameList(v.Lost)), v.Lost
-	case len(v.Missing) > 0:
-		return fmt.Sprintf("Exchange %s is bound to queue %s, which does not exist.", exchange, nameList(v.Missing)),
-			v.Missing
 	case !v.Bound:
 		return fmt.Sprintf("Exchange %s has no binding.", exchange), nil
 	case len(v.Lost) > 0:

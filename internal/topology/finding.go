@@ -142,10 +142,8 @@ func (f Finding) Only(queues ...string) Finding {
 	f.Queue, f.More = queues[0], slices.Clone(queues[1:])
 	if title, ok := f.titles[f.Queue]; ok {
 		f.Title = title
-		if n := len(f.More); n == 1 {
-			f.Title += "; the same is true of queue " + safeName(f.More[0])
-		} else if n > 1 {
-			f.Title += fmt.Sprintf("; the same is true of %d more queues: %s", n, nameList(f.More))
+		if n := len(f.More); n > 0 {
+			f.Title += fmt.Sprintf("; the same is true of %d more: %s", n, nameList(f.More))
 		}
 	}
 	return f

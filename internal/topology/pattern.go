@@ -71,9 +71,6 @@ func (p *Policy) matchesName(name string) (matches, known bool) {
 	began := time.Now()
 	matches, err := c.back.MatchString(onlyASCII(name))
 	c.left -= time.Since(began)
-	if err != nil {
-		c.left = 0
-	}
 	return matches, err == nil
 }
 

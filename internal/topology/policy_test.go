@@ -44,7 +44,7 @@ func TestOneCauseIsOneFinding(t *testing.T) {
 			continue
 		}
 		f := found[0]
-		if !strings.Contains(f.Title, "299 more queues: orders.0, ") {
+		if !strings.Contains(f.Title, "299 more: orders.0, ") {
 			t.Errorf("%s: title %q", kind, f.Title)
 		}
 		if kind != topology.RouteUnknown && !strings.Contains(f.Title+f.Why+f.Loses, "limits") {

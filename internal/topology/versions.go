@@ -8,18 +8,26 @@ import (
 	"strings"
 )
 
-// majorMinor returns the first two numbers of a version, such as 3 and 10 for 3.10.8.
-func majorMinor(version string) (major, minor int) {
+// numberOf returns a number for the first two parts of a version, by which versions can be
+// compared.
+func numberOf(version string) int {
 	parts := append(strings.SplitN(version, ".", 3), "")
-	major, _ = strconv.Atoi(parts[0])
-	minor, _ = strconv.Atoi(parts[1])
-	return major, minor
+	major, _ := strconv.Atoi(parts[0])
+	minor, _ := strconv.Atoi(parts[1])
+	return major*1000 + minor
 }
 
 // sinceVersion4 reports whether a version is 4.0 or later.
-func sinceVersion4(version string) bool {
-	major, _ := majorMinor(version)
-	return major >= 4
+func sinceVersion4(version string) bool { return numberOf(version) >= numberOf("4.0") }
+
+// measuredBelow returns the index of the latest measured version that is not later than the given
+// one. For an unknown version, that is the latest of all.
+func measuredBelow(version string) int {
+	later := func(m string) bool { return version != "" && numberOf(m) > numberOf(version) }
+	if at := slices.IndexFunc(measured, later); at >= 0 {
+		return max(0, at-1)
+	}
+	return len(measured) - 1
 }
 
 // measuredAround returns the measured versions whose behaviour a version may have: the version
@@ -27,18 +35,13 @@ func sinceVersion4(version string) bool {
 // all.
 func measuredAround(version string) []string {
 	at := measuredBelow(version)
-	switch below := measuredKeys[at].version; {
+	switch {
 	case version == "":
-		var all []string
-		for _, m := range measuredKeys {
-			all = append(all, m.version)
-		}
-		return all
-	case later(version, below) && at+1 < len(measuredKeys):
-		return []string{below, measuredKeys[at+1].version}
-	default:
-		return []string{below}
+		return measured
+	case numberOf(version) > numberOf(measured[at]) && at+1 < len(measured):
+		return measured[at : at+2]
 	}
+	return measured[at : at+1]
 }
 
 // as returns the snapshot as a measured version of RabbitMQ would read it from a file. From 4.0 on,
@@ -84,12 +87,11 @@ func (s *Snapshot) onlyOn(on, all []string) string {
 	if s.Version != "" {
 		return fmt.Sprintf("If RabbitMQ %s does what %s does", safeName(s.Version), strings.Join(on, " and "))
 	}
-	older := slices.DeleteFunc(slices.Clone(all), sinceVersion4)
-	newer := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !sinceVersion4(v) })
+	newer := slices.IndexFunc(all, sinceVersion4)
 	switch {
-	case slices.Equal(on, older):
+	case slices.Equal(on, all[:newer]):
 		return "On 3.x"
-	case slices.Equal(on, newer):
+	case slices.Equal(on, all[newer:]):
 		return "On 4.x"
 	}
 	return "On " + strings.Join(on, " and ")
