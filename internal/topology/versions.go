@@ -103,17 +103,16 @@ func (s *Snapshot) inEach(of []*inspector) []Finding {
 	var list []Finding
 	var on [][]string
 	var all []string
+	at := map[[3]string]int{}
 	for _, in := range of {
 		all = append(all, in.s.like)
 		for _, f := range in.found {
-			at := slices.IndexFunc(list, func(g Finding) bool {
-				return g.Kind == f.Kind && g.Title == f.Title && g.Severity == f.Severity
-			})
-			if at < 0 {
-				at = len(list)
+			k := [3]string{string(f.Kind), f.Title, string(f.Severity)}
+			if _, known := at[k]; !known {
+				at[k] = len(list)
 				list, on = append(list, f), append(on, nil)
 			}
-			on[at] = append(on[at], in.s.like)
+			on[at[k]] = append(on[at[k]], in.s.like)
 		}
 	}
 	for i := range list {
