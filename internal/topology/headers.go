@@ -64,8 +64,7 @@ func (d *death) header(name string, want any) (equal, known bool) {
 // 4.0.5, 4.3.6).
 func (b *Binding) matchesHeaders(d *death) (matches, known bool) {
 	how, _ := b.Arguments.Text("x-match")
-	with, any := strings.HasSuffix(how, "-with-x"), strings.HasPrefix(how, "any")
-	unknown := false
+	with, any, unknown := strings.HasSuffix(how, "-with-x"), strings.HasPrefix(how, "any"), false
 	for _, name := range slices.Sorted(maps.Keys(b.Arguments)) {
 		if name == "x-match" || strings.HasPrefix(name, "x-") && !with {
 			continue
