@@ -39,7 +39,7 @@ func topologyTable() command {
 
 type topologyCheckCmd struct {
 	answerFlags
-	File   string   `arg:"" optional:"" name:"file" help:"A definitions file, as rabbitmqctl export_definitions writes it; - is standard input. No broker and no server is asked."`
+	File   string   `arg:"" optional:"" name:"file" help:"A definitions file, as rabbitmqctl export_definitions writes it, or manifests of Kubernetes; - is standard input. No broker and no server is asked."`
 	Broker atFile   `help:"The URL of a management API with user and password, http://user:password@host:15672, or @ and a file with that URL. The broker is only read. A user with the tag management is enough."`
 	Metric string   `name:"metrics" help:"With --broker, the URL of a node's metrics (rabbitmq_prometheus), which count the messages that it has dropped. The default is port 15692 of the broker's host, if that answers."`
 	VHost  []string `name:"vhost" help:"Only these vhosts."`

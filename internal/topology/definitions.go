@@ -31,9 +31,9 @@ func (l *located[T]) UnmarshalJSON(text []byte) error {
 }
 
 // ReadDefinitions reads a definitions file that `rabbitmqctl export_definitions` or the management
-// pages have written (measured on 3.10.8, 4.0.5 and 4.3.6). It returns one snapshot for each vhost,
-// sorted by the names of the vhosts. A file that was exported for one vhost may not name the vhost.
-// Its snapshot then has the vhost "".
+// pages have written (measured on 3.10.8, 4.0.5 and 4.3.6), or a file that contains one, see
+// definitionsIn. It returns one snapshot for each vhost, sorted by the names of the vhosts. A file
+// that was exported for one vhost may not name the vhost. Its snapshot then has the vhost "".
 func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	var file struct {
 		Version    string               `json:"rabbitmq_version"`
@@ -44,13 +44,22 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 		Bindings   []located[Binding]   `json:"bindings"`
 		Policies   *[]located[Policy]   `json:"policies"`
 		Parameters []located[parameter] `json:"parameters"`
+		Error      string               `json:"error"` // of the management API, in place of definitions
+		Reason     any                  `json:"reason"`
+	}
+	text, err := definitionsIn(text)
+	if err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		return nil, badDefinitions(text, err)
 	}
+	if file.Error != "" {
+		return nil, fmt.Errorf("it is an error of the management API: %s %s", safeName(file.Error), safeName(fmt.Sprint(file.Reason)))
+	}
 	if file.Queues == nil && file.Policies == nil {
 		return nil, errors.New(
-			"the file has neither queues nor policies, so it is not a definitions file of RabbitMQ. Export one with: rabbitmqctl export_definitions definitions.json",
+			"the file has neither queues nor policies, so it is not a definitions file of RabbitMQ. " + exportAdvice,
 		)
 	}
 	byVHost := map[string]*Snapshot{}
