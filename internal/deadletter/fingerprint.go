@@ -44,14 +44,27 @@ func Hash[T string | []byte](parts ...T) [32]byte {
 
 // DeliveryCount returns the value of x-delivery-count in a delivery. If the header is missing, it
 // returns -1.
-func (a *Arrival) DeliveryCount() int64 {
-	switch n := a.Properties.Headers[headerDeliveryCount].(type) {
+func (a *Arrival) DeliveryCount() int64 { return a.Properties.deliveryCount() }
+
+func (p *Properties) deliveryCount() int64 {
+	switch n := p.Headers[headerDeliveryCount].(type) {
 	case int64:
 		return n
 	case int32:
 		return int64(n)
 	}
 	return -1
+}
+
+// BrokerTries returns how often the broker had given the message to a consumer of its queue before
+// it came to dlo, or 0 if it does not say. Quorum queues count the deliveries that failed, and since
+// 4.3 the count is carried over to the inbox (4.3.6). A publisher can write anything into the header
+// if the queue is a classic one.
+func (l *Letter) BrokerTries() int {
+	if d := (Death{Reason: l.Reason}); !d.Refused() {
+		return 0
+	}
+	return int(max(0, l.Properties.deliveryCount()))
 }
 
 // Identity returns the values of dlo-id and dlo-token in a delivery. It reports whether both are

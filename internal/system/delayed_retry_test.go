@@ -207,3 +207,60 @@ func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 		})
 	}
 }
+
+// TestTheBrokerRetriesFirst checks a queue whose broker tries messages again before it gives them
+// up. The Queues page must say how many messages the broker holds back, and the page of a letter
+// how often the broker had tried it.
+func TestTheBrokerRetriesFirst(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	node := testenv.Broker(t)
+	if !node.AtLeast("4.3") {
+		t.Skip("quorum queues of 3.x and 4.0 have no delayed retry")
+	}
+	vhost, address := node.VHost(t)
+	p := newChild(t, address, later)
+	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
+	p.Start("")
+	p.Draining()
+	p.Stop()
+	conn, ch := testenv.Channel(t, address)
+	defer conn.Close()
+	if _, err := ch.QueueDeclare("orders", true, false, false, false, amqp.Table{
+		"x-queue-type": "quorum", "x-dead-letter-exchange": "dlo.dlx", "x-delivery-limit": 20,
+		"x-delayed-retry-type": "failed", "x-delayed-retry-min": 12_000, "x-delayed-retry-max": 12_000,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Publish("", "orders", false, false, amqp.Publishing{Body: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	reject := func(again bool) {
+		t.Helper()
+		within(t, 30*time.Second, "the message comes", func() bool {
+			d, ok, err := ch.Get("orders", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ok && d.Reject(again) == nil
+		})
+	}
+	reject(true)
+	within(t, 30*time.Second, "the broker counts it", func() bool {
+		var q struct {
+			Delayed int `json:"messages_delayed"`
+		}
+		return node.API(http.MethodGet, "/api/queues/"+url.PathEscape(vhost)+"/orders", nil, &q) == nil && q.Delayed == 1
+	})
+	p.Start("") // and reads the queues
+	eventually(t, "the page says that the broker holds it back", func() bool {
+		return strings.Contains(p.text("/queues"), "1 held back")
+	})
+	reject(true)
+	reject(false)
+	eventually(t, "the letter is stored", func() bool { return p.letters() == 1 })
+	id := p.ids(`SELECT id, random FROM letters`)[0]
+	if text := p.text("/letters/" + string(id)); !strings.Contains(text, "Tried by the broker 3 times before it came") {
+		t.Error(text)
+	}
+}

@@ -16,6 +16,7 @@ type Described struct {
 	Inbox     bool   // dlo drains it
 	Ready     Figure
 	Unacked   Figure
+	Delayed   Figure // messages that delayed retry holds back
 	Consumers Figure
 	Published float64 // messages per second; -1 = unknown
 	Acked     float64 // messages per second that consumers acknowledged, or that needed no acknowledgement
@@ -53,6 +54,7 @@ func (in *inspector) describe() []Described {
 			Inbox:     in.isInbox(v.Name),
 			Ready:     v.Ready,
 			Unacked:   v.Unacked,
+			Delayed:   v.Delayed,
 			Consumers: v.Consumers,
 			Published: v.Rates.Publish.PerSecond,
 			Acked:     v.Rates.Done(),

@@ -105,6 +105,7 @@ type Queue struct {
 	Ready     Figure `json:"messages_ready"`
 	Bytes     Figure `json:"message_bytes_ready"` // bytes in the bodies of the ready messages
 	Unacked   Figure `json:"messages_unacknowledged"`
+	Delayed   Figure `json:"messages_delayed"` // messages that delayed retry holds back (since 4.3)
 	// Stuck is the number of dead letters that the queue still holds because at-least-once
 	// dead-lettering waits for their target.
 	Stuck Figure `json:"messages_dlx"`
