@@ -22,6 +22,7 @@ type Change struct {
 	Removed []string     `json:"removed"` // bodies that name these types are still decoded with older versions
 	// types that another set defines differently; a body is decoded with the definition that fits it
 	Conflicts []TypeChange `json:"conflicts"`
+	Missing   []string     `json:"missing"` // see Schema.Missing
 	// types that are added, changed or removed, and types that contain these; their bodies may be
 	// decoded differently
 	Affected []string `json:"-"`
@@ -50,7 +51,7 @@ const (
 // Compare returns what changes if s becomes the newest version of the set with the given name.
 // Compare itself changes nothing.
 func (r *Registry) Compare(name string, s *Schema) Change {
-	c := Change{Set: name, Version: s.hash}
+	c := Change{Set: name, Version: s.hash, Missing: s.missing}
 	var old *Schema
 	others := map[string]*Schema{}
 	if r != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 	"github.com/jhump/protoreflect/desc/protoparse"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -49,6 +51,7 @@ type compilation struct {
 	Text     map[string][]byte // source texts of a tree, by the names that imports use
 	Files    []string          // files to compile, together with their imports
 	Comments bool
+	Lacking  bool // an import is in no file: what it defines stays unresolved, and its options are left out
 }
 
 // outcome is the output of the compiler process: a descriptor set, or the errors by file name. An
@@ -145,6 +148,13 @@ func (c *compilation) compile() (out outcome) {
 			return nil
 		},
 	}
+	if c.Lacking {
+		set, err := c.parseAlone(p, fail)
+		if err != nil && len(failed) == 0 {
+			fail("", deadletter.Visible(err.Error()))
+		}
+		return outcome{Set: set, Failed: failed}
+	}
 	fds, err := p.ParseFiles(c.Files...)
 	if err != nil && len(failed) == 0 {
 		// This error has no position, for example because an import is missing. To find the file, the
@@ -170,6 +180,55 @@ func (c *compilation) compile() (out outcome) {
 		return outcome{Failed: map[string]string{"": deadletter.Visible(err.Error())}}
 	}
 	return outcome{Set: set}
+}
+
+// parseAlone parses each file without its imports, and completes the names of types from the files
+// that there are. A type that no file defines stays unresolved if a missing import may define it.
+func (c *compilation) parseAlone(p protoparse.Parser, fail func(file, text string)) ([]byte, error) {
+	p.ValidateUnlinkedFiles, p.InterpretOptionsInUnlinkedFiles = true, true
+	files, err := p.ParseFilesButDoNotLink(c.Files...)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]*descriptorpb.FileDescriptorProto, len(files))
+	for _, f := range files {
+		byName[f.GetName()] = f
+		dropUnknownOptions(f.ProtoReflect())
+	}
+	seen := map[string]bool{}
+	var lacks func(name string) bool // an import of the file is missing, directly or indirectly
+	lacks = func(name string) bool {
+		if f := byName[name]; f != nil && !seen[name] {
+			seen[name] = true
+			return slices.ContainsFunc(f.Dependency, lacks)
+		}
+		return byName[name] == nil && !isWellKnownFile(name)
+	}
+	for file, name := range complete(files) {
+		if clear(seen); !lacks(file) {
+			fail(file, "the type "+deadletter.Visible(name)+" is not defined")
+		}
+	}
+	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
+}
+
+// dropUnknownOptions removes the options that a missing import defines. They have no effect on how
+// bodies are decoded.
+func dropUnknownOptions(m protoreflect.Message) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil || f.Name() == "source_code_info":
+		case f.Name() == "uninterpreted_option":
+			m.Clear(f)
+		case f.IsList():
+			for i := range v.List().Len() {
+				dropUnknownOptions(v.List().Get(i).Message())
+			}
+		default:
+			dropUnknownOptions(v.Message())
+		}
+		return true
+	})
 }
 
 // withImports returns a set of the given files and everything that they import.

@@ -17,7 +17,16 @@ func Complete(set []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := completion{in: map[string]string{}}
+	complete(files)
+	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
+}
+
+// complete does what Complete says, and sets the kinds of fields that a parser left open. It
+// returns one type that is not defined for each file that uses such a type. It cannot know whether
+// that type is a message or an enum. A field of this type becomes a message without fields, or a
+// list of bytes if it is repeated, so that each body can still be read.
+func complete(files []*descriptorpb.FileDescriptorProto) (unresolved map[string]string) {
+	c := completion{in: map[string]string{}, enums: map[string]bool{}, unresolved: map[string]string{}}
 	for _, f := range files {
 		c.types(f, scopeOf(f), f.MessageType, f.EnumType)
 	}
@@ -36,7 +45,7 @@ func Complete(set []byte) ([]byte, error) {
 			}
 		}
 	}
-	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
+	return c.unresolved
 }
 
 // scopeOf returns the package of a file with a leading dot. If the file has no package, it returns
@@ -49,9 +58,11 @@ func scopeOf(f *descriptorpb.FileDescriptorProto) string {
 }
 
 type completion struct {
-	in      map[string]string // the file that defines each type, by type name with a leading dot
-	file    *descriptorpb.FileDescriptorProto
-	imports map[string]bool // files that the current file imports, and the current file itself
+	in         map[string]string // the file that defines each type, by type name with a leading dot
+	enums      map[string]bool   // the types of in that are enums
+	unresolved map[string]string // a type that no file defines, by the file that uses it
+	file       *descriptorpb.FileDescriptorProto
+	imports    map[string]bool // files that the current file imports, and the current file itself
 }
 
 func (c *completion) types(
@@ -59,7 +70,7 @@ func (c *completion) types(
 	enums []*descriptorpb.EnumDescriptorProto,
 ) {
 	for _, e := range enums {
-		c.in[scope+"."+e.GetName()] = f.GetName()
+		c.in[scope+"."+e.GetName()], c.enums[scope+"."+e.GetName()] = f.GetName(), true
 	}
 	for _, m := range messages {
 		name := scope + "." + m.GetName()
@@ -81,6 +92,20 @@ func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorPr
 	for _, f := range list {
 		c.completeName(scope, f.TypeName)
 		c.completeName(scope, f.Extendee)
+		if f.Type != nil || f.GetTypeName() == "" {
+			continue
+		}
+		kind := descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
+		switch {
+		case c.isEnum(f.GetTypeName()):
+			kind = descriptorpb.FieldDescriptorProto_TYPE_ENUM
+		case c.fileOf(f.GetTypeName()) == "":
+			f.DefaultValue = nil // of an enum that is missing
+			if f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED {
+				kind, f.TypeName = descriptorpb.FieldDescriptorProto_TYPE_BYTES, nil // messages, or packed enums
+			}
+		}
+		f.Type = kind.Enum()
 	}
 }
 
@@ -102,10 +127,20 @@ func (c *completion) completeName(scope string, name *string) {
 		}
 		*name = scope + "." + *name
 	}
-	if file := c.fileOf(*name); file != "" && !c.imports[file] {
+	switch file := c.fileOf(*name); {
+	case file == "":
+		c.unresolved[c.file.GetName()] = (*name)[1:]
+	case !c.imports[file]:
 		c.imports[file] = true
 		c.file.Dependency = append(c.file.Dependency, file)
 	}
+}
+
+// isEnum reports whether a type, with a leading dot, is an enum.
+func (c *completion) isEnum(name string) bool {
+	d, _ := WellKnown().Files.FindDescriptorByName(protoreflect.FullName(name[1:]))
+	_, enum := d.(protoreflect.EnumDescriptor)
+	return enum || c.enums[name]
 }
 
 // fileOf returns the file that defines a type. It returns "" if no file defines it.

@@ -27,6 +27,7 @@ const (
 	MaxFiles     = 10_000
 	maxSetTypes  = 50_000
 	maxSetFields = 2_000_000 // fields in the serialised descriptors, without comments
+	maxMissing   = 100       // names of missing imports that are kept
 	maxSetDepth  = 64        // nesting levels of types, and of options
 	// bytes, as estimated for dynamic messages; the generated ones that are used here need about a
 	// fifth
@@ -245,6 +246,16 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 		}
 	})
 	slices.Sort(v.names)
+	for _, f := range set.File {
+		for _, d := range f.GetDependency() {
+			if _, have := hashes[d]; !have && !isWellKnownFile(d) {
+				v.missing = append(v.missing, d)
+			}
+		}
+	}
+	slices.Sort(v.missing)
+	v.missing = slices.Compact(v.missing)
+	v.missing = v.missing[:min(len(v.missing), maxMissing)]
 	return v, nil
 }
 

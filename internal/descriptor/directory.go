@@ -127,6 +127,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 	if err := fs.WalkDir(fsys, ".", walk); err != nil {
 		l.errs = append(l.errs, err)
 	}
+	trees := src.trees()
 	behind := func(errs []error) {
 		for _, err := range errs {
 			if prefix != "" {
@@ -139,7 +140,7 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 	if sourcesFull {
 		return // a part of the tree would decode bodies differently from the whole tree
 	}
-	for _, t := range src.trees() {
+	for _, t := range trees {
 		set := prefix + t.root
 		if t.root == "." {
 			set = prefix + "protos"

@@ -84,6 +84,7 @@ type Set struct {
 	TypeCount                int      `json:"type_count"`
 	Types                    []string `json:"types"`
 	Files                    int      `json:"files"`
+	Missing                  []string `json:"missing"` // see Schema.Missing
 	Current                  bool     `json:"current"` // the newest version
 }
 
@@ -104,6 +105,7 @@ func (r *Registry) Sets() []Set {
 				TypeCount:     len(v.Types()),
 				Types:         v.Types(),
 				Files:         v.files,
+				Missing:       v.missing,
 				Current:       i == len(versions)-1,
 			})
 		}

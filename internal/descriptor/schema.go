@@ -7,11 +7,12 @@ import (
 // Schema is the linked content of a descriptor set. It is immutable, and independent of any
 // registry.
 type Schema struct {
-	hash   string // SHA-256 of the files without comments, in hex
-	types  *Resolver
-	names  []string // sorted names of the message types, without google.protobuf
-	files  int
-	packed []byte // the FileDescriptorSet as it was received, with comments, compressed with zstd
+	hash    string // SHA-256 of the files without comments, in hex
+	types   *Resolver
+	names   []string // sorted names of the message types, without google.protobuf
+	files   int
+	missing []string // see Missing
+	packed  []byte   // the FileDescriptorSet as it was received, with comments, compressed with zstd
 }
 
 // ReadSet reads a serialised google.protobuf.FileDescriptorSet or a buf image. It adds the
@@ -34,6 +35,22 @@ func ReadSet(fileDescriptorSet []byte) (*Schema, error) {
 
 // Version returns the SHA-256 of the content without comments, as 64 hex digits.
 func (s *Schema) Version() string { return s.hash }
+
+// Missing returns the sorted names of at most 100 files that the schema imports and does not
+// contain, without the well-known ones. Fields whose types they define are unresolved, and options
+// that they define are left out.
+func (s *Schema) Missing() []string { return s.missing }
+
+// LostBy returns a file that the schema contains, and that a newer version imports and lacks. It
+// returns "" if there is no such file.
+func (s *Schema) LostBy(newer *Schema) string {
+	for _, name := range newer.missing {
+		if _, err := s.types.Files.FindFileByPath(name); err == nil {
+			return name
+		}
+	}
+	return ""
+}
 
 // Types returns the sorted full names of the message types, without map entries and without the
 // package google.protobuf.

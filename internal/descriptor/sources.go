@@ -2,6 +2,7 @@ package descriptor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,48 +245,78 @@ func importsOf(b []byte) []string {
 	return list
 }
 
-// sourceTree is a directory from which imports resolve, together with its files. The names of the
-// files are those that imports use.
+// sourceTree is a set of files that import each other. Files have the names that imports use.
 type sourceTree struct {
-	root  string // "." or a path
-	files []string
+	root  string            // the directory that names the tree: "." or a path
+	files []string          // sorted
+	paths map[string]string // the paths of the files, by name
 }
 
-func (t sourceTree) path(name string) string { return path.Join(t.root, name) }
+// path returns the path of a file. If no file has the name, it returns the name.
+func (t sourceTree) path(name string) string { return cmp.Or(t.paths[name], name) }
 
-// trees finds the directories to which imports are relative (the roots), and assigns each file to
-// one of them.
+// vendored are directories that hold copies of other people's files. Of these, only what is
+// imported is read.
+var vendored = []string{"third_party", "vendor", "node_modules"}
+
+// trees finds the directories to which imports are relative (the roots), and puts files together
+// that import each other, even from several roots.
 //
-// A file with imports belongs to the outermost directory above it from which all its imports can be
-// found. If there is no such directory, the file belongs to the one from which most of its imports
-// can be found. A file without imports belongs to the innermost root above it, or else to the top
-// directory. The trees are sorted by root, and their files by name.
+// An import is looked for in the directories above its file, first in the one where most of the
+// imports of this file can be found. If it is in none of them, it may be below any directory, such
+// as third_party; the nearest one counts. A file that nobody imports, and that imports nothing,
+// belongs to the innermost root above it, or else to the top directory. The trees are sorted by
+// root, and their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
-	roots := make(map[string]string) // the root of each file
-	isRoot := make(map[string]bool)
+	ending := make(map[string][]string) // the paths that end with a name, by this name
 	for _, n := range names {
+		for at := 0; ; {
+			ending[n[at:]] = append(ending[n[at:]], n)
+			next := strings.IndexByte(n[at:], '/')
+			if next < 0 {
+				break
+			}
+			at += next + 1
+		}
+	}
+	isVendored := func(n string) bool {
+		return slices.ContainsFunc(strings.Split(n, "/"), func(d string) bool { return slices.Contains(vendored, d) })
+	}
+	own := slices.DeleteFunc(slices.Clone(names), isVendored)
+	if len(own) == 0 {
+		own = names
+	}
+	roots := make(map[string]string) // the root of each file
+	joined := joins{}                // of roots
+	isRoot := make(map[string]bool)
+	for left := own; len(left) > 0; left = left[1:] { // grows by what is imported
+		n := left[0]
 		if !s.importsOwn(n) {
 			continue
 		}
-		best, found := ".", -1
-		for _, dir := range parentDirs(n) {
-			have := 0
-			for _, i := range s.imports[n] {
-				if _, ok := s.text[path.Join(dir, i)]; ok && !isWellKnownFile(i) {
-					have++
-				}
+		home := cmp.Or(roots[n], s.home(n))
+		roots[n], isRoot[home] = home, true
+		for _, i := range s.imports[n] {
+			to := nearest(n, home, i, ending[i])
+			if to == "" || isWellKnownFile(i) {
+				continue
 			}
-			if have > found {
-				best, found = dir, have
+			root := path.Clean(strings.TrimSuffix(to, i))
+			if roots[to] == "" {
+				roots[to], isRoot[root] = root, true
+				left = append(left, to)
 			}
+			joined.join(home, roots[to])
 		}
-		roots[n], isRoot[best] = best, true
 	}
-	byRoot := make(map[string][]string)
+	byTree := make(map[string]*sourceTree)
 	for _, n := range names {
 		root, ok := roots[n]
 		if !ok {
+			if !slices.Contains(own, n) {
+				continue
+			}
 			root = "."
 			for _, dir := range parentDirs(n) {
 				if isRoot[dir] {
@@ -293,17 +324,85 @@ func (s *sources) trees() []sourceTree {
 				}
 			}
 		}
-		byRoot[root] = append(byRoot[root], n)
+		t := byTree[joined.of(root)]
+		if t == nil {
+			t = &sourceTree{root: root, paths: make(map[string]string)}
+			byTree[joined.of(root)] = t
+		}
+		name := strings.TrimPrefix(n, root+"/")
+		switch twin := t.paths[name]; {
+		case twin == "":
+			t.files, t.paths[name] = append(t.files, name), n
+		case !bytes.Equal(s.text[twin], s.text[n]):
+			s.bad = append(s.bad, fmt.Errorf(
+				"%s: %s is imported by the same name, and differs: remove one of them",
+				withoutPath(n), deadletter.Visible(twin),
+			))
+		}
+		if !isVendored(root) && (root < t.root || isVendored(t.root)) {
+			t.root = root
+		}
 	}
 	var list []sourceTree
-	for _, root := range slices.Sorted(maps.Keys(byRoot)) {
-		t := sourceTree{root: root}
-		for _, f := range byRoot[root] {
-			t.files = append(t.files, strings.TrimPrefix(f, root+"/"))
-		}
-		list = append(list, t)
+	for _, t := range byTree {
+		slices.Sort(t.files)
+		list = append(list, *t)
 	}
+	slices.SortFunc(list, func(a, b sourceTree) int { return strings.Compare(a.root, b.root) })
 	return list
+}
+
+// home returns the directory above a file in which most of its imports can be found, or the
+// outermost of several.
+func (s *sources) home(n string) string {
+	best, found := ".", -1
+	for _, dir := range parentDirs(n) {
+		have := 0
+		for _, i := range s.imports[n] {
+			if _, ok := s.text[path.Join(dir, i)]; ok && !isWellKnownFile(i) {
+				have++
+			}
+		}
+		if have > found {
+			best, found = dir, have
+		}
+	}
+	return best
+}
+
+// nearest returns the path of the file that an import in the file "from" means, or "". The paths
+// found end with the name of the import.
+func nearest(from, home, name string, found []string) string {
+	if p := path.Join(home, name); slices.Contains(found, p) {
+		return p
+	}
+	best, most := "", -1
+	for _, p := range found {
+		same := 0
+		for same < min(len(p), len(from)) && p[same] == from[same] {
+			same++
+		}
+		if same = strings.Count(p[:same], "/"); same > most && p != from {
+			best, most = p, same
+		}
+	}
+	return best
+}
+
+// joins are names that belong together: each leads to another one, or stands for its group.
+type joins map[string]string
+
+func (j joins) of(name string) string {
+	for next, ok := j[name]; ok; next, ok = j[name] {
+		name = next
+	}
+	return name
+}
+
+func (j joins) join(a, b string) {
+	if a, b = j.of(a), j.of(b); a != b {
+		j[max(a, b)] = min(a, b)
+	}
 }
 
 // importsOwn reports whether a file imports any file that is not well known.
@@ -391,10 +490,11 @@ func (s *sources) parse(
 	ctx context.Context, t sourceTree, files []string,
 ) (set []byte, failed map[string]error, err error) {
 	c := compilation{Text: map[string][]byte{}, Files: files, Comments: s.total <= maxCommented}
-	for name, text := range s.text {
-		if name, below := strings.CutPrefix(name, t.root+"/"); below || t.root == "." {
-			c.Text[name] = text
-		}
+	for name, p := range t.paths {
+		c.Text[name] = s.text[p]
+		c.Lacking = c.Lacking || slices.ContainsFunc(s.imports[p], func(i string) bool {
+			return t.paths[i] == "" && !isWellKnownFile(i)
+		})
 	}
 	out, err := c.runProcess(ctx, compileCPU)
 	if err != nil {

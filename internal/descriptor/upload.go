@@ -66,17 +66,7 @@ func readSource(ctx context.Context, fileName string, b []byte) (*Schema, error)
 		return nil, err
 	}
 	s.text[fileName], s.imports[fileName], s.total = b, importsOf(b), len(b)
-	schema, err := s.compileOne(ctx)
-	if err == nil {
-		return schema, nil
-	}
-	if s.importsOwn(fileName) {
-		return nil, fmt.Errorf(
-			"%w; what it imports has to come with it: in a zip file, or as a descriptor set (buf build -o set.binpb, or protoc --include_imports)",
-			err,
-		)
-	}
-	return nil, err
+	return s.compileOne(ctx)
 }
 
 // readZipped reads the files in a zip file as one set.

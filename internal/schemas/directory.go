@@ -131,6 +131,11 @@ func (l *Library) readDirectory(ctx context.Context) error {
 					"%s: a server has this name, and its types are in use; rename the file", deadletter.Visible(f.Name),
 				),
 			)
+		case current != nil && current.LostBy(f.Schema) != "":
+			bad = append(bad, fmt.Sprintf(
+				"%s: it imports %s, which is gone; the version before stays in use until that file is there again",
+				deadletter.Visible(f.Name), deadletter.Visible(current.LostBy(f.Schema)),
+			))
 		case current != nil && (f.Part || current.Version() == f.Schema.Version()):
 		default:
 			c := l.registry.Compare(f.Name, f.Schema)

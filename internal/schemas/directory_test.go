@@ -153,3 +153,25 @@ func TestRunWatchesTheDirectory(t *testing.T) {
 	}
 	eventually(t, "a file is deleted", func() bool { return h.sets() == "" })
 }
+
+// TestAnImportThatIsGoneHoldsTheSet checks that a version that lacks an import is not used while a
+// version with this import is in use. The first version of a set may lack imports.
+func TestAnImportThatIsGoneHoldsTheSet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.proto", source(`import "b.proto"; import "options.proto"; message A { B b = 1; }`))
+	write(t, dir, "b.proto", source(`message B {}`))
+	h := open(t, schemas.Options{Directory: dir})
+	h.want("protos: A B")
+	if lacks := h.Registry().Sets()[0].Missing; len(h.problems()) > 0 || !slices.Equal(lacks, []string{"options.proto"}) {
+		t.Errorf("the set lacks %q, problems %q", lacks, h.problems())
+	}
+	if err := os.Rename(filepath.Join(dir, "b.proto"), filepath.Join(dir, "b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	h.Refresh(t.Context())
+	h.want("protos: A B")
+	if problems := strings.Join(h.problems(), "\n"); !strings.Contains(problems, "protos: it imports b.proto, which is gone") {
+		t.Error(problems)
+	}
+}

@@ -85,6 +85,9 @@ func (p SchemaUploadPage) effects() []string {
 	} else {
 		out = append(out, "A schema can decode each of the newest letters.")
 	}
+	if len(p.Missing) > 0 {
+		out = append(out, lacksSentence(p.Missing))
+	}
 	if n := len(p.Conflicts); n > 0 {
 		out = append(
 			out,
@@ -93,6 +96,20 @@ func (p SchemaUploadPage) effects() []string {
 		)
 	}
 	return append(out, "Affected letters are decoded again in the background; their states do not change.")
+}
+
+// lacksSentence says which imported files a set lacks, and what follows from it.
+func lacksSentence(files []string) string {
+	const shown = 5
+	var names []string
+	for _, f := range files[:min(len(files), shown)] {
+		names = append(names, line(f, 80))
+	}
+	if n := len(files) - shown; n > 0 {
+		names = append(names, Number(n, "more file", "more files"))
+	}
+	return "It imports " + enumerated(names) + ", and " + plural(len(files), "this file is", "these files are") +
+		" not in it. Options that come from there are left out, and fields of types from there stay unresolved."
 }
 
 func removedNote(n int) string {
