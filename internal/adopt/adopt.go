@@ -217,10 +217,11 @@ func (p *Place) checkUnchanged(ctx context.Context, plan *topology.Plan) error {
 		return fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
 	}
 	now := topology.MakePlan(&s, topology.Want{
-		Queues:      plan.Queues(),
-		Exchange:    p.Exchange,
-		AtLeastOnce: plan.AtLeastOnce,
-		Intents:     p.Intents,
+		Queues:        plan.Queues(),
+		Exchange:      p.Exchange,
+		AtLeastOnce:   plan.AtLeastOnce,
+		BrokerRetries: plan.BrokerRetries,
+		Intents:       p.Intents,
 	})
 	if changed := plan.Differences(&now); len(changed) > 0 {
 		return fmt.Errorf(

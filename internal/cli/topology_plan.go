@@ -19,9 +19,10 @@ import (
 
 // planFlags are the arguments and flags that plan and apply share.
 type planFlags struct {
-	Queues      []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues that have a finding which a policy cures."`
-	VHost       string   `name:"vhost" help:"Only this vhost."`
-	AtLeastOnce bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
+	Queues        []string `arg:"" optional:"" name:"queue" help:"Queues, by name or glob, such as 'orders.*'. Without any, all queues that have a finding which a policy cures."`
+	VHost         string   `name:"vhost" help:"Only this vhost."`
+	AtLeastOnce   bool     `name:"at-least-once" help:"Have quorum queues dead-letter at least once, which sets overflow to reject-publish."`
+	BrokerRetries bool     `name:"broker-retries" help:"Let the broker retry quick transient faults first, in quorum queues of RabbitMQ 4.3.1 and later: after 5 s x n, at most 5 min, up to the delivery limit; then dlo."`
 }
 
 type topologyPlanCmd struct {
@@ -72,7 +73,7 @@ func (c planFlags) refusedError(p *Program, plans api.Plans, listed bool) error 
 
 // ask asks the server for plans.
 func (c planFlags) ask(p *Program, server serverFlags, broker string) (plans api.Plans, err error) {
-	request := topology.Wish{Broker: broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce}
+	request := topology.Wish{Broker: broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce, BrokerRetries: c.BrokerRetries}
 	plans, _, err = fetch[api.Plans](server, p, http.MethodPost, "/topology/plan", request)
 	return plans, err
 }
@@ -108,7 +109,9 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 			findings := topology.Inspect(all[i], topology.Options{Inboxes: c.Inbox})
 			queues = topology.Choose(all[i], findings, globs, c.AtLeastOnce)
 		}
-		want := topology.Want{Queues: queues, Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce}
+		want := topology.Want{
+			Queues: queues, Exchange: c.Exchange, AtLeastOnce: c.AtLeastOnce, BrokerRetries: c.BrokerRetries,
+		}
 		plans = append(plans, topology.MakePlan(all[i], want))
 	}
 	return api.NewPlans(plans), noVHost(vhosts, there)

@@ -249,10 +249,11 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 			queues = topology.Choose(read[i], found[i], globs, w.AtLeastOnce)
 		}
 		plans = append(plans, topology.MakePlan(read[i], topology.Want{
-			Queues:      queues,
-			Exchange:    places[i].Exchange,
-			AtLeastOnce: w.AtLeastOnce,
-			Intents:     places[i].Intents,
+			Queues:        queues,
+			Exchange:      places[i].Exchange,
+			AtLeastOnce:   w.AtLeastOnce,
+			BrokerRetries: w.BrokerRetries,
+			Intents:       places[i].Intents,
 		}))
 	}
 	if len(plans) == 0 {

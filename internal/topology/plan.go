@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,7 +20,9 @@ type Want struct {
 	Queues      []string // the queues whose dead letters should go to Exchange
 	Exchange    string   // for example dlo.dlx; it must exist, and route every key to a queue
 	AtLeastOnce bool     // quorum queues should dead-letter at least once
-	Intents     []IntentOf
+	// the broker should retry first in quorum queues, see brokerRetries
+	BrokerRetries bool
+	Intents       []IntentOf
 }
 
 // Wish selects the queues to plan for.
@@ -29,17 +32,20 @@ type Wish struct {
 	// names or globs; none = all queues with a finding that a policy cures
 	Queues      []string `json:"queues,omitzero"`
 	AtLeastOnce bool     `json:"at_least_once,omitzero"` // quorum queues should dead-letter at least once
+	// quorum queues should have delayed retry: the broker retries first, and then dlo
+	BrokerRetries bool `json:"broker_retries,omitzero"`
 }
 
 // Plan is a set of policies that cure findings about queues of one vhost. A plan contains no other
 // changes to the vhost.
 type Plan struct {
-	Broker      string    `json:"broker"`
-	VHost       string    `json:"vhost"`
-	AtLeastOnce bool      `json:"at_least_once"`
-	Policies    []Planned `json:"policies"`
-	Refused     []Refusal `json:"refused"`
-	Drops       []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
+	Broker        string    `json:"broker"`
+	VHost         string    `json:"vhost"`
+	AtLeastOnce   bool      `json:"at_least_once"`
+	BrokerRetries bool      `json:"broker_retries"`
+	Policies      []Planned `json:"policies"`
+	Refused       []Refusal `json:"refused"`
+	Drops         []Drop    `json:"drops,omitzero"` // planned queues that drop messages by design
 	// a rule as YAML for dlo's configuration, which discards the dead letters of the queues in
 	// Drops; "" if there are none
 	Rule string `json:"rule,omitzero"`
@@ -103,11 +109,12 @@ func MakePlan(s *Snapshot, w Want) Plan {
 		w:        w,
 		net:      newNetwork(s),
 		plan: Plan{
-			Broker:      s.Broker,
-			VHost:       s.VHost,
-			AtLeastOnce: w.AtLeastOnce,
-			Policies:    []Planned{},
-			Refused:     []Refusal{},
+			Broker:        s.Broker,
+			VHost:         s.VHost,
+			AtLeastOnce:   w.AtLeastOnce,
+			BrokerRetries: w.BrokerRetries,
+			Policies:      []Planned{},
+			Refused:       []Refusal{},
 		},
 	}
 	groups := map[string][]*view{}
@@ -220,6 +227,7 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, why
 	}
 	key, hinders, hindered := v.atLeastOnceHindrance()
+	_, limited := v.DeliveryLimit(p.s.Version)
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
@@ -232,7 +240,7 @@ func (p *planner) accept(name string) (*view, string) {
 			"operator policy %s sets its dead-letter exchange, which overrides every policy",
 			safeName(v.Exchange.Policy),
 		)
-	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v):
+	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v) && !p.makesRetries(v):
 		return nil, "its dead letters already go to " + safeName(p.w.Exchange)
 	case len(others) > 0:
 		return nil, fmt.Sprintf(
@@ -243,6 +251,13 @@ func (p *planner) accept(name string) (*view, string) {
 			"it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once",
 			hinders.setBy(key), safeName(hinders.Text),
 		)
+	case p.makesRetries(v) && (numberOf(p.s.Version) < numberOf("4.3") || p.s.Version == "4.3.0"):
+		return nil, fmt.Sprintf(
+			"policies can set delayed retry since RabbitMQ 4.3.1, and this is %s. Plan it without broker-retries",
+			cmp.Or(safeName(p.s.Version), "an unknown version"),
+		)
+	case p.makesRetries(v) && !limited:
+		return nil, "it has no delivery limit, so the broker would retry a message for ever. Plan it without broker-retries"
 	case v.priority() > maxPriority:
 		return nil, fmt.Sprintf(
 			"a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1,
@@ -307,6 +322,19 @@ func (e *Effect) unknownPolicy() string {
 	return ""
 }
 
+// brokerRetries are the keys of a policy with which a quorum queue holds back for 5 s x n what its
+// consumers failed to do n times, at most 5 min (since 4.3.1). At the delivery limit the message
+// dies, and dlo takes it.
+var brokerRetries = Definition{
+	"delayed-retry-type": "failed", "delayed-retry-min": json.Number("5000"), "delayed-retry-max": json.Number("300000"),
+}
+
+// makesRetries reports whether the plan gives delayed retry to a queue that does not have it now.
+func (p *planner) makesRetries(v *view) bool {
+	delay, _ := v.DelayedRetry()
+	return p.w.BrokerRetries && v.Kind() == Quorum && delay == 0
+}
+
 // makesAtLeastOnce reports whether the plan changes a queue so that it dead-letters at least once.
 // If the queue already does so now, the result is false.
 func (p *planner) makesAtLeastOnce(v *view) bool {
@@ -357,6 +385,9 @@ func (p *planner) add(queues []*view) {
 	}
 	if p.w.AtLeastOnce && v.Kind() == Quorum {
 		maps.Copy(after, atLeastOnceKeys)
+	}
+	if p.makesRetries(v) {
+		maps.Copy(after, brokerRetries)
 	}
 	planned.Definition, planned.Changes = after, changes(before, after)
 	for _, q := range queues {

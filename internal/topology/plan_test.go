@@ -119,6 +119,39 @@ func TestAPlanKeepsTheOtherKeys(t *testing.T) {
 	}
 }
 
+// TestThePlanOfBrokerRetries checks which queues get delayed retry, and what is set for them.
+func TestThePlanOfBrokerRetries(t *testing.T) {
+	const keys = `"delayed-retry-max":300000,"delayed-retry-min":5000,"delayed-retry-type":"failed"`
+	for _, c := range []struct {
+		version string
+		queue   topology.Queue
+		want    string // part of the definition, or of the reason
+	}{
+		{"4.3.6", quorum("q"), keys},
+		{"4.3.1", quorum("q", "x-delivery-limit", 5), keys},
+		{"4.3.0", quorum("q"), "policies can set delayed retry since RabbitMQ 4.3.1, and this is 4.3.0"},
+		{"4.0.5", quorum("q"), "policies can set delayed retry since RabbitMQ 4.3.1, and this is 4.0.5"},
+		{"4.3.6", quorum("q", "x-delivery-limit", -1), "it has no delivery limit"},
+		{"4.3.6", quorum("q", "x-delayed-retry-type", "all", "x-delayed-retry-min", 100), `{"dead-letter-exchange":"dlo.dlx"}`},
+		{"4.0.5", classic("q"), `{"dead-letter-exchange":"dlo.dlx"}`},
+	} {
+		s := site(c.version)
+		s.Queues = append(s.Queues, c.queue)
+		p := topology.MakePlan(s, topology.Want{Queues: []string{"q"}, Exchange: "dlo.dlx", BrokerRetries: true})
+		text := fmt.Sprint(p.Refused)
+		if len(p.Policies) > 0 {
+			b, err := json.Marshal(p.Policies[0].Definition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(b)
+		}
+		if !strings.Contains(text, c.want) {
+			t.Errorf("%+v: %s", c, text)
+		}
+	}
+}
+
 // TestAPlanRefuses checks the reason for each queue that a plan refuses.
 func TestAPlanRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
