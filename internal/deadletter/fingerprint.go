@@ -57,9 +57,9 @@ func (p *Properties) deliveryCount() int64 {
 }
 
 // BrokerTries returns how often the broker had given the message to a consumer of its queue before
-// it came to dlo, or 0 if it does not say. Quorum queues count the deliveries that failed, and since
-// 4.3 the count is carried over to the inbox (4.3.6). A publisher can write anything into the header
-// if the queue is a classic one.
+// it came to dlo, or 0 if it does not say. Quorum queues count the deliveries that failed, and
+// since 4.3 the count is carried over to the inbox (4.3.6). A publisher can write anything into the
+// header if the queue is a classic one.
 func (l *Letter) BrokerTries() int {
 	if d := (Death{Reason: l.Reason}); !d.Refused() {
 		return 0
