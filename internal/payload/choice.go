@@ -89,7 +89,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 			return list
 		}
 	}
-	if h.Type != "" {
+	if h.Type != "" && h.Type != amqpType {
 		c := d.candidate(h.Type, sourceProperty, deadletter.ReadByProperty)
 		c.hide(d.Mask, "type", h.Type, h.Type)
 		c.final = len(c.defs) > 0 || strings.HasPrefix(h.Type, "type.googleapis.com/")

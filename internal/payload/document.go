@@ -93,8 +93,8 @@ type Document struct {
 // Layer is an encoding or envelope that was removed from a body. It contains everything that is
 // needed to wrap another body in the same way.
 type Layer struct {
-	// "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "Confluent", "CloudEvents",
-	// "MassTransit", "EasyNetQ error"
+	// "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "AMQP 1.0", "gRPC", "Confluent",
+	// "length-delimited", "CloudEvents", "MassTransit", "EasyNetQ error"
 	Name   string
 	Detail string // for example "standard alphabet, padded"; may be ""
 	Bytes  int    // size in bytes of the body after the layer is removed
@@ -102,10 +102,14 @@ type Layer struct {
 	// The body with this layer consists of Before, the encoded data and After. The other fields say
 	// how the data is encoded. Before and After are copied from the body with the layer and are NOT
 	// masked.
-	Before, After []byte  // white space around base64, the Confluent prefix, the JSON around the data
+	Before, After []byte  // white space around base64, the head of a frame, the JSON around the data
 	Quoted        bool    // the data, or its base64, is a JSON string with escapes; the quotes are in Before and After
 	Base64        *Base64 // the data is encoded as base64
 	Bare          bool    // only for deflate: there is no zlib header and no checksum
+
+	newHead func(n int) []byte // of a frame with lengths: makes Before for encoded data of n bytes
+	text    bool               // the frame holds a text
+	fixed   string             // why an edit cannot write the layer; "" = it can
 
 	outer []byte // the body before the layer was removed
 }

@@ -258,6 +258,9 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 		return nil, notEditable(s.doc.Problem)
 	}
 	for _, l := range s.doc.Layers {
+		if l.fixed != "" {
+			return nil, notEditable(l.fixed)
+		}
 		if l.Name == "Confluent" && holdsLength(l.Before, l.outer[len(l.Before):]) {
 			return nil, notEditable(fmt.Sprintf("the bytes before it may hold its length of %d, which would no longer fit", l.Bytes))
 		}
@@ -268,9 +271,6 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 	case Binary:
 		if s.doc.TooLarge {
 			return nil, notEditable("it is " + s.doc.Problem)
-		}
-		if name := frame(s.doc.Body); name != "" {
-			return nil, notEditable("it is " + name + ", whose length would no longer fit")
 		}
 		return nil, notEditable("no type is known for its bytes")
 	case Text:

@@ -23,7 +23,7 @@ const (
 //     members exist: see envelope.go.
 //   - gzip, zstd and snappy are removed if the magic bytes are present and everything unpacks,
 //     checksums included. No text begins with these bytes.
-//   - Confluent's prefix is removed if the bytes after it can be decoded: see confluent.go.
+//   - A frame is removed if its length fits and the bytes in it can be decoded: see frames.go.
 //   - base64 is removed only if every byte belongs to one alphabet and the result is meaningful.
 //     The alphabet is standard or URL, with or without padding, with line ends anywhere. The result
 //     is meaningful if it is one of the compressions, a JSON object or array, a message of the
@@ -138,18 +138,12 @@ func (r *reading) peelOnce() bool {
 		}
 		return r.unpack(name, "")
 	}
-	if name := frame(doc.Body); name != "" {
-		doc.step(false, "Confluent: the first bytes are those of "+name)
-	} else if p := confluentPrefix(doc.Body); p.size > 0 {
-		switch {
-		case !r.isConfluent(p, doc.Body):
-			doc.step(false, "Confluent: the prefix fits, but what follows it does not decode")
-		case full:
-			doc.step(false, "Confluent: "+threeLayers)
+	if f, ok := r.readFrame(doc.Body, maxLayers-len(doc.Layers)); ok {
+		if full {
+			doc.step(false, f.name+": "+threeLayers)
 			return false
-		default:
-			return r.layer(Layer{Name: "Confluent", Detail: p.detail, Before: doc.Body[:p.size]}, doc.Body[p.size:], "")
 		}
+		return r.takeOff(f)
 	}
 	shape := base64Shape(doc.Body)
 	if shape.why != "" {
@@ -171,6 +165,13 @@ func (r *reading) peelOnce() bool {
 		return false
 	}
 	return r.layer(shape.layer(), out, "")
+}
+
+// takeOff removes a frame.
+func (r *reading) takeOff(f framed) bool {
+	l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead, text: f.holds == holdsText, fixed: f.fixed}
+	r.masked = r.masked || f.binary && r.mayHideFields()
+	return r.layer(l, f.content, "")
 }
 
 // layer replaces the body with its unpacked content, and records the layer that was removed. The
@@ -214,7 +215,7 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	// declared, the whole text is decoded. If the body may be matched against the registered types,
 	// the whole text is decoded if its first bytes have the wire format.
 	if !maybeText && !maybeJSON && !packed && len(r.named) == 0 && !r.declaresProtobuf() &&
-		!(r.mayMatch() && beginsAsMessage(probe, len(text) > len(head)/3*4)) {
+		!(r.mayMatch() && (beginsAsMessage(probe, len(text) > len(head)/3*4) || beginsAsFrame(probe, text))) {
 		return nil
 	}
 	out := r.base64(text)
@@ -222,9 +223,11 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 		return nil
 	}
 	isJSON, _ := r.isJSON(out)
-	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) ||
-		r.isConfluent(confluentPrefix(out), out) || r.readsAsAny(out) || r.shapedAsDeclared(out) ||
-		r.mayMatch() && plainlyMessage(out) {
+	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.readsAsAny(out) ||
+		r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) {
+		return out
+	}
+	if _, framed := r.readFrame(out, maxLayers-len(r.doc.Layers)-1); framed {
 		return out
 	}
 	return nil

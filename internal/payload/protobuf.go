@@ -30,7 +30,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 		doc.step(false, "protobuf: "+label+" "+c.why)
 		return false
 	}
-	def, s, err := r.scanAll(c.defs)
+	def, s, err := r.scanAll(doc.Body, c.defs)
 	if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 		doc.tooLarge(tooLarge.What)
 		return false
@@ -97,9 +97,11 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 
 // scanAll scans a body as each of the given definitions. It returns the definition that is best for
 // decoding the body, and its scan. If no definition fits, it returns the error of the first one.
-func (r *reading) scanAll(defs []*descriptor.Type) (best *descriptor.Type, scan *descriptor.Scan, err error) {
+func (r *reading) scanAll(
+	body []byte, defs []*descriptor.Type,
+) (best *descriptor.Type, scan *descriptor.Scan, err error) {
 	for i, def := range defs[:min(len(defs), maxDefinitions)] {
-		s, e := r.scan(r.doc.Body, def)
+		s, e := r.scan(body, def)
 		// The type knows none of the fields of this body. It therefore does not matter that the
 		// body has too many fields for the budget: the body is not a message of this type.
 		if tooLarge := (*budget.TooLargeError)(nil); errors.As(e, &tooLarge) {

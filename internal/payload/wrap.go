@@ -54,14 +54,18 @@ func (l *Layer) wrap(data []byte) ([]byte, error) {
 	if l.Base64 != nil {
 		data = l.Base64.encode(data)
 	}
+	if (l.Quoted || l.text) && !utf8.Valid(data) {
+		return nil, &EditError{Message: "the body is a text in the envelope of " + l.Name + ", so it must be UTF-8"}
+	}
 	if l.Quoted {
-		if !utf8.Valid(data) {
-			return nil, &EditError{Message: "the body is a text in the envelope of " + l.Name + ", so it must be UTF-8"}
-		}
 		quotes := quoteJSON(string(data))
 		data = quotes[1 : len(quotes)-1]
 	}
-	return slices.Concat(l.Before, data, l.After), nil
+	before := l.Before
+	if l.newHead != nil {
+		before = l.newHead(len(data))
+	}
+	return slices.Concat(before, data, l.After), nil
 }
 
 // encode writes data as base64 in the detected form.

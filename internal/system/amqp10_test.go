@@ -14,8 +14,8 @@ import (
 )
 
 // TestAMQP10Values lets a client of AMQP 1.0 reject values, whose sections begin with their length.
-// An edit would leave the old length in place, and the broker would then end the connection of the
-// consumer each time. So the edit must be refused, and the letters must arrive as they were.
+// An edit must write the length again. If the old length stayed in place, the broker would end the
+// connection of the consumer each time.
 func TestAMQP10Values(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
@@ -71,8 +71,7 @@ func TestAMQP10Values(t *testing.T) {
 		code, body := p.post("/api/v1/letters/"+string(id)+"/revisions", map[string]any{
 			"patch": patch, "reason": "another number",
 		})
-		if code != http.StatusBadRequest ||
-			!strings.Contains(body, "AMQP 1.0 message, whose length would no longer fit") {
+		if code >= http.StatusMultipleChoices {
 			t.Errorf("%d %s", code, body)
 		}
 	}
@@ -83,7 +82,7 @@ func TestAMQP10Values(t *testing.T) {
 		t, "the values arrive",
 		func() bool { return strings.Count(says(), "accepted") == 3 || strings.Contains(says(), "error") },
 	)
-	if got := says(); got != "accepted 9\naccepted 421\naccepted 9" {
+	if got := says(); got != "accepted 14\naccepted 424\naccepted 14" {
 		t.Error(got)
 	}
 }

@@ -1,0 +1,190 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A frame is a head of a few bytes before a message, and nothing after it. Most heads hold the
+// length of the message.
+type frame struct {
+	name string
+	// read splits a body into its head and its content. It returns false unless all bytes of the
+	// body fit the frame.
+	read func(body []byte) (framed, bool)
+}
+
+var frames = []frame{
+	{"AMQP 1.0", readSection},
+	{"gRPC", readGRPC},
+	{"Confluent", readConfluent},
+	{"length-delimited", readDelimited},
+}
+
+// framed is a body in a frame.
+type framed struct {
+	name, detail string
+	head         []byte // the bytes before the content
+	content      []byte
+	newHead      func(n int) []byte // makes the head for a content of n bytes; nil = the head stays
+	holds        contents
+	fixed        string // why an edit cannot put another content into the frame; "" = it can
+	binary       bool   // the content leaves out binary values of the body
+}
+
+// contents says what a frame may hold, apart from messages.
+type contents int
+
+const (
+	holdsAnything   contents = iota // also JSON and compressed data
+	holdsText                       // the same, in UTF-8
+	holdsMessages                   // nothing else
+	holdsJSON                       // no message
+	holdsCompressed                 // only compressed data
+)
+
+// readGRPC reads a gRPC frame: a flag, which is 1 if the message is compressed, and the length of
+// the message in 4 big-endian bytes (gRPC over HTTP/2, "Length-Prefixed-Message").
+func readGRPC(b []byte) (framed, bool) {
+	const size = 5
+	if len(b) < size || b[0] > 1 || int64(binary.BigEndian.Uint32(b[1:])) != int64(len(b)-size) {
+		return framed{}, false
+	}
+	f := framed{head: b[:size], content: b[size:]}
+	if b[0] == 1 {
+		f.holds = holdsCompressed
+	}
+	f.newHead = func(n int) []byte { return binary.BigEndian.AppendUint32([]byte{b[0]}, uint32(n)) }
+	return f, true
+}
+
+// readDelimited reads a message after its length as a varint, as writeDelimitedTo of the protobuf
+// libraries writes it.
+func readDelimited(b []byte) (framed, bool) {
+	size, n := protowire.ConsumeVarint(b)
+	if n < 0 || size == 0 || size != uint64(len(b)-n) || n != protowire.SizeVarint(size) {
+		return framed{}, false
+	}
+	newHead := func(n int) []byte { return protowire.AppendVarint(nil, uint64(n)) }
+	return framed{head: b[:n], content: b[n:], newHead: newHead}, true
+}
+
+// readFrame returns the frame around a body, if there is one. The head alone proves nothing,
+// because other data may begin with the same bytes. Therefore the content decides: see
+// holdsWhatItMay. The parameter "layers" is the number of layers that may still be removed.
+func (r *reading) readFrame(body []byte, layers int) (framed, bool) {
+	for _, kind := range frames {
+		f, ok := kind.read(body)
+		if !ok {
+			continue
+		}
+		f.name = kind.name
+		if r.hints.Type == amqpType && f.name == "AMQP 1.0" || r.fits(body, f, layers) {
+			return f, true
+		}
+		why := "the prefix fits, but what follows it does not decode"
+		if len(f.content) > 0 && r.mayMatch() && r.ranking(f.content).Verdict == Ambiguous {
+			// nobody knows which of the types it is, so it is hidden if any of them hides anything
+			r.outer.hidden = r.outer.hidden || r.mayHideAny(f.content)
+			why = "the prefix fits, but several types fit what follows it"
+		}
+		r.doc.step(false, f.name+": "+why)
+	}
+	return framed{}, false
+}
+
+// fits reports whether the content of a frame proves that the frame is one. The content must be a
+// JSON object or list, compressed data, another frame, or a message. A message must have a type
+// that the letter names or that was read in its queue before, or exactly one registered type must
+// fit. If the letter declares protobuf, the wire format is enough.
+func (r *reading) fits(body []byte, f framed, layers int) bool {
+	rest := f.content
+	if f.fixed != "" { // what it holds is no message, so that nothing can prove the frame
+		return false
+	}
+	if isJSON, _ := looksLikeJSON(rest, false); isJSON {
+		return f.holds <= holdsText || f.holds == holdsJSON
+	}
+	switch {
+	case f.holds == holdsJSON:
+		return false
+	case f.holds == holdsCompressed:
+		return compression(rest) != ""
+	case f.name == "length-delimited" && r.readsUnframed(body, rest):
+		return false
+	case f.holds != holdsMessages && compression(rest) != "":
+		return true
+	case r.readsAsNamed(rest, false), r.declaresProtobuf() && len(rest) == 0, r.shapedAsDeclared(rest):
+		return true
+	case r.mayMatch() && r.matches(rest):
+		return true
+	case layers <= 1:
+		return false
+	}
+	_, nested := r.readFrame(rest, layers-1)
+	return nested
+}
+
+// readsUnframed reports whether a body that begins with its length may be something without the
+// length: a text, or a message. The head of one or two bytes then has the length by chance.
+func (r *reading) readsUnframed(body, rest []byte) bool {
+	switch {
+	case len(r.named) == 0 && !r.declaresProtobuf() && deadletter.IsText(body):
+		return true
+	case !wireShaped(body, math.MaxInt):
+		return false
+	case r.readsAsNamed(body, false):
+		return !r.readsAsNamed(rest, true)
+	case !r.mayMatch():
+		return r.shapedAsDeclared(body)
+	}
+	return (r.ranking(body).Verdict == Ambiguous || r.matches(body)) && (r.matchesWhole(body) || !r.matchesWhole(rest))
+}
+
+// matches reports whether exactly one registered type fits b, which is the type that its queue had
+// before or the only one that fits well.
+func (r *reading) matches(b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
+	verdict := r.ranking(b).Verdict
+	return verdict == Matched || verdict == Unknown && r.knownBefore(b) || r.drifted(b)
+}
+
+// matchesWhole reports whether exactly one registered type fits b, and knows all fields of b.
+func (r *reading) matchesWhole(b []byte) bool {
+	by := r.ranking(b)
+	if by.Verdict != Matched {
+		return false
+	}
+	defs, _ := r.Types.Lookup(by.Matches[0].Type)
+	_, s, err := r.scanAll(b, defs)
+	return err == nil && s != nil && s.Unknown == 0
+}
+
+// mayHideAny reports whether a type that fits b may hide anything in it.
+func (r *reading) mayHideAny(b []byte) bool {
+	by := r.ranking(b)
+	if by.Left > 0 && r.mayHideFields() {
+		return true
+	}
+	for _, t := range by.plausible {
+		if r.mayHide(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginsAsFrame reports whether base64 text may hold a frame. The parameter "probe" holds the first
+// of its bytes.
+func beginsAsFrame(probe, text []byte) bool {
+	size, n := protowire.ConsumeVarint(probe)
+	whole := base64.RawStdEncoding.DecodedLen(len(bytes.TrimRight(text, "=")))
+	return len(probe) > confluentHeader && (probe[0] <= 1 || n > 0 && size == uint64(whole-n))
+}
