@@ -149,6 +149,17 @@ type Schemas struct {
 	Directory  string
 	Reflection []string // gRPC servers, each as host:port
 	Bindings   []Binding
+	// names of headers that may hold the full name of a type, in any case; the first that does
+	// counts
+	TypeHeaders []string
+}
+
+// typeHeaders lists headers in which publishers write the type of a message. Watermill writes it
+// into "name".
+var typeHeaders = []string{
+	"x-protobuf-message", "x-protobuf-type", "x-proto-type", "protobuf-message", "protobuf-type", "proto-type",
+	"x-message-type", "message-type", "message_type", "messagetype", "x-event-type", "event-type", "event_type",
+	"eventtype", "x-type", "type", "name", "cloudevents:type", "cloudevents_type", "ce-type", "ce_type",
 }
 
 // Binding says which type the letters of some queues have. It is written in the configuration.
@@ -189,7 +200,7 @@ func Defaults() Config {
 				Waiter: rules.WaiterStore,
 			},
 		}},
-		Schemas: Schemas{Directory: "schemas"},
+		Schemas: Schemas{Directory: "schemas", TypeHeaders: typeHeaders},
 		Search:  Search{Text: true},
 		Quiet:   QuietHours{From: 22 * 60, To: 7 * 60, Zone: "UTC"},
 		Digest: Digest{
@@ -444,8 +455,9 @@ func (d *decoder) settings(c *Config) keys {
 		"default": func(n *yaml.Node) { d.defaultRule(n, &c.Rules.Default) },
 		"schemas": func(n *yaml.Node) {
 			d.mapping(n, "schemas", keys{
-				"directory":  func(n *yaml.Node) { d.text(n, &c.Schemas.Directory) },
-				"reflection": func(n *yaml.Node) { d.servers(n, &c.Schemas.Reflection) },
+				"directory":    func(n *yaml.Node) { d.text(n, &c.Schemas.Directory) },
+				"reflection":   func(n *yaml.Node) { d.servers(n, &c.Schemas.Reflection) },
+				"type_headers": func(n *yaml.Node) { d.texts(n, &c.Schemas.TypeHeaders) },
 				"bindings": func(n *yaml.Node) {
 					d.list(n, func(n *yaml.Node) {
 						b := Binding{Key: "*"}

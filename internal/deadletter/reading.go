@@ -10,6 +10,7 @@ const (
 	ReadByContentType Reading = "content type"
 	ReadByEnvelope    Reading = "envelope"
 	ReadByProperty    Reading = "type property"
+	ReadByHeader      Reading = "header"
 	ReadByBinding     Reading = "binding" // a binding in the configuration or by a person
 	ReadByPick        Reading = "picked"  // a person picked the type for the letter or its group
 	ReadByMatch       Reading = "matched"
@@ -24,14 +25,14 @@ const (
 
 // Readings lists all readings.
 var Readings = []Reading{
-	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON, ReadAsText,
-	ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
+	ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByHeader, ReadByBinding, ReadByPick, ReadByMatch, ReadAsJSON,
+	ReadAsText, ReadEmpty, ReadAmbiguous, ReadUnknown, ReadTooLarge, ReadCrashed,
 }
 
 // Typed reports whether the body was decoded as a type that dlo knows.
 func (r Reading) Typed() bool {
 	switch r {
-	case ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByBinding, ReadByPick, ReadByMatch:
+	case ReadByContentType, ReadByEnvelope, ReadByProperty, ReadByHeader, ReadByBinding, ReadByPick, ReadByMatch:
 		return true
 	}
 	return false

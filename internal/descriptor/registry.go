@@ -35,6 +35,7 @@ type Registry struct {
 type version struct {
 	*Schema
 	about deadletter.SchemaVersion // without the content
+	types *Resolver                // knows the registry
 }
 
 // MaxVersions is the maximum number of versions of a set that are kept in memory. The newest ones
@@ -158,7 +159,7 @@ func (r *Registry) Add(about deadletter.SchemaVersion, s *Schema) {
 	about.Version, about.Content = s.hash, nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(&version{s, about})
+	r.add(&version{s, about, s.types.in(r)})
 }
 
 // add does the same as Add. The caller must hold the lock.
@@ -168,7 +169,7 @@ func (r *Registry) add(v *version) {
 	versions := r.sets[name]
 	for i, old := range versions {
 		if old.hash == v.hash {
-			v.about.At, v.Schema = old.about.At, old.Schema
+			v.about.At, v.Schema, v.types = old.about.At, old.Schema, old.types
 			r.sets[name] = append(append(versions[:i:i], versions[i+1:]...), v)
 			return
 		}
@@ -245,7 +246,9 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	if r != nil {
 		r.mu.RLock()
 		for set, versions := range r.sets {
-			trial.sets[set] = slices.Clone(versions)
+			for _, v := range versions {
+				trial.sets[set] = append(trial.sets[set], &version{v.Schema, v.about, v.Schema.types.in(trial)})
+			}
 		}
 		r.mu.RUnlock()
 	}
@@ -303,13 +306,26 @@ func (r *Registry) Lookup(name string) (defs []*Type, ambiguous []string) {
 	}
 	if len(defs) == 0 && IsGoogle(full) {
 		if md := WellKnown().Message(full); md != nil {
-			defs = []*Type{{Desc: md, Types: WellKnown(), Set: "well-known types"}}
+			defs = []*Type{{Desc: md, Types: WellKnown().in(r), Set: "well-known types"}}
 		}
 	}
 	if len(defs) == 0 && full == deadletter.TrialType {
 		defs = []*Type{{Desc: Own().types.Message(full), Types: Own().types, Set: ownSet}}
 	}
 	return defs, nil
+}
+
+type orderedKey protoreflect.FullName
+
+// ordered returns the definitions of the type with the given full name, in the order of Lookup.
+func (r *Registry) ordered(name protoreflect.FullName) []*Type {
+	r.mu.RLock()
+	known := len(r.full[name])
+	r.mu.RUnlock()
+	if known == 0 {
+		return nil
+	}
+	return r.Memo(orderedKey(name), func([]*Resolver) any { return r.inOrder(r.full[name]) }).([]*Type)
 }
 
 // inOrder returns a copy of the definitions, in the order that Lookup documents. The caller must

@@ -30,8 +30,21 @@ type Resolver struct {
 	Files *protoregistry.Files
 	exts  map[extension]protoreflect.ExtensionType
 
-	made sync.Map // key -> func() any; used by Memo
+	made   *sync.Map        // key -> func() any; used by Memo
+	sets   *Registry        // the registry that the version is in; nil = none
+	chosen map[string]*Type // by type URL, the definitions that fit the Anys of one body best
 }
+
+// in returns the resolver of a version that is in the registry r. The content of an Any may then
+// have a type of any set.
+func (t *Resolver) in(r *Registry) *Resolver {
+	inside := *t
+	inside.sets = r
+	return &inside
+}
+
+// Sets returns the registry that the version is in, or nil.
+func (t *Resolver) Sets() *Registry { return t.sets }
 
 // Memo returns the result of "make", and caches it under the given key. It calls "make" only once
 // for each key.
@@ -49,7 +62,7 @@ type extension struct {
 }
 
 func newResolver(files *protoregistry.Files) *Resolver {
-	t := &Resolver{Files: files, exts: make(map[extension]protoreflect.ExtensionType)}
+	t := &Resolver{Files: files, exts: make(map[extension]protoreflect.ExtensionType), made: &sync.Map{}}
 	add := func(xs protoreflect.ExtensionDescriptors) {
 		for i := range xs.Len() {
 			x := xs.Get(i)
@@ -134,14 +147,38 @@ func (t *Resolver) FieldNamed(md protoreflect.MessageDescriptor, name string) pr
 	return fd
 }
 
-// AnyContent returns the message type that a type URL of google.protobuf.Any names, or nil.
-func (t *Resolver) AnyContent(url string) protoreflect.MessageDescriptor {
+// AnyContent returns the definitions of the message type that a type URL of google.protobuf.Any
+// names. The first is the one that fits best. This is the definition of the set itself, unless a
+// definition of another set fits the content of the body better: see Scan. Definitions of other
+// sets follow, with the newest versions first.
+func (t *Resolver) AnyContent(url string) []*Type {
 	name := protoreflect.FullName(TypeName(url))
 	if !name.IsValid() {
 		return nil
 	}
-	return t.Message(name)
+	var list []*Type
+	add := func(def *Type) {
+		if !slices.ContainsFunc(list, func(d *Type) bool { return d.Desc == def.Desc }) && len(list) < MaxDefinitions {
+			list = append(list, def)
+		}
+	}
+	if def := t.chosen[url]; def != nil {
+		add(def)
+	}
+	if md := t.Message(name); md != nil {
+		add(&Type{Desc: md, Types: t})
+	}
+	if t.sets != nil && (len(list) == 0 || !IsGoogle(name)) {
+		for _, def := range t.sets.ordered(name) {
+			add(def.Choosing(t.chosen))
+		}
+	}
+	return list
 }
+
+// MaxDefinitions is the maximum number of definitions of one type name that are tried. The newest
+// versions are tried first.
+const MaxDefinitions = 8
 
 func (t *Resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {
 	if md := t.Message(name); md != nil {
@@ -151,7 +188,10 @@ func (t *Resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.M
 }
 
 func (t *Resolver) FindMessageByURL(url string) (protoreflect.MessageType, error) {
-	return t.FindMessageByName(protoreflect.FullName(TypeName(url)))
+	if defs := t.AnyContent(url); len(defs) > 0 {
+		return dynamicpb.NewMessageType(defs[0].Desc), nil
+	}
+	return nil, protoregistry.NotFound
 }
 
 func (t *Resolver) FindExtensionByName(name protoreflect.FullName) (protoreflect.ExtensionType, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -44,9 +45,12 @@ type Scan struct {
 	// complete
 	Entered      bool
 	UnknownBytes int64 // bytes of unknown fields, including their tags
-	Memory       int64 // estimated memory in bytes for dynamicpb, protojson and the tree
-	JsonBytes    int64 // estimated size in bytes of the compact protojson
-	factor       int64 // how often this part of the body is decoded; more than once in google.protobuf.Any
+	// by type URL, the definitions for the contents of Anys that fit better than the first of
+	// AnyContent
+	Contents  map[string]*Type
+	Memory    int64 // estimated memory in bytes for dynamicpb, protojson and the tree
+	JsonBytes int64 // estimated size in bytes of the compact protojson
+	factor    int64 // how often this part of the body is decoded; more than once in google.protobuf.Any
 }
 
 // malformedError says where and how a body violates the wire format.
@@ -134,22 +138,48 @@ func (s *Scan) message(b []byte, md protoreflect.MessageDescriptor, depth int, g
 		return nil, s.malformed(b, "a group does not end")
 	}
 	if isAny && len(url) > 0 && len(url) < 1024 {
-		if inner := s.Types.AnyContent(string(url)); inner != nil {
-			// If the content of the Any cannot be decoded, this is no reason to stop the scan,
-			// because the content is then shown as bytes. The scan stops only if the content is too
-			// large.
-			before := *s
-			s.factor = min(s.factor*3, 27) // the content is decoded for the tree, for the JSON, and again by protojson
-			_, err := s.message(content, inner, depth+1, 0)
-			s.factor = before.factor
-			if _, bad := err.(*malformedError); bad {
-				s.Known, s.Unknown, s.UnknownBytes = before.Known, before.Unknown, before.UnknownBytes
-			} else if err != nil {
-				return nil, err
-			}
+		if err := s.content(string(url), content, depth); err != nil {
+			return nil, err
 		}
 	}
 	return b, nil
+}
+
+// content scans the content of an Any as the definition of its type that leaves the fewest bytes
+// unknown. If no definition fits, this is no reason to stop, because the content is then shown as
+// bytes. The scan stops only if the content is too large.
+func (s *Scan) content(url string, content []byte, depth int) error {
+	defs := s.Types.AnyContent(url)
+	before, best, chosen := *s, *s, -1
+	for i, def := range defs {
+		try := before
+		// the content is decoded for the tree, for the JSON, and again by protojson
+		try.Types, try.factor = def.Types, min(s.factor*3, 27)
+		_, err := try.message(content, def.Desc, depth+1, 0)
+		if _, bad := err.(*malformedError); bad {
+			best.Memory, best.JsonBytes = max(best.Memory, try.Memory), max(best.JsonBytes, try.JsonBytes)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if chosen < 0 || try.UnknownBytes < best.UnknownBytes {
+			best, chosen = try, i
+		}
+		if best.UnknownBytes == before.UnknownBytes {
+			break
+		}
+	}
+	*s = best
+	s.Types, s.factor = before.Types, before.factor
+	if chosen > 0 {
+		s.Contents = maps.Clone(s.Contents)
+		if s.Contents == nil {
+			s.Contents = map[string]*Type{}
+		}
+		s.Contents[url] = defs[chosen]
+	}
+	return nil
 }
 
 // value reads one value. It returns the bytes after the value, and whether the decoder would accept

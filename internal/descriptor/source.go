@@ -58,7 +58,7 @@ func (r *Registry) Source(typ string) (Source, error) {
 			"%w: several types have this short name: %s", ErrNoType, strings.Join(ambiguous, ", "),
 		)
 	}
-	if len(defs) == 0 || defs[0].Types == WellKnown() {
+	if len(defs) == 0 || defs[0].Types.Files == WellKnown().Files {
 		return Source{}, ErrNoType
 	}
 	out := Source{Type: string(defs[0].Desc.FullName())}

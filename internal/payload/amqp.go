@@ -118,14 +118,13 @@ func readSections(b []byte) (framed, bool) {
 			data = append(data, r.sized(r.code())...)
 			name = fmt.Sprintf("%d data sections", n)
 		case len(r.rest) > 0:
-			name += ", " + amqpKind(r.rest[0])
 			var w bytes.Buffer
 			r.value(&w, r.code(), 1)
 			values = append(values, w.String())
 		}
 	}
 	f := framed{detail: name, head: b, content: data, binary: r.binary}
-	f.fixed = "it is AMQP 1.0 (" + name + "), which dlo can read and not write"
+	f.fixed = "it is AMQP 1.0 (" + name + ") without a single text or binary, which dlo can read and not write"
 	switch {
 	case r.bad || len(data) > 0 && len(values) > 0:
 		return framed{}, false
@@ -188,41 +187,6 @@ func (r *amqpReader) sized(code byte) []byte {
 	return r.take(r.count(code))
 }
 
-// amqpKind names the type of the values with a constructor.
-func amqpKind(code byte) string {
-	switch code &^ longLength {
-	case amqpList:
-		return "list"
-	case amqpMap:
-		return "map"
-	case amqpArray:
-		return "array"
-	case amqpSymbol:
-		return "symbol"
-	case amqpString:
-		return "string"
-	case amqpBinary:
-		return "binary"
-	}
-	switch code {
-	case 0x00:
-		return "described value"
-	case 0x40:
-		return "null"
-	case 0x41, 0x42, 0x56:
-		return "boolean"
-	case 0x45:
-		return "list"
-	case 0x73:
-		return "character"
-	case 0x83:
-		return "timestamp"
-	case 0x98:
-		return "UUID"
-	}
-	return "number"
-}
-
 // value writes a value as JSON. Binary values may hold anything, so only their size is written.
 func (r *amqpReader) value(w *bytes.Buffer, code byte, depth int) {
 	if r.bad = r.bad || depth > maxAMQPDepth; r.bad {
@@ -242,21 +206,10 @@ func (r *amqpReader) value(w *bytes.Buffer, code byte, depth int) {
 		r.bad, r.binary = r.bad || in.bad || len(in.rest) > 0, r.binary || in.binary
 		return
 	}
-	if code == 0x00 { // a descriptor and a value
-		w.WriteString(`{"descriptor":`)
-		r.value(w, r.code(), depth+1)
-		w.WriteString(`,"value":`)
-		r.value(w, r.code(), depth+1)
-		w.WriteByte('}')
-		return
-	}
-	sizes := map[byte]uint64{4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}
-	size, ok := sizes[code>>4]
-	if !ok {
-		r.bad = true
-		return
-	}
-	w.WriteString(amqpScalar(code, r.take(size)))
+	size, ok := map[byte]uint64{4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}[code>>4]
+	b := r.take(size)
+	r.bad = r.bad || !ok
+	w.WriteString(amqpScalar(code, b))
 }
 
 // items writes the elements of a list, a map or an array.
@@ -273,24 +226,22 @@ func (r *amqpReader) items(w *bytes.Buffer, code byte, depth int) {
 	}
 	w.WriteByte(open)
 	for i := range n {
-		if i > 0 && open == '{' && i%2 == 1 {
-			w.WriteByte(':')
-		} else if i > 0 {
-			w.WriteByte(',')
-		}
 		each := one
 		if each == 0 {
 			each = r.code()
 		}
-		if open == '[' || i%2 == 1 {
-			r.value(w, each, depth+1)
-			continue
+		value := open == '[' || i%2 == 1
+		if i > 0 && (open == '[' || !value) {
+			w.WriteByte(',')
 		}
-		var key bytes.Buffer // may be of any type
-		if r.value(&key, each, depth+1); key.Len() > 0 && key.Bytes()[0] != '"' {
-			w.Write(quoteJSON(key.String()))
-		} else {
-			w.Write(key.Bytes())
+		var text bytes.Buffer
+		r.value(&text, each, depth+1)
+		if !value && !bytes.HasPrefix(text.Bytes(), []byte{'"'}) { // the key of a map may be of any type
+			text = *bytes.NewBuffer(quoteJSON(text.String()))
+		}
+		w.Write(text.Bytes())
+		if !value {
+			w.WriteByte(':')
 		}
 	}
 	r.bad = r.bad || open == '{' && n%2 == 1
@@ -299,44 +250,35 @@ func (r *amqpReader) items(w *bytes.Buffer, code byte, depth int) {
 
 // amqpScalar returns a value of fixed size as JSON.
 func amqpScalar(code byte, b []byte) string {
-	var n uint64
+	n := uint64(0)
 	for _, c := range b {
 		n = n<<8 | uint64(c)
 	}
-	quote := func(s string) string { return string(quoteJSON(s)) }
-	float := func(f float64, bits int) string {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return quote(fmt.Sprint(f))
-		}
-		return strconv.FormatFloat(f, 'g', -1, bits)
-	}
+	text := fmt.Sprintf("%x", b) // a UUID or a decimal
 	switch code {
 	case 0x40:
 		return "null"
-	case 0x41, 0x42:
-		return strconv.FormatBool(code == 0x41)
-	case 0x56:
-		return strconv.FormatBool(n != 0)
 	case 0x45:
 		return "[]"
+	case 0x41, 0x42, 0x56:
+		return strconv.FormatBool(code == 0x41 || n != 0)
 	case 0x43, 0x44, 0x50, 0x52, 0x53, 0x60, 0x70, 0x80:
 		return strconv.FormatUint(n, 10)
-	case 0x51, 0x54, 0x55:
-		return strconv.Itoa(int(int8(n)))
-	case 0x61:
-		return strconv.Itoa(int(int16(n)))
-	case 0x71:
-		return strconv.Itoa(int(int32(n)))
-	case 0x81:
-		return strconv.FormatInt(int64(n), 10)
-	case 0x72:
-		return float(float64(math.Float32frombits(uint32(n))), 32)
-	case 0x82:
-		return float(math.Float64frombits(n), 64)
+	case 0x51, 0x54, 0x55, 0x61, 0x71, 0x81: // signed
+		unused := 64 - 8*len(b)
+		return strconv.FormatInt(int64(n<<unused)>>unused, 10)
+	case 0x72, 0x82:
+		f, bits := math.Float64frombits(n), 64
+		if code == 0x72 {
+			f, bits = float64(math.Float32frombits(uint32(n))), 32
+		}
+		if text = strconv.FormatFloat(f, 'g', -1, bits); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return text
+		}
 	case 0x73:
-		return quote(string(rune(n)))
+		text = string(rune(n))
 	case 0x83:
-		return quote(time.UnixMilli(int64(n)).UTC().Format(time.RFC3339Nano))
+		text = time.UnixMilli(int64(n)).UTC().Format(time.RFC3339Nano)
 	}
-	return quote(fmt.Sprintf("%x", b)) // a UUID or a decimal
+	return string(quoteJSON(text))
 }

@@ -46,8 +46,8 @@ type candidate struct {
 }
 
 // candidates returns the types that are named for a letter, in the order in which they are tried:
-// the type that a person picked, a parameter of the content type, the type property, and the first
-// binding that matches.
+// the type that a person picked, a parameter of the content type, the type property, a header, and
+// the first binding that matches.
 //
 // A name that cannot be used is never skipped silently. If such a name comes from the content type
 // or is written as a protobuf type URL, no later source is tried. The letter states its type, so
@@ -98,6 +98,11 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 			return list
 		}
 	}
+	if name, typ := d.typeHeader(h.Headers); typ != "" {
+		c := d.candidate(typ, "the header "+visible(name, ""), deadletter.ReadByHeader)
+		c.final = true
+		return append(list, c)
+	}
 	for _, b := range d.Bindings {
 		if b.Type != "" && b.Fits(h.Queue, h.Key) {
 			c := d.candidate(b.Type, "the binding of "+visible(b.Queue, ""), deadletter.ReadByBinding)
@@ -106,6 +111,27 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 		}
 	}
 	return list
+}
+
+// typeHeader returns the first header that has the full name of a registered type, and this name.
+// Headers with other words are ignored, because their names are common words.
+func (d *Decoder) typeHeader(headers deadletter.Table) (name, typ string) {
+	for _, wanted := range d.TypeHeaders {
+		for header, value := range headers {
+			text, ok := value.(string)
+			if !ok || !strings.EqualFold(header, wanted) || name != "" && header > name { // always the same one
+				continue
+			}
+			defs, _ := d.Types.Lookup(text)
+			if len(defs) > 0 && string(defs[0].Desc.FullName()) == descriptor.TypeName(text) {
+				name, typ = header, text
+			}
+		}
+		if typ != "" {
+			break
+		}
+	}
+	return name, typ
 }
 
 func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidate {

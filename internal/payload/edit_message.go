@@ -44,6 +44,7 @@ func encodeAs(
 	if err != nil {
 		return nil, nil, tooLargeTo("decode", err, "its bytes cannot be read back: replace the body as a whole")
 	}
+	def = def.Choosing(before.Contents)
 	complete := proto.CheckInitialized(m) == nil
 	e := &messageEdit{types: def.Types, root: site{md: def.Desc, types: def.Types}, source: text, tree: now, budget: b}
 	done := false
@@ -109,22 +110,20 @@ func tooLargeTo(do string, err error, message string) error {
 
 // content returns the type and the content of a google.protobuf.Any. It returns nil if m is none,
 // or if its type is not registered or does not fit the content.
-func (e *messageEdit) content(m protoreflect.Message) (protoreflect.MessageDescriptor, protoreflect.Message) {
+func (e *messageEdit) content(m protoreflect.Message) (*descriptor.Type, protoreflect.Message) {
 	fields := m.Descriptor().Fields()
 	if m.Descriptor().FullName() != "google.protobuf.Any" || fields.ByNumber(1) == nil || fields.ByNumber(2) == nil {
 		return nil, nil
 	}
-	md := e.types.AnyContent(m.Get(fields.ByNumber(1)).String())
-	if md == nil {
+	defs := e.types.AnyContent(m.Get(fields.ByNumber(1)).String())
+	if len(defs) == 0 {
 		return nil, nil
 	}
-	content, _, err := decodeMessage(
-		&descriptor.Type{Desc: md, Types: e.types}, m.Get(fields.ByNumber(2)).Bytes(), e.budget,
-	)
+	content, _, err := decodeMessage(defs[0], m.Get(fields.ByNumber(2)).Bytes(), e.budget)
 	if err != nil {
 		return nil, nil
 	}
-	return md, content
+	return defs[0], content
 }
 
 // message applies the difference between two JSON objects to the message m. For the content of an
@@ -249,11 +248,13 @@ func (e *messageEdit) inside(m protoreflect.Message, was, now *jsonNode) (bool, 
 		return e.inside(m.Mutable(fields.ByName(name)).Message(), was, now)
 	case "google.protobuf.Any":
 		i, j := was.find(anyType), now.find(anyType)
-		md, content := e.content(m)
-		if md == nil || hasSpecialForm(md) || i < 0 || j < 0 || !sameJSON(was.items[i], now.items[j]) {
+		def, content := e.content(m)
+		if def == nil || hasSpecialForm(def.Desc) || i < 0 || j < 0 || !sameJSON(was.items[i], now.items[j]) {
 			return false, nil
 		}
-		if err := e.message(content, was, now, true); err != nil {
+		in := *e
+		in.types = def.Types
+		if err := in.message(content, was, now, true); err != nil {
 			return false, err
 		}
 		out, err := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(content.Interface())

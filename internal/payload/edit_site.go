@@ -56,7 +56,11 @@ func (s site) member(n *jsonNode, name string) site {
 	md := s.md
 	if md != nil && md.FullName() == "google.protobuf.Any" {
 		if i := n.find("@type"); i >= 0 && name != "@type" {
-			if md = s.types.AnyContent(n.items[i].text); md != nil && hasSpecialForm(md) {
+			md = nil
+			if defs := s.types.AnyContent(n.items[i].text); len(defs) > 0 {
+				md, s.types = defs[0].Desc, defs[0].Types
+			}
+			if md != nil && hasSpecialForm(md) {
 				return site{md: md, types: s.types}
 			}
 		} else {

@@ -23,6 +23,7 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot, hide func(from, to
 	if w.merged { // what was read before this was known may hide more
 		w.message(body, def.Desc, at.inside(def.Desc), 0)
 	}
+	at.m.concealed = w.concealed
 }
 
 type hiding struct {
@@ -31,7 +32,8 @@ type hiding struct {
 	hide  func(from, to int)
 	// a singular message field occurs more than once, and the decoder merges the occurrences; a
 	// type URL may then be separated from its content
-	merged bool
+	merged    bool
+	concealed []string // see masking
 }
 
 func (w *hiding) hideAll(b []byte) {
@@ -113,37 +115,67 @@ func (w *hiding) readAny(urls, contents [][]byte, md protoreflect.MessageDescrip
 		return
 	}
 	var inner protoreflect.MessageDescriptor
+	var defs []*descriptor.Type
+	url := ""
 	if len(urls) > 0 && len(urls[len(urls)-1]) > 0 {
-		inner = w.types.AnyContent(string(urls[len(urls)-1]))
+		url = string(urls[len(urls)-1])
+		defs = w.types.AnyContent(url)
 	}
-	at = at.content(md)
+	if len(defs) > 0 {
+		inner = defs[0].Desc
+	}
+	at = at.content(md, url, defs)
 	several := w.merged || len(urls) > 1 || len(contents) > 1
 	named := inner
 	if several || len(urls) == 0 || len(urls[len(urls)-1]) == 0 {
 		named = md
 	}
-	if at.unreadAny(named).hidden && (several || inner == nil || !w.canDecode(contents[0], inner)) {
+	if at.unreadAny(named).hidden && (several || inner == nil || !canDecode(contents[0], defs[0])) {
 		for _, c := range contents {
 			w.hideAll(c)
 		}
 		return
 	}
-	if inner != nil {
-		if at = at.inside(inner); at.hidden {
-			w.hideAll(contents[len(contents)-1])
-			return
+	last := contents[len(contents)-1]
+	var own []Range
+	for i, def := range defs {
+		if i > 0 && !canDecode(last, def) {
+			continue
 		}
-		w.message(contents[len(contents)-1], inner, at, depth+1)
+		for _, r := range w.hiddenIn(last, def, at, depth) {
+			if i == 0 {
+				own = append(own, r)
+				w.hide(r.From, r.To)
+			} else if !slices.ContainsFunc(own, func(o Range) bool { return o.From <= r.From && r.To <= o.To }) {
+				w.concealed = append(w.concealed, url)
+				w.hideAll(last)
+				return
+			}
+		}
 	}
 }
 
+// hiddenIn returns the ranges that are hidden in the content of an Any if it has the given
+// definition. The parameter "at" is the spot of the content.
+func (w *hiding) hiddenIn(content []byte, def *descriptor.Type, at spot, depth int) (list []Range) {
+	in := *w
+	in.types, in.hide = def.Types, func(from, to int) { list = append(list, Range{from, to}) }
+	if at = at.inside(def.Desc); at.hidden {
+		in.hideAll(content)
+	} else {
+		in.message(content, def.Desc, at, depth+1)
+	}
+	w.merged, w.concealed = in.merged, in.concealed
+	return list
+}
+
 // canDecode reports whether the tree can decode the content of an Any.
-func (w *hiding) canDecode(content []byte, md protoreflect.MessageDescriptor) bool {
+func canDecode(content []byte, def *descriptor.Type) bool {
 	s := &descriptor.Scan{
 		Budget: &budget.Budget{Fields: math.MaxInt64, Depth: 2 * budget.DefaultDepth, Memory: math.MaxInt64},
-		Types:  w.types,
+		Types:  def.Types,
 	}
-	return s.Run(content, md) == nil
+	return s.Run(content, def.Desc) == nil
 }
 
 func (w *hiding) field(

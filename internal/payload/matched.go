@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // mayMatch reports whether the body of a letter is matched against the registered types. It is not
@@ -119,7 +120,7 @@ func (r *reading) knownBefore(b []byte) bool {
 		return false
 	}
 	defs, _ := r.Types.Lookup(r.hints.Was)
-	for _, def := range defs[:min(len(defs), maxDefinitions)] {
+	for _, def := range defs[:min(len(defs), descriptor.MaxDefinitions)] {
 		if s, err := r.scan(b, def); err == nil && s.Known > 0 && s.Unknown == 0 {
 			return true
 		}

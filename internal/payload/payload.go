@@ -26,9 +26,12 @@ import (
 // Decoder decodes bodies. The zero value decodes JSON, text and bytes. It keeps no state between
 // letters, so several goroutines may use it.
 type Decoder struct {
-	Types    *descriptor.Registry // nil = no protobuf types are known
-	Bindings []Binding            // the first one that matches a letter is used
-	Mask     *Mask                // nil = nothing is masked except fields with debug_redact
+	Types *descriptor.Registry // nil = no protobuf types are known
+	// names of headers that may hold the full name of a type, in any case; the first that does
+	// counts
+	TypeHeaders []string
+	Bindings    []Binding // the first one that matches a letter is used
+	Mask        *Mask     // nil = nothing is masked except fields with debug_redact
 	// maximum size in bytes of a body, and of everything that is unpacked from it together; 0 = 16
 	// MiB
 	MaxBody int64
@@ -76,8 +79,8 @@ type Hints struct {
 
 	Headers deadletter.Table // of the letter; an edit checks whether they describe the body
 
-	// the body from which this one was made was hidden because its type is a guess, and so is this one
-	// if its type is a guess too
+	// the body from which this one was made was hidden because its type is a guess, and so is this
+	// one if its type is a guess too
 	hidden bool
 }
 
@@ -212,8 +215,10 @@ func (r *reading) read() {
 		doc.step(true, "JSON")
 		r.readJSON()
 		// A publisher may use the type property for a word of its own, which is not the name of a
-		// protobuf type. If the body is JSON, this is not a problem to report.
-		if len(r.named) == 1 && r.named[0].source == sourceProperty && !r.declaresProtobuf() {
+		// protobuf type, or write the JSON of the type that a header names. If the body is JSON,
+		// this is not a problem to report.
+		if len(r.named) == 1 && (r.named[0].by == deadletter.ReadByProperty || r.named[0].by == deadletter.ReadByHeader) &&
+			!r.declaresProtobuf() {
 			doc.Problem = ""
 		}
 		return

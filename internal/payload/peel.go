@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 const (
@@ -271,7 +272,7 @@ func (r *reading) readsAsNamed(b []byte, noUnknown bool) bool {
 		return false
 	}
 	for _, c := range r.named {
-		for _, def := range c.defs[:min(len(c.defs), maxDefinitions)] {
+		for _, def := range c.defs[:min(len(c.defs), descriptor.MaxDefinitions)] {
 			s, err := r.scan(b, def)
 			if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
 				return s.Known > 0 // it has this type for now; reading it will report that it is too large

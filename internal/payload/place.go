@@ -75,18 +75,19 @@ func (p *place) enter(name string, r *jsonReader) place {
 		inner.hidden = inner.hidden || p.hidden
 		return inner
 	}
-	var md protoreflect.MessageDescriptor
+	var url string
 	if r.peek() == '"' {
 		mark := r.at
-		md = p.types.AnyContent(unquoteJSON(r.token()))
+		url = unquoteJSON(r.token())
 		r.at = mark
 	}
-	if md == nil {
+	defs := p.types.AnyContent(url)
+	if len(defs) == 0 {
 		p.spot = p.spot.unreadAny(nil)
 		return inner
 	}
-	p.spot = p.spot.content(p.any).inside(md)
-	p.md = md
+	p.md, p.types = defs[0].Desc, defs[0].Types
+	p.spot = p.spot.content(p.any, url, defs).inside(p.md)
 	return inner
 }
 

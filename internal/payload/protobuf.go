@@ -12,10 +12,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// maxDefinitions is the maximum number of definitions of one type name that are tried. The newest
-// versions are tried first.
-const maxDefinitions = 8
-
 // readProtobuf decodes the body as the type of the candidate c and fills in the document. If the
 // body is not a message of this type, readProtobuf records why, and returns false.
 //
@@ -61,6 +57,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 			doc.Also = append(doc.Also, o.Set)
 		}
 	}
+	def = def.Choosing(s.Contents)
 	used := "whole body used"
 	if doc.UnknownFields, doc.UnknownBytes = s.Unknown, s.UnknownBytes; s.Unknown > 0 {
 		used = fmt.Sprintf(
@@ -100,7 +97,7 @@ func unmarshal(b []byte, m *dynamicpb.Message, types *descriptor.Resolver) (err 
 func (r *reading) scanAll(
 	body []byte, defs []*descriptor.Type,
 ) (best *descriptor.Type, scan *descriptor.Scan, err error) {
-	for i, def := range defs[:min(len(defs), maxDefinitions)] {
+	for i, def := range defs[:min(len(defs), descriptor.MaxDefinitions)] {
 		s, e := r.scan(body, def)
 		// The type knows none of the fields of this body. It therefore does not matter that the
 		// body has too many fields for the budget: the body is not a message of this type.
@@ -174,6 +171,9 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	if err := proto.CheckInitialized(m); err != nil {
 		doc.note(descriptor.PlainError(err).Error())
 	}
+	// parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a
+	// later field overrides them
+	hiddenFields(doc.Body, def, at, func(int, int) { doc.Masked = true })
 	t := &tree{types: def.Types, body: doc.Body}
 	whole := []Range{{0, len(doc.Body)}}
 	if hasSpecialForm(def.Desc) {
@@ -187,9 +187,6 @@ func (r *reading) show(m *dynamicpb.Message, def *descriptor.Type, s *descriptor
 	}
 	doc.Notes = append(doc.Notes, t.limitNotes()...)
 	doc.Masked = doc.Masked || t.masked
-	// parts that neither the tree nor the JSON shows may also be masked: a limit omits them, or a
-	// later field overrides them
-	hiddenFields(doc.Body, def, at, func(int, int) { doc.Masked = true })
 	if r.NoJSON {
 		return
 	}

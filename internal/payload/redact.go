@@ -49,15 +49,47 @@ type redactorKey protoreflect.FullName
 // depth.
 func redacts(d *descriptor.Type) bool {
 	return redacting(d.Types) && d.Types.Memo(
-		redactorKey(d.Desc.FullName()), func() any { return findRedacted(d) },
-	).(bool)
+		redactorKey(d.Desc.FullName()), func() any { return holdsAnyOr(d, descriptor.Redacted) },
+	).(bool) || anyRedacts(d)
 }
 
-func findRedacted(d *descriptor.Type) bool {
+// anyHolderKey is the cache key of a type for the function holdsAny.
+type anyHolderKey protoreflect.FullName
+
+// anyRedacts reports whether a message of the type may contain an Any, while a type of any set has
+// a field with debug_redact.
+func anyRedacts(d *descriptor.Type) bool { return holdsAny(d) && d.Types.Sets().AnyVersion(redacting) }
+
+// holdsAny reports whether a message of the type may contain an Any, at any depth.
+func holdsAny(d *descriptor.Type) bool {
+	return d.Types.Memo(anyHolderKey(d.Desc.FullName()), func() any {
+		return holdsAnyOr(d, func(protoreflect.FieldDescriptor) bool { return false })
+	}).(bool)
+}
+
+// WithAnyHolders returns changed types, and the types whose messages may contain an Any of them.
+// The result is never nil.
+func WithAnyHolders(r *descriptor.Registry, changed []string) []string {
+	list := append([]string{}, changed...)
+	if len(changed) == 0 {
+		return list
+	}
+	for _, name := range append(r.Types(), "google.protobuf.Any") {
+		defs, _ := r.Lookup(name)
+		if slices.ContainsFunc(defs, holdsAny) && !slices.Contains(changed, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// holdsAnyOr reports whether a message of the type may contain an Any or a certain field, at any
+// depth.
+func holdsAnyOr(d *descriptor.Type, certain func(protoreflect.FieldDescriptor) bool) bool {
 	seen := make(map[protoreflect.FullName]bool)
 	var message func(md protoreflect.MessageDescriptor) bool
 	field := func(fd protoreflect.FieldDescriptor) bool {
-		return descriptor.Redacted(fd) || fd.Message() != nil && message(fd.Message())
+		return certain(fd) || fd.Message() != nil && message(fd.Message())
 	}
 	message = func(md protoreflect.MessageDescriptor) bool {
 		name := md.FullName()
@@ -65,7 +97,7 @@ func findRedacted(d *descriptor.Type) bool {
 			return false
 		}
 		seen[name] = true
-		if name == "google.protobuf.Any" { // an Any may contain any type of the set
+		if name == "google.protobuf.Any" { // an Any may contain any type
 			return true
 		}
 		for i := range md.Fields().Len() {

@@ -98,7 +98,10 @@ type (
 func mergeTypes(newest []*descriptor.Resolver) *typeIndex {
 	x := &typeIndex{}
 	for _, types := range newest {
-		x.types = append(x.types, matchablesOf(types)...)
+		for _, t := range matchablesOf(types) {
+			t.def = &descriptor.Type{Desc: t.def.Desc, Types: types}
+			x.types = append(x.types, t)
+		}
 	}
 	slices.SortStableFunc(x.types, func(a, b matchable) int { return strings.Compare(a.name, b.name) })
 	x.signatures = make([]signature, len(x.types))

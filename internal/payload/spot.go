@@ -26,6 +26,9 @@ type masking struct {
 	// other definitions of the type, whose debug_redact fields are hidden too
 	others []*descriptor.Resolver
 	begun  map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
+	// type URLs of Anys whose content is hidden, because another definition of the type hides more
+	// of it than the one that is used
+	concealed []string
 }
 
 // rootSpot returns the spot of the whole current body, with the masks that apply to it. The
@@ -43,14 +46,19 @@ func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 		m.Mask = mask
 	}
 	for i, d := range defs {
-		if redacting(d.Types) {
-			m.redacts = true
-			if i > 0 && !slices.Contains(m.others, d.Types) {
-				m.others = append(m.others, d.Types)
-			}
+		m.redacts = m.redacts || redacting(d.Types) || anyRedacts(d)
+		if i > 0 {
+			m.addOther(d.Types)
 		}
 	}
 	return m
+}
+
+// addOther adds a version of a set that may define the fields of a body differently.
+func (m *masking) addOther(t *descriptor.Resolver) {
+	if redacting(t) && !slices.Contains(m.others, t) {
+		m.others = append(slices.Clip(m.others), t)
+	}
 }
 
 // hidesNothing reports whether nothing can be hidden at this spot or below it.
@@ -168,8 +176,17 @@ func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
 
 // content returns the spot of the content of a google.protobuf.Any. A spot is a position in a body,
 // with the masks that apply there. The parameter s is the spot of the Any's fields. The path of a
-// rule may contain the Any's field "value", or omit it.
-func (s spot) content(md protoreflect.MessageDescriptor) spot {
+// rule may contain the Any's field "value", or omit it. The parameter "defs" holds the definitions
+// of the content's type, the one in use first.
+func (s spot) content(md protoreflect.MessageDescriptor, url string, defs []*descriptor.Type) spot {
+	s.hidden = s.hidden || slices.Contains(s.m.concealed, url)
+	if s.m.redacts {
+		inner := *s.m
+		for _, def := range defs {
+			inner.addOther(def.Types)
+		}
+		s.m = &inner
+	}
 	fd := md.Fields().ByNumber(2)
 	if fd == nil {
 		return s

@@ -421,8 +421,9 @@ func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) 
 		n.Children = t.message(m, at, parts)
 		return
 	}
-	md := t.types.AnyContent(url.String())
-	if md == nil || url.String() == "" {
+	defs := t.types.AnyContent(url.String())
+	if len(defs) == 0 {
+		var md protoreflect.MessageDescriptor
 		if url.String() == "" {
 			md = m.Descriptor() // nothing names the type of the content
 		}
@@ -436,11 +437,13 @@ func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) 
 		n.Children = t.message(m, at.unreadAny(md), parts)
 		return
 	}
+	def, outer := defs[0], t.types
+	md := def.Desc
 	inner := dynamicpb.NewMessage(md)
 	// The scan of the whole body has already included the content of this Any, so the content fits
 	// into the budget.
 	if err := (proto.UnmarshalOptions{
-		Resolver:     t.types,
+		Resolver:     def.Types,
 		AllowPartial: true,
 	}).Unmarshal(content.Bytes(), inner); err != nil {
 		n.addNote("does not parse as " + string(md.FullName()))
@@ -450,9 +453,13 @@ func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) 
 	around, there := at, t.occurrences(parts)
 	in := contentRanges(filterAccepted(there[2], m.Descriptor().Fields().ByNumber(2), true))
 	in = in[max(0, len(in)-1):] // the last occurrence counts
-	at = at.content(m.Descriptor())
+	if at = at.content(m.Descriptor(), url.String(), defs); at.hidden {
+		t.hide(n)
+		return
+	}
 	n.Type = "Any of " + string(md.Name())
-	n.addNote(string(md.FullName()))
+	n.addNote(string(md.FullName()) + setsOf(content.Bytes(), defs))
+	t.types = def.Types
 	if hasSpecialForm(md) {
 		if t.takeNode() {
 			c := Node{Name: "value", Type: string(md.Name())}
@@ -463,7 +470,27 @@ func (t *tree) showAny(n *Node, m protoreflect.Message, at spot, parts []Range) 
 	} else {
 		n.Children = t.message(inner, at.inside(md), in)
 	}
+	t.types = outer
 	n.Children = append(n.Children, t.items(t.unknowns(nil, m, there), m.Descriptor(), around)...)
+}
+
+// setsOf names the set that defines the content of an Any, unless it is that of the message around
+// it, and the sets that define the content differently.
+func setsOf(content []byte, defs []*descriptor.Type) string {
+	text := ""
+	if defs[0].Set != "" {
+		text = ", set " + defs[0].Set
+	}
+	var others []string
+	for _, other := range defs[1:] {
+		if !sameFields(other.Desc, defs[0].Desc) && canDecode(content, other) {
+			others = append(others, other.Set)
+		}
+	}
+	if len(others) > 0 {
+		text += ", ambiguous: defined differently in " + strings.Join(others, ", ")
+	}
+	return text
 }
 
 func fieldName(fd protoreflect.FieldDescriptor) string {

@@ -217,7 +217,7 @@ func (l *Library) adopt(
 		kept, err := l.store.AddSchemaVersion(
 			ctx, v, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{
 				Why:   "set " + deadletter.Visible(name),
-				Types: notNil(c.Affected),
+				Types: payload.WithAnyHolders(l.registry, c.Affected),
 				Hides: l.Decoder == nil || l.Decoder().HidesMore(s, c.Affected),
 			},
 		)
@@ -241,7 +241,7 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	err := l.Between(func() error {
 		err := l.store.RemoveSchema(ctx, name, by, deadletter.Visible(deadletter.Cut(detail, 1000)), deadletter.Reread{
 			Why:   "without set " + deadletter.Visible(name),
-			Types: notNil(types),
+			Types: payload.WithAnyHolders(l.registry, types),
 		})
 		if err == nil {
 			l.registry.Remove(name)
@@ -254,9 +254,6 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	return err
 }
 
-// notNil returns a list of types that is not nil. In a Reread, nil means all types, and an empty
-// list means no types.
-func notNil(types []string) []string { return append([]string{}, types...) }
 
 func shortVersion(version string) string { return version[:min(8, len(version))] }
 
@@ -279,7 +276,7 @@ func (l *Library) typesOf(name string) []string {
 
 // letterCount returns how many letters have one of the given types.
 func (l *Library) letterCount(ctx context.Context, types []string) (int, error) {
-	counts, err := l.store.TypeCounts(ctx, notNil(types))
+	counts, err := l.store.TypeCounts(ctx, append([]string{}, types...))
 	n := 0
 	for _, c := range counts {
 		n += c

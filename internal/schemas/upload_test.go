@@ -282,3 +282,23 @@ func TestAChangeThatHidesForgetsWhatIsShown(t *testing.T) {
 		}
 	}
 }
+
+// TestLettersWithAnAnyAreReadAgain adds a set with a type that an Any of another set may contain.
+func TestLettersWithAnAnyAreReadAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, schemas.Options{})
+	h.upload("bus", `package bus; import "google/protobuf/any.proto"; message Carrier { google.protobuf.Any load = 1; }`)
+	h.receive(1, "\x0a\x00", "bus.Carrier", deadletter.ReadByProperty)
+	h.receive(2, "\x0a\x00", "bus.Other", deadletter.ReadByProperty)
+	h.upload("shop", `package shop; message Parcel { string id = 1; }`)
+	ctx := context.Background()
+	for more := true; more; {
+		var err error
+		if more, err = h.store.ListUnread(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if letters, err := h.store.NextUnread(ctx, 10); err != nil || len(letters) != 1 || letters[0].Type != "bus.Carrier" {
+		t.Errorf("%d letters are read again, %v", len(letters), err)
+	}
+}

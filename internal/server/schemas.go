@@ -26,9 +26,10 @@ func (s *Server) openSchemas(ctx context.Context) error {
 	})
 	s.masks = masksOf(s.cfg.Masking)
 	s.decoder.Store(&payload.Decoder{
-		Types:   s.library.Registry(),
-		Mask:    s.masks.Body(),
-		MaxBody: int64(s.cfg.Requeue.MaxBody),
+		Types:       s.library.Registry(),
+		TypeHeaders: s.cfg.Schemas.TypeHeaders,
+		Mask:        s.masks.Body(),
+		MaxBody:     int64(s.cfg.Requeue.MaxBody),
 	})
 	err := s.library.Load(ctx)
 	s.reportUnknownPaths()

@@ -167,6 +167,8 @@ func (q TypedQueue) typeSource(ctx context.Context) []Span {
 			add(Span{Text: "envelope"})
 		case deadletter.ReadByProperty:
 			add(Span{Text: "property "}, Span{Text: "type", Code: true})
+		case deadletter.ReadByHeader:
+			add(Span{Text: "header"})
 		case deadletter.ReadByBinding:
 			if !bound {
 				add(Span{Text: "a binding that is gone"})
