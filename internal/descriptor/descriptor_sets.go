@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -229,6 +230,7 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 			continue
 		}
 		hashes[f.GetName()] = h
+		separateJSONNames(f.MessageType)
 		set.File = append(set.File, f)
 	}
 	v = &Schema{hash: hashFiles(hashes), files: len(set.File)}
@@ -257,6 +259,29 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	v.missing = slices.Compact(v.missing)
 	v.missing = v.missing[:min(len(v.missing), maxMissing)]
 	return v, nil
+}
+
+// separateJSONNames makes the JSON names of the fields of a message different. In proto2, two fields
+// may have the same JSON name, for example event_type and eventType. In JSON, such fields get their
+// names in the schema.
+func separateJSONNames(messages []*descriptorpb.DescriptorProto) {
+	for _, m := range messages {
+		separateJSONNames(m.NestedType)
+		for again := true; again; { // a name in the schema may be the JSON name of a third field
+			again = false
+			first := map[string]*descriptorpb.FieldDescriptorProto{}
+			for _, f := range m.Field {
+				name := cmp.Or(f.GetJsonName(), deadletter.JSONName(f.GetName()))
+				other := first[name]
+				if other == nil {
+					first[name] = f
+					continue
+				}
+				again = again || f.GetJsonName() != f.GetName() || other.GetJsonName() != other.GetName()
+				f.JsonName, other.JsonName = f.Name, other.Name
+			}
+		}
+	}
 }
 
 // hashFiles returns the version of a set, which is a hash of its files. The order of the files has

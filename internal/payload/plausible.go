@@ -105,7 +105,11 @@ func (b typeRules) mayMatch(md protoreflect.MessageDescriptor) bool {
 	return b.all || slices.ContainsFunc(b.paths, func(path deadletter.FieldPath) bool {
 		first := path[0]
 		fields := md.Fields()
-		return first[0] >= '0' && first[0] <= '9' || fields.ByName(protoreflect.Name(first)) != nil ||
-			fields.ByJSONName(first) != nil
+		for i := range fields.Len() {
+			if deadletter.SameName(first, string(fields.Get(i).Name())) {
+				return true
+			}
+		}
+		return first[0] >= '0' && first[0] <= '9' || fields.ByJSONName(first) != nil
 	})
 }

@@ -219,7 +219,8 @@ func (s spot) follow(name, json string, number int32) spot {
 	for _, path := range open {
 		at := path[0]
 		named := at == name || at == json || number != 0 && at == strconv.Itoa(int(number))
-		if !named && (number != 0 || !deadletter.SameName(at, name)) {
+		// a field whose JSON name is its name in the schema may have had another JSON name
+		if !named && (number != 0 && name != json || name == "" || !deadletter.SameName(at, name)) {
 			continue
 		}
 		if len(path) == 1 {
