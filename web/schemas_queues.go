@@ -69,7 +69,7 @@ func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []payload.Bin
 		}
 	}
 	for i, b := range bindings {
-		if (payload.Binding{Queue: b.Queue}).Fits(q.Queue, "") {
+		if b.Path == "" && (payload.Binding{Queue: b.Queue}).Fits(q.Queue, "") {
 			q.Configured = &bindings[i]
 			return
 		}

@@ -54,5 +54,12 @@ func decodedOf(doc *payload.Document) api.Decoded {
 	if json.Valid([]byte(doc.JSON)) {
 		v.JSON = json.RawMessage(doc.JSON)
 	}
+	for _, in := range doc.Inside {
+		out := api.Inside{Path: in.Path, Type: in.Type, Chosen: in.Chosen, Set: in.Set}
+		if json.Valid([]byte(in.JSON)) {
+			out.JSON = json.RawMessage(in.JSON)
+		}
+		v.Inside = append(v.Inside, out)
+	}
 	return v
 }

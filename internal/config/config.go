@@ -163,7 +163,7 @@ var typeHeaders = []string{
 }
 
 // Binding says which type the letters of some queues have. It is written in the configuration.
-type Binding struct{ Queue, Key, Type string }
+type Binding struct{ Queue, Key, Type, Path string }
 
 // Defaults returns the configuration for an empty file.
 func Defaults() Config {
@@ -465,6 +465,7 @@ func (d *decoder) settings(c *Config) keys {
 							"queue": func(n *yaml.Node) { d.text(n, &b.Queue) },
 							"key":   func(n *yaml.Node) { d.text(n, &b.Key) },
 							"type":  func(n *yaml.Node) { d.text(n, &b.Type) },
+							"path":  func(n *yaml.Node) { d.text(n, &b.Path) },
 						})
 						if b.Queue == "" || b.Type == "" {
 							d.mistake(

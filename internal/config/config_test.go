@@ -142,7 +142,7 @@ requeue:
   nack: {first: 1s, max: 1s, notice_after: 1, notice_age: 2d}
   breaker: {came_back: 0, of: 1, window: 1s, probe: 1, give_up: 2d}
 default: {retry: {delays: [], jitter: 1, waiter: store}, dead: {severity: page, notify: []}, in_doubt: hold, watch: 1h, rate: 0, mirror_x_death: true}
-schemas: {directory: /schemas, reflection: ["orders:50051", "[::1]:50051"], bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T}], type_headers: [x-kind, name]}
+schemas: {directory: /schemas, reflection: ["orders:50051", "[::1]:50051"], bindings: [{queue: "email-*", type: acme.Email}, {queue: q, key: k, type: acme.T, path: row.payload}], type_headers: [x-kind, name]}
 masking: [{header: Authorization}, {pattern: "[0-9]{16}"}, {type: "acme.*", field: customer.email}, {type: acme.Card}, {field: "[acme.remark].7"}, {json: card.number}]
 search: {text: false, fields: [customer.tier]}
 quiet_hours: {from: "20:15", to: "06:00", zone: Europe/Berlin, days: [Sat, sun]}
@@ -246,7 +246,7 @@ retention: {quiet: 1d, discarded: 0, dead: 90d}
 			Reflection: []string{"orders:50051", "[::1]:50051"},
 			Bindings: []config.Binding{
 				{Queue: "email-*", Key: "*", Type: "acme.Email"},
-				{Queue: "q", Key: "k", Type: "acme.T"},
+				{Queue: "q", Key: "k", Type: "acme.T", Path: "row.payload"},
 			},
 			TypeHeaders: []string{"x-kind", "name"},
 		},

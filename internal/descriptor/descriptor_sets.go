@@ -261,9 +261,9 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	return v, nil
 }
 
-// separateJSONNames makes the JSON names of the fields of a message different. In proto2, two fields
-// may have the same JSON name, for example event_type and eventType. In JSON, such fields get their
-// names in the schema.
+// separateJSONNames makes the JSON names of the fields of a message different. In proto2, two
+// fields may have the same JSON name, for example event_type and eventType. In JSON, such fields
+// get their names in the schema.
 func separateJSONNames(messages []*descriptorpb.DescriptorProto) {
 	for _, m := range messages {
 		separateJSONNames(m.NestedType)

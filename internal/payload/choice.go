@@ -13,6 +13,8 @@ type Binding struct {
 	Queue string `json:"queue"`        // glob for the origin queue
 	Key   string `json:"key,omitzero"` // glob for the routing key; "" = any key
 	Type  string `json:"type"`         // full name of a message type
+	// path of the member of JSON bodies that holds the message as base64; "" = the body is the message
+	Path string `json:"path,omitzero"`
 }
 
 // Fits reports whether the binding applies to letters with the given origin queue and routing key.
@@ -104,7 +106,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 		return append(list, c)
 	}
 	for _, b := range d.Bindings {
-		if b.Type != "" && b.Fits(h.Queue, h.Key) {
+		if b.Type != "" && b.Fits(h.Queue, h.Key) && b.Path == h.Path {
 			c := d.candidate(b.Type, "the binding of "+visible(b.Queue, ""), deadletter.ReadByBinding)
 			c.final = true
 			return append(list, c)

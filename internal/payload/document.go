@@ -78,6 +78,8 @@ type Document struct {
 	// unchanged and NOT safe to print
 	Failure deadletter.Failure
 
+	Inside []Inside // messages in members of a JSON body
+
 	UnknownFields int // number of fields on the wire that the type does not know, at all levels; the JSON omits them
 	UnknownBytes  int64
 	// top-level fields that the type does not have, sorted by number, at most deadletter.MaxAdded

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -169,16 +170,14 @@ func (r *reading) matchesWhole(b []byte) bool {
 
 // mayHideAny reports whether a type that fits b may hide anything in it.
 func (r *reading) mayHideAny(b []byte) bool {
+	if r.Mask == revealed || len(b) == 0 {
+		return false
+	}
 	by := r.ranking(b)
 	if by.Left > 0 && r.mayHideFields() {
 		return true
 	}
-	for _, t := range by.plausible {
-		if r.mayHide(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(by.plausible, r.mayHide)
 }
 
 // beginsAsFrame reports whether base64 text may hold a frame. The parameter "probe" holds the first

@@ -54,6 +54,7 @@ func (r *reading) readJSON() {
 	src := withoutBOM(doc.Body)
 	base := len(doc.Body) - len(src)
 	root := r.rootOfJSON()
+	root.inside = r.insides(&root)
 	if err := r.budget.TakeMemory(jsonMemory(src, !root.hidesNothing())); err != nil {
 		doc.tooLarge(err.Error())
 		return
@@ -237,6 +238,7 @@ func (p *jsonPrinter) leaf(at place) {
 	case len(token) > 0 && token[0] == '"':
 		value = unquoteJSON(token)
 		at.spot = at.text(value)
+		at.hidden = at.hidden || at.inside.at(at, value).hidden
 		if at.bytes {
 			if raw, ok := unbase64(value); ok {
 				value = raw

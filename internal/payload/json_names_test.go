@@ -9,8 +9,9 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// TestFieldsWithOneJSONName reads and edits messages of proto2 whose fields have the same JSON name.
-// JSON must tell them apart, in any order of the fields, and an edit must reach the right one.
+// TestFieldsWithOneJSONName reads and edits messages of proto2 whose fields have the same JSON
+// name. JSON must tell them apart, in any order of the fields, and an edit must reach the right
+// one.
 func TestFieldsWithOneJSONName(t *testing.T) {
 	t.Parallel()
 	const set = `syntax = "proto2"; package old;

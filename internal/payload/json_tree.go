@@ -105,7 +105,10 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
 				return
 			}
 		}
+		in := at.inside.at(at, text)
+		at.hidden = at.hidden || in.hidden
 		t.setScalar(n, at.spot, text, String)
+		in.show(t, n)
 	default:
 		token := string(r.token())
 		switch token {

@@ -66,6 +66,7 @@ type Hints struct {
 	Picked          string // full name of the type that a person picked for this letter or its group; "" = none
 	Was             string // full name of the type that the body matched when it was read last; "" = none
 	Only            string // full name of the type that all of the newest letters of the queue had; "" = none
+	Path            string // of the member of a JSON body that holds this body as base64, for bindings; "" = none
 	Crashed         bool   // reading the body has crashed dlo, so it is not decoded again
 
 	// Prior holds, by full type name, how likely each type is before the body is read, from 0 to 1.
@@ -141,6 +142,7 @@ type reading struct {
 	doc    *Document
 	hints  Hints  // the hints of the letter; inside an envelope, those of the envelope
 	masked bool   // a part of a removed envelope is masked
+	within bool   // the body is in a member of a JSON body
 	outer  spot   // the spot of the body in its envelope
 	media  string // the content type in lower case, without parameters; "" = it is missing or malformed
 	budget *budget.Budget

@@ -19,6 +19,8 @@ type place struct {
 	any    protoreflect.MessageDescriptor // the type google.protobuf.Any; md follows from the "@type" of the object
 	object bool                           // the schema has an object or a list here, and no text
 	top    bool                           // the rules for JSON bodies begin here
+	inside *insides                       // finds messages in texts; nil = there are none
+	path   *memberPath                    // for inside: the members that lead here; nil = the whole body
 }
 
 // rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may
@@ -67,6 +69,9 @@ func (p *place) nameSpot(name string) spot {
 // value of this member.
 func (p *place) enter(name string, r *jsonReader) place {
 	inner := p.member(name)
+	if p.inside != nil {
+		inner.inside, inner.path = p.inside, &memberPath{p.path, name}
+	}
 	if p.any == nil || p.md != nil || p.hidden {
 		return inner
 	}

@@ -23,11 +23,14 @@ func Words(d *Document) string {
 func writeWords(nodes []Node, w *strings.Builder) {
 	for i := range nodes {
 		n := &nodes[i]
-		if n.Masked || n.Default {
+		if n.Default {
 			continue
 		}
 		switch n.Kind {
 		case String, Number, Bool, Enum, Timestamp, Duration:
+			if n.Masked {
+				break
+			}
 			text := n.guess()
 			if w.Len()+len(text) >= MaxWords {
 				return

@@ -254,7 +254,6 @@ func (l *Library) drop(ctx context.Context, name, by, why string) error {
 	return err
 }
 
-
 func shortVersion(version string) string { return version[:min(8, len(version))] }
 
 // current returns the newest version of each set.

@@ -1,0 +1,120 @@
+package payload
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+)
+
+// TestMessagesInJSON reads JSON bodies that hold messages as base64, and finds the fields below the
+// member.
+func TestMessagesInJSON(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{
+		Types: registry(t, "shop", parcels),
+		Bindings: []Binding{
+			{Queue: "outbox", Path: "row.payload", Type: "shop.v1.Pair"}, {Queue: "bodies", Type: "shop.v1.Pair"},
+		},
+	}
+	std := func(b []byte) string { return string(encodeStd(b)) }
+	message, two := parcel("left at the gateway"), pair("first text", "second text")
+	for name, c := range map[string]struct {
+		h    Hints
+		body string
+		path string // of the field with the text
+		want string // "" = the member holds no message
+	}{
+		"member":         {Hints{}, `{"payload": "` + std(message) + `"}`, "payload.note", "left at the gateway"},
+		"deeper":         {Hints{}, `{"row": {"payload": "` + std(message) + `"}}`, "row.payload.note", "left at the gateway"},
+		"in a list":      {Hints{}, `{"rows": ["x", "` + std(message) + `"]}`, "rows.[1].note", "left at the gateway"},
+		"the whole list": {Hints{}, `["` + std(message) + `"]`, "[0].note", "left at the gateway"},
+		"URL alphabet": {
+			Hints{}, `{"payload": "` + base64.RawURLEncoding.EncodeToString(message) + `"}`, "payload.note",
+			"left at the gateway",
+		},
+		"escaped":                 {Hints{}, `{"payload": "` + strings.ReplaceAll(std(message), "/", `\/`) + `"}`, "payload.note", "left at the gateway"},
+		"in a frame":              {Hints{}, `{"payload": "` + std(confluent(42, []byte{0}, message)) + `"}`, "payload.note", "left at the gateway"},
+		"in gzip":                 {Hints{}, `{"payload": "` + std(payloadtest.Gzipped(t, message)) + `"}`, "payload.note", "left at the gateway"},
+		"bound":                   {Hints{Queue: "outbox"}, `{"row": {"payload": "` + std(two) + `"}}`, "row.payload.b", "second text"},
+		"another path":            {Hints{Queue: "outbox"}, `{"payload": "` + std(two) + `"}`, "payload.b", ""},
+		"another queue":           {Hints{Queue: "other"}, `{"row": {"payload": "` + std(two) + `"}}`, "row.payload.b", ""},
+		"the binding of the body": {Hints{Queue: "bodies"}, `{"payload": "` + std(two) + `"}`, "payload.b", ""},
+		"text":                    {Hints{}, `{"payload": "` + std([]byte("a text of some length, no message")) + `"}`, "payload.note", ""},
+		"noise":                   {Hints{}, `{"payload": "AAECAwQFBgcICQoLDA0ODxAREhM="}`, "payload.note", ""},
+		"word":                    {Hints{}, `{"payload": "passwordpassword"}`, "payload.note", ""},
+	} {
+		doc := d.Decode([]byte(c.body), c.h, nil)
+		got, _, _ := doc.Value(c.path)
+		if got != c.want || doc.Kind != JSON || doc.Masked || (c.want != "") != (len(doc.Inside) == 1) {
+			t.Errorf("%s: %q, %+v, masked %v", name, got, doc.Inside, doc.Masked)
+			continue
+		}
+		if c.want == "" {
+			continue
+		}
+		in := doc.Inside[0]
+		if !strings.Contains(Words(doc), c.want) || !strings.Contains(in.JSON, c.want) || !strings.HasPrefix(in.Set, "shop ") ||
+			in.Chosen == "" {
+			t.Errorf("%s: %+v, words %q", name, in, Words(doc))
+		}
+		// the member is edited as text, and what is below it is not
+		if e := change(t, d, []byte(c.body), c.h, `"`, `"`); string(e.Body) != c.body {
+			t.Errorf("%s: %s", name, e.Body)
+		}
+	}
+	var many []string
+	for i := range 100 {
+		many = append(many, `"`+std(parcel(fmt.Sprintf("note %d", i)))+`"`)
+	}
+	if doc := d.Decode([]byte("["+strings.Join(many, ",")+"]"), Hints{}, nil); len(doc.Inside) != maxInside {
+		t.Errorf("%d messages in a long list", len(doc.Inside))
+	}
+}
+
+// TestMasksOfMessagesInJSON masks the messages in JSON bodies as their types say. If anything in a
+// message is masked, so is its base64. If several types fit, it is masked if one of them hides
+// anything.
+func TestMasksOfMessagesInJSON(t *testing.T) {
+	t.Parallel()
+	const cards = `syntax = "proto2"; package pay;
+message Card { optional string owner = 1; optional string number = 2 [debug_redact = true]; optional int64 since = 3; }
+message Seat { optional string row = 1; optional string seat = 2; }`
+	card := append(pair("the owner", "4111222233334444"), 0x18, 0x07)
+	seat := pair("4111222233334444", "another text")
+	for name, c := range map[string]struct {
+		mask  *Mask
+		body  []byte
+		owner bool // it is shown
+	}{
+		"debug_redact":      {nil, card, true},
+		"a rule for fields": {&Mask{Fields: []deadletter.MaskedField{{Type: "pay.*", Path: deadletter.FieldPath{"number"}}}}, card, true},
+		"a pattern":         {&Mask{Text: Masks{Patterns: nil}.Text}, card, true},
+		"a rule for JSON":   {&Mask{JSON: []deadletter.FieldPath{{"row", "payload"}}}, card, false},
+		"a rule into it":    {&Mask{JSON: []deadletter.FieldPath{{"row", "payload", "number"}}}, card, false},
+		"several types fit": {nil, seat, false},
+		"no type fits":      {&Mask{Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"number"}}}}, parcel("4111222233334444"), false},
+		"framed":            {nil, grpc(card), true},
+	} {
+		d := &Decoder{Types: registry(t, "pay", cards), Mask: c.mask}
+		body := []byte(`{"row": {"payload": "` + string(encodeStd(c.body)) + `", "n": 1}}`)
+		doc := d.Decode(body, Hints{}, nil)
+		all := everything(doc)
+		for _, in := range doc.Inside {
+			all += in.JSON
+		}
+		if strings.Contains(all, "4111222233334444") || strings.Contains(all, string(encodeStd(c.body))) || !doc.Masked {
+			t.Errorf("%s: masked %v, %s", name, doc.Masked, all)
+		}
+		if strings.Contains(all, "the owner") != c.owner {
+			t.Errorf("%s: owner, %s", name, all)
+		}
+		plain := d.Revealed().Decode(body, Hints{}, nil)
+		if !strings.Contains(plain.JSON, string(encodeStd(c.body))) || plain.Masked {
+			t.Errorf("%s: revealed %s", name, plain.JSON)
+		}
+	}
+}
