@@ -50,16 +50,10 @@ func decodedOf(doc *payload.Document) api.Decoded {
 		ShapeOnly:     doc.ShapeOnly,
 		UnknownFields: doc.UnknownFields,
 		Problem:       cmp.Or(doc.Problem, doc.JSONProblem),
+		Inside:        doc.Inside,
 	}
 	if json.Valid([]byte(doc.JSON)) {
 		v.JSON = json.RawMessage(doc.JSON)
-	}
-	for _, in := range doc.Inside {
-		out := api.Inside{Path: in.Path, Type: in.Type, Chosen: in.Chosen, Set: in.Set}
-		if json.Valid([]byte(in.JSON)) {
-			out.JSON = json.RawMessage(in.JSON)
-		}
-		v.Inside = append(v.Inside, out)
 	}
 	return v
 }

@@ -26,16 +26,8 @@ type Decoded struct {
 	JSON          json.RawMessage `json:"json"` // null = there is no JSON
 	UnknownFields int             `json:"unknown_fields"`
 	Problem       string          `json:"problem"`
-	Inside        []Inside        `json:"inside,omitzero"` // messages that members of a JSON body hold as base64
-}
-
-// Inside is a message that a JSON body holds as base64 in one of its members.
-type Inside struct {
-	Path   string          `json:"path"` // of the member, without the indexes of lists
-	Type   string          `json:"type"`
-	Chosen string          `json:"chosen"`
-	Set    string          `json:"set"`
-	JSON   json.RawMessage `json:"json"` // null = there is no JSON
+	// messages that members of a JSON body hold as base64
+	Inside []payload.Inside `json:"inside,omitzero"`
 }
 
 // Letter is the response to GET /letters/{id}. It contains everything that is known about a letter.

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -11,11 +12,11 @@ import (
 // Inside is a message that a JSON body holds as base64 in one of its members, as rows of outbox
 // tables do.
 type Inside struct {
-	Path   string // of the member, without the indexes of lists
-	Type   string
-	Set    string
-	Chosen string // how the type was found
-	JSON   string // masked; "" = there is none
+	Path   string          `json:"path"` // of the member, without the indexes of lists
+	Type   string          `json:"type"`
+	Chosen string          `json:"chosen"` // how the type was found
+	Set    string          `json:"set"`
+	JSON   json.RawMessage `json:"json"` // masked; null = there is none
 }
 
 const (
@@ -103,7 +104,11 @@ func (s *insides) at(p place, text string) (found inside) {
 	found.hidden = doc.Masked || r.masked
 	if doc.Kind == Protobuf {
 		found.doc = doc
-		s.doc.Inside = append(s.doc.Inside, Inside{path, doc.Type, doc.Set, doc.Chosen, doc.JSON})
+		in := Inside{Path: path, Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set}
+		if doc.JSON != "" {
+			in.JSON = json.RawMessage(doc.JSON)
+		}
+		s.doc.Inside = append(s.doc.Inside, in)
 	} else if doc.TooLarge || r.mayMatch() && r.mayHideAny(doc.Body) {
 		found.hidden = found.hidden || s.mayHideFields()
 	}

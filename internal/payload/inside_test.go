@@ -57,7 +57,7 @@ func TestMessagesInJSON(t *testing.T) {
 			continue
 		}
 		in := doc.Inside[0]
-		if !strings.Contains(Words(doc), c.want) || !strings.Contains(in.JSON, c.want) || !strings.HasPrefix(in.Set, "shop ") ||
+		if !strings.Contains(Words(doc), c.want) || !strings.Contains(string(in.JSON), c.want) || !strings.HasPrefix(in.Set, "shop ") ||
 			in.Chosen == "" {
 			t.Errorf("%s: %+v, words %q", name, in, Words(doc))
 		}
@@ -104,7 +104,7 @@ message Seat { optional string row = 1; optional string seat = 2; }`
 		doc := d.Decode(body, Hints{}, nil)
 		all := everything(doc)
 		for _, in := range doc.Inside {
-			all += in.JSON
+			all += string(in.JSON)
 		}
 		if strings.Contains(all, "4111222233334444") || strings.Contains(all, string(encodeStd(c.body))) || !doc.Masked {
 			t.Errorf("%s: masked %v, %s", name, doc.Masked, all)
