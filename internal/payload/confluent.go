@@ -34,9 +34,7 @@ func readConfluent(b []byte) (framed, bool) {
 		return framed{}, false
 	}
 	at := confluentHeader
-	bare := framed{
-		detail: fmt.Sprintf("schema %d", id), head: b[:at], content: b[at:], holds: holdsJSON,
-	}
+	bare := framed{detail: fmt.Sprintf("schema %d", id), head: b[:at], content: b[at:], holds: holdsJSON}
 	zigzag := func() int64 {
 		v, n := protowire.ConsumeVarint(b[at:])
 		if n < 0 {
@@ -60,9 +58,8 @@ func readConfluent(b []byte) (framed, bool) {
 		}
 		place = append(place, strconv.FormatInt(i, 10))
 	}
-	return framed{
-		detail: bare.detail + ", message " + strings.Join(place, "."), head: b[:at], content: b[at:], holds: holdsMessages,
-	}, true
+	detail := bare.detail + ", message " + strings.Join(place, ".")
+	return framed{detail: detail, head: b[:at], content: b[at:], holds: holdsMessages}, true
 }
 
 // holdsLength reports whether a prefix may hold the length of what follows it. It then may be the

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
@@ -309,6 +310,13 @@ func TestMasksInFrames(t *testing.T) {
 	const cards = `syntax = "proto2"; package pay;
 message Card { optional string name = 1; optional string number = 2 [debug_redact = true]; }
 message Seat { optional string row = 1; optional string seat = 2; }`
+	values := section(0x76, list(short(0xa1, []byte("a text")), short(0xa0, []byte("4111 1111 1111 1111"))))
+	for _, mask := range []*Mask{patternMask().Mask, {Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"x"}}}}} {
+		doc := (&Decoder{Types: registry(t, "pay", cards), Mask: mask}).Decode(values, Hints{Type: "amqp-1.0"}, nil)
+		if !doc.Masked || doc.Kind != JSON {
+			t.Errorf("the bytes of %s may be shown", doc.JSON)
+		}
+	}
 	d := &Decoder{Types: registry(t, "pay", cards)}
 	const secret = "4111 1111 1111 1111"
 	for name, body := range map[string][]byte{

@@ -101,6 +101,17 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(easyNetQBody), "application/json", "", easyNetQType)
 	seed(encode(f, "Kinds", `{"detail": {"@type": "x/acme.notify.v1.Kinds", "tags": ["4111111111111111"]}, "extra": {"k": [1]}, "people": {"1": {}}, "at": "2026-01-01T00:00:00Z", "timeout": "1s"}`))
 	seed(encode(f, "acme.odd.Order", `{"line": {"sku": "s"}, "extra": [{"n": 1}], "[acme.odd.remark]": "x"}`))
+	for _, b := range [][]byte{
+		section(0x77, short(0xc1, wire([]byte{4}, short(0xa3, []byte("id")), []byte{0x54, 7}, []byte{0x50, 1}, list([]byte{0x40})))),
+		section(0x76, list(short(0xa0, sample(f)))), section(0x75, long(0xb0, sample(f))),
+		section(0x77, long(0xf0, []byte{0, 0, 0, 2, 0x82, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8})),
+		wire(section(0x75, short(0xa0, []byte("a"))), section(0x75, short(0xa0, []byte("b")))),
+		grpc(delimited(sample(f))), grpcFlag(1, payloadtest.Gzipped(f, sample(f))),
+		[]byte(`{"a": ["` + string(encodeStd(sample(f))) + `"]}`),
+	} {
+		f.Add(b, "", "", "amqp-1.0")
+		f.Add(b, "", "", "")
+	}
 	f.Add([]byte("x"), `application/json; messageType="`, "gzip, base64,,br", "type.googleapis.com/")
 	f.Fuzz(func(t *testing.T, body []byte, contentType, contentEncoding, typ string) {
 		h := Hints{ContentType: contentType, ContentEncoding: contentEncoding, Type: typ, Queue: typ}

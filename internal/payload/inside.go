@@ -96,12 +96,13 @@ func (s *insides) at(p place, text string) (found inside) {
 	}
 	doc := &Document{Body: raw, Size: len(raw)}
 	r := &reading{Decoder: s.Decoder, doc: doc, budget: s.spare, within: true, outer: p.spot}
-	r.useHints(Hints{Queue: s.hints.Queue, Key: s.hints.Key, Path: path})
+	r.useHints(Hints{Queue: s.hints.Queue, Key: s.hints.Key, Path: path, hidden: s.hints.hidden})
 	r.peelByLooks()
 	if !doc.TooLarge {
 		r.read()
 	}
 	found.hidden = doc.Masked || r.masked
+	s.doc.doubtful = s.doc.doubtful || doc.doubtful
 	if doc.Kind == Protobuf {
 		found.doc = doc
 		in := Inside{Path: path, Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set}

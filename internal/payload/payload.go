@@ -219,8 +219,8 @@ func (r *reading) read() {
 		// A publisher may use the type property for a word of its own, which is not the name of a
 		// protobuf type, or write the JSON of the type that a header names. If the body is JSON,
 		// this is not a problem to report.
-		if len(r.named) == 1 && (r.named[0].by == deadletter.ReadByProperty || r.named[0].by == deadletter.ReadByHeader) &&
-			!r.declaresProtobuf() {
+		label := func(c candidate) bool { return c.by == deadletter.ReadByProperty || c.by == deadletter.ReadByHeader }
+		if len(r.named) == 1 && label(r.named[0]) && !r.declaresProtobuf() {
 			doc.Problem = ""
 		}
 		return

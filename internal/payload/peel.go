@@ -170,8 +170,9 @@ func (r *reading) peelOnce() bool {
 
 // takeOff removes a frame.
 func (r *reading) takeOff(f framed) bool {
-	l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead, text: f.holds == holdsText, fixed: f.fixed}
-	r.masked = r.masked || f.binary && r.mayHideFields()
+	r.masked = r.masked || f.binary && (r.Mask.hides() || r.mayHideFields())
+	l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead, fixed: f.fixed}
+	l.text = f.holds == holdsText
 	return r.layer(l, f.content, "")
 }
 

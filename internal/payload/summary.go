@@ -141,7 +141,8 @@ func (s *summary) level(nodes []Node, path string, level int) {
 }
 
 func meaningful(n *Node) bool {
-	return n.isScalar() && !n.Default && !n.Unknown && n.Kind != Bytes && n.Kind != Null && n.text != ""
+	return n.isScalar() && len(n.Children) == 0 && !n.Default && !n.Unknown && n.Kind != Bytes && n.Kind != Null &&
+		n.text != ""
 }
 
 // shorten cuts a text to n bytes, including an ellipsis. It never cuts within an escape.
