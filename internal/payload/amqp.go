@@ -206,6 +206,11 @@ func (r *amqpReader) value(w *bytes.Buffer, code byte, depth int) {
 		r.bad, r.binary = r.bad || in.bad || len(in.rest) > 0, r.binary || in.binary
 		return
 	}
+	if code == 0x00 { // a descriptor, which says what the value after it means
+		r.value(&bytes.Buffer{}, r.code(), depth+1)
+		r.value(w, r.code(), depth+1)
+		return
+	}
 	size, ok := map[byte]uint64{4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}[code>>4]
 	b := r.take(size)
 	r.bad = r.bad || !ok

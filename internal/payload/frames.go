@@ -38,15 +38,15 @@ type framed struct {
 	binary       bool   // the content leaves out binary values of the body
 }
 
-// contents says what a frame may hold, apart from messages.
+// contents says what a frame may hold.
 type contents int
 
 const (
-	holdsAnything   contents = iota // also JSON and compressed data
-	holdsText                       // the same, in UTF-8
-	holdsMessages                   // nothing else
-	holdsJSON                       // no message
-	holdsCompressed                 // only compressed data
+	holdsAnything contents = iota // messages, JSON and compressed data
+	holdsText                     // the same, in UTF-8
+	holdsMessages
+	holdsJSON
+	holdsCompressed
 )
 
 // readGRPC reads a gRPC frame: a flag, which is 1 if the message is compressed, and the length of
@@ -76,8 +76,8 @@ func readDelimited(b []byte) (framed, bool) {
 }
 
 // readFrame returns the frame around a body, if there is one. The head alone proves nothing,
-// because other data may begin with the same bytes. Therefore the content decides: see
-// holdsWhatItMay. The parameter "layers" is the number of layers that may still be removed.
+// because other data may begin with the same bytes. Therefore the content decides: see fits.
+// The parameter "layers" is the number of layers that may still be removed.
 func (r *reading) readFrame(body []byte, layers int) (framed, bool) {
 	for _, kind := range frames {
 		f, ok := kind.read(body)

@@ -275,6 +275,7 @@ func TestSectionsThatAreNotEdited(t *testing.T) {
 		"number":    {section(0x77, []byte{0x71, 0xff, 0xff, 0xff, 0xfe}), `-2`},
 		"double":    {section(0x77, []byte{0x82, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0}), `1.5`},
 		"time":      {section(0x77, []byte{0x83, 0, 0, 0, 0, 0, 0, 3, 0xe8}), `"1970-01-01T00:00:01Z"`},
+		"described": {section(0x77, []byte{0}, short(0xa3, []byte("acme:id")), []byte{0x54, 7}), `7`},
 		"symbol":    {section(0x77, short(0xa3, []byte("s"))), `"s"`},
 		"array":     {section(0x77, short(0xe0, []byte{2, 0x50, 1, 2})), `[1,2]`},
 		"sequence":  {section(0x76, list(str("a"), short(0xa0, []byte("bcd")))), `["a","binary, 3 B"]`},
