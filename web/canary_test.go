@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"html"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+	"unicode/utf16"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
@@ -121,7 +123,11 @@ func maskedHouse(
 		arrival("shop.Gone", order("\x0a", "o3", "\x22", "\x00"+canary)),
 		arrival(canary+"-pattern", order("\x0a", "o4")),
 		arrival("", order("\x0a", "o5")),
+		arrival("", []byte("{\"card\": {\"number\": \""+canary+"\", \"holder\": \"J\xfcrgen\"}}")), // windows-1252
+		arrival("", []byte("f\xfcr "+canary+"-pattern, geschlo\xdfen")),                            // ISO-8859-1
+		arrival("", utf16Text(`{"card": {"number": "`+canary+`"}}`)),
 	}
+	all[9].Properties.ContentType = "text/plain; charset=ISO-8859-1"
 	all[6].Properties.ContentEncoding = canary + "-pattern"
 	all[7].Properties.ContentType = "application/x-protobuf; messageType=" + canary + "-pattern"
 	all[4].Properties.Headers["authorization"] = "Bearer " + canary
@@ -136,7 +142,9 @@ func maskedHouse(
 	all[4].Properties.Headers["x-error-message"] = "failed on " + canary + "-pattern"
 	ids := h.take(all...)
 	letters = map[string]string{}
-	for i, name := range []string{"field", "redacted", "json", "pattern", "header", "unread", "type", "content type"} {
+	for i, name := range []string{
+		"field", "redacted", "json", "pattern", "header", "unread", "type", "content type", "guessed charset", "charset", "UTF-16",
+	} {
 		letters[name] = string(ids[i])
 	}
 	if n, err := h.classifier.Step(t.Context()); n != len(ids) || err != nil {
@@ -160,6 +168,15 @@ func maskedHouse(
 	return h, letters, metrics
 }
 
+// utf16Text returns a text in UTF-16 with a byte order mark.
+func utf16Text(text string) []byte {
+	b := []byte("\xff\xfe")
+	for _, c := range utf16.Encode([]rune(text)) {
+		b = binary.LittleEndian.AppendUint16(b, c)
+	}
+	return b
+}
+
 // betrayed reports whether a text contains the canary, a text in every masked value. It also
 // recognises the canary in hexadecimal and in base64.
 func betrayed(text string) bool {
@@ -170,6 +187,9 @@ func betrayed(text string) bool {
 		if strings.Contains(text, form) {
 			return true
 		}
+	}
+	if strings.Contains(text, string(utf16Text(canary))[2:]) {
+		return true
 	}
 	for shift := range 3 { // base64 at any offset
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + canary))
@@ -297,7 +317,7 @@ func TestNobodySeesACanary(t *testing.T) {
 		}
 	})
 	for q, want := range map[string]int{
-		"kanarie": 0, canary: 0, "Ann": 1, "Bob": 1, "indeed": 1, `"` + canary + `@x"`: 0, "error:*kanarie*": 0,
+		"kanarie": 0, canary: 0, "Ann": 1, "Bob": 1, "indeed": 1, "Jürgen": 1, "geschloßen": 1, `"` + canary + `@x"`: 0, "error:*kanarie*": 0,
 		"body.id:o1": 1,
 	} {
 		var out struct{ Count int }

@@ -121,6 +121,9 @@ func jsonOf(d *payload.Document) view.JSON {
 		v.Notes = append(v.Notes, fmt.Sprintf("JSON omits %s (%s). Requeue sends the stored bytes, so nothing is lost.",
 			view.Number(d.UnknownFields, "unknown field", "unknown fields"), view.Size(int(d.UnknownBytes))))
 	}
+	if name, guessed := d.Charset(); guessed && d.JSON != "" {
+		v.Notes = append(v.Notes, "The body is not UTF-8, and is shown as "+name+", which is a guess.")
+	}
 	if d.JSONProblem != "" {
 		v.Notes = append(v.Notes, strings.ToUpper(d.JSONProblem[:1])+d.JSONProblem[1:]+".")
 	} else if d.JSON == "" && d.Problem != "" {

@@ -52,6 +52,7 @@ func decodedOf(doc *payload.Document) api.Decoded {
 		Problem:       cmp.Or(doc.Problem, doc.JSONProblem),
 		Inside:        doc.Inside,
 	}
+	v.Charset, v.CharsetGuessed = doc.Charset()
 	if json.Valid([]byte(doc.JSON)) {
 		v.JSON = json.RawMessage(doc.JSON)
 	}

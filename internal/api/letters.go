@@ -28,6 +28,9 @@ type Decoded struct {
 	Problem       string          `json:"problem"`
 	// messages that members of a JSON body hold as base64
 	Inside []payload.Inside `json:"inside,omitzero"`
+	// charset from which a text was converted; "" = it was UTF-8
+	Charset        string `json:"charset,omitzero"`
+	CharsetGuessed bool   `json:"charset_guessed,omitzero"` // no declared charset fits, so the charset is a guess
 }
 
 // Letter is the response to GET /letters/{id}. It contains everything that is known about a letter.

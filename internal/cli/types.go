@@ -133,6 +133,9 @@ func (c typesDecodeCmd) Run(p *Program, k *kong.Context) error {
 		err = api.Unmarshal(raw, &a)
 	}
 	d := a.Decoded
+	if d.CharsetGuessed {
+		fmt.Fprintf(p.Stderr, "The charset %s is a guess.\n", d.Charset)
+	}
 	switch {
 	case err != nil || c.Output != "table" || d.Kind == "empty":
 		return err

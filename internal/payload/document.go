@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"golang.org/x/text/encoding"
 )
 
 // Kind is the kind of a body or of a value in it. Pages use it for colours.
@@ -96,7 +97,8 @@ type Document struct {
 // needed to wrap another body in the same way.
 type Layer struct {
 	// "base64", "gzip", "deflate", "bzip2", "zstd", "snappy", "AMQP 1.0", "gRPC", "Confluent",
-	// "length-delimited", "CloudEvents", "MassTransit", "EasyNetQ error"
+	// "length-delimited", "CloudEvents", "MassTransit", "EasyNetQ error", or a charset such as
+	// "ISO-8859-1" or "windows-1252 (guessed)"
 	Name   string
 	Detail string // for example "standard alphabet, padded"; may be ""
 	Bytes  int    // size in bytes of the body after the layer is removed
@@ -108,6 +110,9 @@ type Layer struct {
 	Quoted        bool    // the data, or its base64, is a JSON string with escapes; the quotes are in Before and After
 	Base64        *Base64 // the data is encoded as base64
 	Bare          bool    // only for deflate: there is no zlib header and no checksum
+	Charset       string  // the data is a text in this charset, converted to UTF-8; masked
+
+	encoding encoding.Encoding // of Charset
 
 	newHead func(n int) []byte // of a frame with lengths: makes Before for encoded data of n bytes
 	text    bool               // the frame holds a text

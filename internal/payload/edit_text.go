@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,7 +54,8 @@ func (s *editing) editText(text string) (*Edited, error) {
 		}
 		e.Changed = []string{"body"}
 	}
-	e.addPassed("Text, UTF-8, " + deadletter.Bytes(len(inner)))
+	name, _ := s.doc.Charset()
+	e.addPassed("Text, " + cmp.Or(name, "UTF-8") + ", " + deadletter.Bytes(len(inner)))
 	e.Text, e.Diff = s.read(inner).Text, Diff(s.text, wholeText(inner))
 	_, err = s.finish(e, inner, text != s.text)
 	return e, err

@@ -65,6 +65,9 @@ func (r *reading) readJSON() {
 		doc.tooLarge(p.err.Error())
 		return
 	}
+	if !utf8.Valid(src) {
+		doc.jsonProblem("it has bytes that are not UTF-8 and fit no other charset: each is shown as \ufffd")
+	}
 	if p.over {
 		doc.jsonProblem("the indented JSON has more than " + deadletter.Bytes(maxJSON) + " and is left out")
 	}

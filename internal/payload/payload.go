@@ -139,16 +139,17 @@ func (d *Decoder) mustHideUndecoded(h Hints) bool {
 // reading is the state of decoding one body.
 type reading struct {
 	*Decoder
-	doc    *Document
-	hints  Hints  // the hints of the letter; inside an envelope, those of the envelope
-	masked bool   // a part of a removed envelope is masked
-	within bool   // the body is in a member of a JSON body
-	outer  spot   // the spot of the body in its envelope
-	media  string // the content type in lower case, without parameters; "" = it is missing or malformed
-	budget *budget.Budget
-	named  []candidate
-	memo   []scanned
-	ranked struct {
+	doc      *Document
+	hints    Hints  // the hints of the letter; inside an envelope, those of the envelope
+	masked   bool   // a part of a removed envelope is masked
+	within   bool   // the body is in a member of a JSON body
+	hideText bool   // the body, if it is a text, is hidden, because of its bytes before they were converted
+	outer    spot   // the spot of the body in its envelope
+	media    string // the content type in lower case, without parameters; "" = it is missing or malformed
+	budget   *budget.Budget
+	named    []candidate
+	memo     []scanned
+	ranked   struct {
 		body []byte
 		by   Ranking
 	}
@@ -185,6 +186,9 @@ func (r *reading) read() {
 	doc := r.doc
 	if len(doc.Body) == 0 {
 		doc.Kind = Empty
+		return
+	}
+	if r.convert(false); doc.TooLarge {
 		return
 	}
 	isJSON, why := r.isJSON(doc.Body)
@@ -226,6 +230,11 @@ func (r *reading) read() {
 		return
 	}
 	doc.step(false, "JSON: "+why)
+	if doc.Ranking.Verdict != Ambiguous {
+		if r.convert(true); doc.TooLarge {
+			return
+		}
+	}
 	why = deadletter.NotText(doc.Body)
 	if why == "" && doc.Ranking.Verdict == Ambiguous {
 		why = "it may as well be a message"

@@ -3,9 +3,11 @@ package payload
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
@@ -54,13 +56,16 @@ func (r *reading) peel() {
 }
 
 // encodings splits a content encoding into names. The encoding that was applied last comes first.
+// Spring puts its compression before the charset, with ":" between them (before 2.2) or ", ".
 func encodings(s string) []string {
 	var list []string
-	for _, n := range strings.SplitN(s, ",", 16) {
-		if n = strings.ToLower(strings.TrimSpace(n)); n != "" {
-			n, _ = cut(n, 40)
-			list = append([]string{n}, list...)
-		}
+	isDelimiter := func(c rune) bool { return c == ',' || c == ':' || c == ';' || c == ' ' }
+	for _, n := range strings.FieldsFunc(deadletter.Cut(s, 1000), isDelimiter) {
+		n, _ = cut(strings.ToLower(n), 40)
+		list = append(list, n)
+	}
+	if !strings.Contains(s, ":") {
+		slices.Reverse(list)
 	}
 	return list
 }
@@ -91,8 +96,10 @@ func (r *reading) peelNamed(name string) bool {
 		}
 		out := r.base64(shape.text)
 		return out != nil && r.layer(shape.layer(), out, ", as the content encoding says")
-	case "identity", "utf-8", "utf8", "us-ascii", "binary", "8bit", "7bit", "none":
-		// .NET and Python clients put the character set here
+	case "identity", "binary", "8bit", "7bit", "none":
+		return true
+	}
+	if charsetNamed(name, nil).enc != nil { // Spring, .NET and Python clients put the charset here
 		return true
 	}
 	doc.step(false, "content encoding "+visible(r.toldEncoding(name), "")+": not known here")
@@ -118,6 +125,12 @@ func (r *reading) peelByLooks() {
 func (r *reading) peelOnce() bool {
 	doc := r.doc
 	full := len(doc.Layers) == maxLayers
+	if !full && r.convert(false) {
+		return true
+	}
+	if doc.TooLarge {
+		return false
+	}
 	if isJSON, _ := r.isJSON(doc.Body); isJSON {
 		c := r.envelope()
 		if c.name == "" {

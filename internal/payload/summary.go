@@ -25,6 +25,14 @@ func Summary(d *Document, errorText string) string {
 	if d == nil {
 		return ""
 	}
+	if name, guessed := d.Charset(); guessed {
+		note := " (" + name + ", guessed)"
+		return shorten(summarise(d, errorText), maxSummary-len(note)) + note
+	}
+	return summarise(d, errorText)
+}
+
+func summarise(d *Document, errorText string) string {
 	switch d.Kind {
 	case Empty:
 		return "empty body"

@@ -75,7 +75,7 @@ func (r *reading) readText() {
 	// value of which only a part is left.
 	text := ""
 	at := r.rootSpot().text(len(doc.Body))
-	at.hidden = at.hidden || r.unreadableText()
+	at.hidden = at.hidden || r.hideText || r.unreadableText()
 	if !at.hidesNothing() {
 		if err := r.budget.TakeMemory(2 * int64(len(doc.Body))); err != nil {
 			doc.tooLarge(err.Error())

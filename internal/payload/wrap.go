@@ -51,6 +51,9 @@ func (l *Layer) wrap(data []byte) ([]byte, error) {
 	case "bzip2":
 		return nil, &EditError{Message: "bzip2 can be read here and not written: replace the body as a whole, in bzip2"}
 	}
+	if l.encoding != nil {
+		return l.encodeText(data)
+	}
 	if l.Base64 != nil {
 		data = l.Base64.encode(data)
 	}

@@ -1,0 +1,235 @@
+package payload
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	utf16 "golang.org/x/text/encoding/unicode"
+)
+
+// A text in another charset than UTF-8 is a layer: the body inside is the text in UTF-8. So masks,
+// search, trees and diffs see only the converted text, and an edit is written back in the charset.
+//
+// A body that is text in UTF-8 is never converted, whatever the letter declares. A declaration that
+// is wrong can therefore not turn a value that a mask hides into something else.
+
+// charset is one in which a body may be written.
+type charset struct {
+	name    string
+	enc     encoding.Encoding
+	guessed bool
+}
+
+var (
+	utf16LE = charset{name: "UTF-16LE", enc: utf16.UTF16(utf16.LittleEndian, utf16.IgnoreBOM)}
+	utf16BE = charset{name: "UTF-16BE", enc: utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)}
+)
+
+// charsetNamed returns a charset by its name, which may be that of IANA, of web browsers, of Java
+// or of Python. The field enc is nil if the name is not known.
+func charsetNamed(name string, body []byte) charset {
+	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
+	switch name {
+	case "utf-16", "utf16", "unicode", "ucs-2", "iso-10646-ucs-2": // without a byte order mark
+		if zeros(body, 1) > zeros(body, 0) {
+			return utf16LE
+		}
+		return utf16BE
+	}
+	spellings := []string{
+		name, strings.Replace(name, "iso8859", "iso-8859", 1), strings.Replace(name, "latin-", "latin", 1),
+	}
+	if number, ok := strings.CutPrefix(name, "cp"); ok {
+		spellings = append(spellings, "windows-"+number, "ibm"+number)
+	}
+	for _, spelling := range spellings {
+		enc, _ := ianaindex.MIME.Encoding(spelling)
+		if enc == nil {
+			enc, _ = htmlindex.Get(spelling)
+		}
+		if enc != nil && enc != encoding.Replacement && enc != charmap.XUserDefined {
+			known, _ := ianaindex.MIME.Name(enc)
+			return charset{name: known, enc: enc}
+		}
+	}
+	return charset{}
+}
+
+// mark returns the byte order mark of a charset, or nil.
+func (c *charset) mark() []byte {
+	switch c.enc {
+	case utf16LE.enc:
+		return []byte("\xff\xfe")
+	case utf16BE.enc:
+		return []byte("\xfe\xff")
+	}
+	return nil
+}
+
+// zeros counts the bytes 0 at even or odd places of the beginning of a body.
+func zeros(body []byte, odd int) (n int) {
+	for i := odd; i < min(len(body), 1024); i += 2 {
+		if body[i] == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// declaredCharset returns the charset that the content type names, or else the content encoding, in
+// which Spring puts it. Its name is masked like the property that contains it.
+func (r *reading) declaredCharset() (c charset) {
+	_, params := mediaType(r.hints.ContentType)
+	property, value, name := "content-type", r.hints.ContentType, params["charset"]
+	if c = charsetNamed(name, r.doc.Body); c.enc == nil {
+		property, value = "content-encoding", r.hints.ContentEncoding
+		for _, name = range encodings(value) {
+			if c = charsetNamed(name, r.doc.Body); c.enc != nil {
+				break
+			}
+		}
+	}
+	if c.enc != nil && r.Mask.maskedPart(property, value, name) != name {
+		c.name = Masked
+	}
+	return c
+}
+
+// convert replaces a body that is text in another charset by the same text in UTF-8, and reports
+// whether it did. It uses the byte order mark or the charset that the letter declares. If neither
+// fits, it guesses windows-1252, which contains ISO-8859-1. Without "last", it guesses only if the
+// body is JSON, or if the letter declares text.
+func (r *reading) convert(last bool) bool {
+	doc := r.doc
+	if deadletter.NotText(doc.Body) == "" {
+		return false
+	}
+	isJSON, _ := r.isJSON(doc.Body)
+	told := r.declaredCharset()
+	declared := told.enc != nil || isJSON || r.declaresJSON() || strings.HasPrefix(r.media, "text/") ||
+		strings.HasSuffix(r.media, "xml")
+	list := []charset{told, {name: "windows-1252", enc: charmap.Windows1252, guessed: true}}
+	for _, c := range []charset{utf16LE, utf16BE} {
+		if c.guessed = !strings.HasPrefix(told.name, "UTF-16"); bytes.HasPrefix(doc.Body, c.mark()) {
+			list = []charset{c}
+		}
+	}
+	if !last && !declared && len(list) > 1 || !isJSON && (r.declaresProtobuf() || compression(doc.Body) != "" ||
+		plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false)) {
+		return false
+	}
+	for _, c := range list {
+		if c.enc == nil {
+			continue
+		}
+		text, ok := r.textIn(c)
+		if nowJSON, _ := looksLikeJSON(text, false); !ok || isJSON && !nowJSON || !declared && len(list) > 1 &&
+			!plainlyWestern(text) {
+			continue
+		}
+		if r.hideText = r.unreadableText(); c.guessed && !isJSON {
+			r.hideText = r.mayHideUnread()
+		}
+		return r.convertFrom(c, text)
+	}
+	return false
+}
+
+// convertFrom makes the text of a body in a charset its content.
+func (r *reading) convertFrom(c charset, text []byte) bool {
+	l := Layer{Name: c.name, Charset: c.name, encoding: c.enc}
+	if mark := c.mark(); bytes.HasPrefix(r.doc.Body, mark) {
+		l.Before = mark
+	}
+	if c.guessed {
+		l.Name += " (guessed)"
+		r.doc.note("The body is not UTF-8, and is shown as " + c.name + ", which is a guess.")
+	}
+	return r.layer(l, text, "")
+}
+
+// textIn returns the body as UTF-8, if it is a text in the given charset.
+func (r *reading) textIn(c charset) ([]byte, bool) {
+	body := bytes.TrimPrefix(r.doc.Body, c.mark())
+	if c.guessed && !isText(c.decode(body[:min(len(body), 1024)])) || r.budget.TakeMemory(4*int64(len(body))) != nil {
+		return nil, false
+	}
+	text := c.decode(body)
+	return text, isText(text)
+}
+
+// decode returns a text in UTF-8. What the charset does not contain becomes U+FFFD.
+func (c *charset) decode(body []byte) []byte {
+	text, err := c.enc.NewDecoder().Bytes(body)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// isText reports whether a converted text consists of characters, without any control character.
+func isText(text []byte) bool {
+	return len(text) > 0 && deadletter.NotText(text) == "" && !bytes.ContainsFunc(text, func(x rune) bool {
+		return x == utf8.RuneError || x >= utf8.RuneSelf && unicode.IsControl(x)
+	})
+}
+
+// minWestern is the minimum size in bytes of a body that is taken for windows-1252 although nothing
+// declares a text. Shorter bodies of other kinds often look like text.
+const minWestern = 6
+
+// plainlyWestern reports whether a text that was guessed to be windows-1252 looks like one: a few
+// letters and usual signs among ASCII, at most two of them side by side.
+func plainlyWestern(text []byte) bool {
+	all, others, run := 0, 0, 0
+	for _, x := range string(text) {
+		if all++; x < utf8.RuneSelf {
+			run = 0
+			continue
+		}
+		others++
+		if run++; run > 2 || !unicode.IsLetter(x) && !strings.ContainsRune("‘’“”–—…€£§°«»\u00a0", x) {
+			return false
+		}
+	}
+	return all >= minWestern && 4*others <= all
+}
+
+// encodeText writes a text in the charset of the layer.
+func (l *Layer) encodeText(text []byte) ([]byte, error) {
+	out, err := l.encoding.NewEncoder().Bytes(text)
+	if err == nil {
+		return slices.Concat(l.Before, out), nil
+	}
+	for i, x := range string(text) {
+		if _, err := l.encoding.NewEncoder().String(string(x)); err == nil {
+			continue
+		}
+		line, column := position(string(text), i)
+		return nil, &EditError{Line: line, Column: column, Message: fmt.Sprintf(
+			"%s has no character %s (%U): take it out, or in JSON write it as an escape, or replace the body as a whole",
+			l.Charset, visible(string(x), ""), x,
+		)}
+	}
+	return nil, &EditError{Message: "the text cannot be written in " + l.Charset + ": replace the body as a whole"}
+}
+
+// Charset returns the charset from which the body was converted to UTF-8, and whether it is a
+// guess. The name is "" if the body was not converted.
+func (d *Document) Charset() (name string, guessed bool) {
+	for _, l := range d.Layers {
+		if l.Charset != "" {
+			name, guessed = l.Charset, l.Name != l.Charset
+		}
+	}
+	return name, guessed
+}

@@ -1,0 +1,255 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// written returns a text in another charset.
+func written(t *testing.T, c interface {
+	Bytes(b []byte) ([]byte, error)
+}, text string) []byte {
+	t.Helper()
+	b, err := c.Bytes([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestCharsets reads texts that are not UTF-8: by the charset that the letter declares, by the byte
+// order mark, or by a guess, which must be marked.
+func TestCharsets(t *testing.T) {
+	t.Parallel()
+	latin, cyrillic := charmap.ISO8859_1.NewEncoder(), charmap.Windows1251.NewEncoder()
+	le := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder()
+	be := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder()
+	city := `{"street":"Große Gasse","city":"Nîmes"}`
+	for _, c := range []struct {
+		name    string
+		body    []byte
+		h       Hints
+		kind    Kind
+		has     string
+		charset string
+		guessed bool
+	}{
+		{
+			"declared by the content type", written(t, latin, city),
+			Hints{ContentType: "application/json; charset=ISO-8859-1"}, JSON, "Große", "ISO-8859-1", false,
+		},
+		{
+			"in quotes, with the name of Python", written(t, latin, "à bientôt"),
+			Hints{ContentType: `text/plain; Charset="latin_1"`}, Text, "à bientôt", "ISO-8859-1", false,
+		},
+		{
+			"Cyrillic", written(t, cyrillic, `{"name":"Заря"}`),
+			Hints{ContentType: "application/json;charset=Cp1251"}, JSON, "Заря", "windows-1251", false,
+		},
+		{
+			"Shift JIS with a backslash inside of a character", written(t, japanese.ShiftJIS.NewEncoder(), `{"item":"ソース表"}`),
+			Hints{ContentType: "application/json; charset=Windows-31J"}, JSON, "ソース表", "Shift_JIS", false,
+		},
+		{
+			"declared by the content encoding", written(t, latin, "à bientôt"),
+			Hints{ContentEncoding: "ISO-8859-15"}, Text, "à bientôt", "ISO-8859-15", false,
+		},
+		{
+			"UTF-16 without a mark", written(t, le, city),
+			Hints{ContentType: "application/json; charset=utf-16"}, JSON, "Nîmes", "UTF-16LE", false,
+		},
+		{"UTF-16 by its mark", written(t, be, city), Hints{}, JSON, "Nîmes", "UTF-16BE", true},
+		{
+			"UTF-16 by its mark, and declared", written(t, be, city),
+			Hints{ContentType: "application/json; charset=UTF-16"}, JSON, "Nîmes", "UTF-16BE", false,
+		},
+		{"a text, nothing declared", written(t, latin, "à bientôt, dit-elle"), Hints{}, Text, "à bientôt", "windows-1252", true},
+		{"JSON, nothing declared", written(t, latin, city), Hints{}, JSON, "Große", "windows-1252", true},
+		{
+			"UTF-8 is declared and is not there", written(t, latin, city),
+			Hints{ContentType: "application/json; charset=utf-8"}, JSON, "Große", "windows-1252", true,
+		},
+		{
+			"ASCII is declared and is not there", written(t, latin, "à bientôt"),
+			Hints{ContentType: "text/plain; charset=us-ascii"}, Text, "à bientôt", "windows-1252", true,
+		},
+		{
+			"ISO-8859-1 is declared for what only windows-1252 has", written(t, charmap.Windows1252.NewEncoder(), "5 € – “ok”"),
+			Hints{ContentType: "text/plain; charset=iso-8859-1"}, Text, "5 € – “ok”", "windows-1252", true,
+		},
+		{
+			"UTF-8 stays UTF-8 although another charset is declared", []byte(city),
+			Hints{ContentType: "application/json; charset=iso-8859-1"}, JSON, "Große", "", false,
+		},
+		{"an unknown charset", []byte(city), Hints{ContentType: "application/json; charset=acme-7"}, JSON, "Große", "", false},
+		{
+			"deflate:charset, as older versions of Spring write", zlibbed(t, written(t, latin, city)),
+			Hints{ContentType: "application/json", ContentEncoding: "deflate:ISO-8859-1"}, JSON, "Große", "ISO-8859-1", false,
+		},
+		{
+			"gzip, charset, as newer ones do", payloadtest.Gzipped(t, written(t, latin, city)),
+			Hints{ContentEncoding: "gzip, ISO-8859-1"}, JSON, "Große", "ISO-8859-1", false,
+		},
+		{
+			"gzip,charset", payloadtest.Gzipped(t, written(t, le, city)), Hints{ContentEncoding: "gzip,UTF-16LE"},
+			JSON, "Große", "UTF-16LE", false,
+		},
+		{"deflate:UTF-8", zlibbed(t, []byte(city)), Hints{ContentEncoding: "deflate:UTF-8"}, JSON, "Große", "", false},
+		{
+			"inside of base64", encodeStd(written(t, latin, city)),
+			Hints{ContentType: "text/plain; charset=ISO-8859-1", ContentEncoding: "base64"}, JSON, "Große", "ISO-8859-1", false,
+		},
+		{"bytes", []byte("\x93\xa2id\xa3abc\xff\xfe\x80"), Hints{}, Binary, "", "", false},
+		{"bytes of which a charset says nothing", []byte("\x01\x02\xe4"), Hints{ContentType: "text/plain; charset=latin1"}, Binary, "", "", false},
+		{"a message", encode(t, email, `{"requestId": "é"}`), Hints{Type: email, ContentType: "x/y; charset=latin1"}, Protobuf, "é", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			doc := decode(c.body, c.h)
+			charset, guessed := doc.Charset()
+			if doc.Kind != c.kind || !strings.Contains(doc.JSON+doc.Text, c.has) || charset != c.charset || guessed != c.guessed {
+				t.Errorf("%s, %q, %t: %q\n%s", doc.Kind, charset, guessed, doc.JSON+doc.Text, stepsText(doc))
+			}
+			if strings.Contains(doc.JSON+doc.Text, "\ufffd") || strings.Contains(doc.JSON, `\ufffd`) {
+				t.Error("a character is lost")
+			}
+			notes := strings.Join(doc.Notes, "\n")
+			if strings.Contains(notes, "guess") != guessed || strings.Contains(Summary(doc, ""), "guessed") != guessed {
+				t.Errorf("notes %q, summary %q", notes, Summary(doc, ""))
+			}
+		})
+	}
+}
+
+// TestACharacterThatNoCharsetHas covers JSON with a byte that fits no charset. The replacement
+// character is shown only with a note.
+func TestACharacterThatNoCharsetHas(t *testing.T) {
+	t.Parallel()
+	doc := decode([]byte("{\"a\":\"x\x81\"}"), Hints{})
+	if !strings.Contains(doc.JSON, `\ufffd`) || !strings.Contains(doc.JSONProblem, "not UTF-8") || len(doc.Notes) == 0 {
+		t.Errorf("%q %q %q", doc.JSON, doc.JSONProblem, doc.Notes)
+	}
+}
+
+// TestEditsAreWrittenInTheCharset edits texts of other charsets. Their bytes must stay in the
+// charset, and a character that it does not have must be refused by its name.
+func TestEditsAreWrittenInTheCharset(t *testing.T) {
+	t.Parallel()
+	latin := charmap.ISO8859_1.NewEncoder()
+	be := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder()
+	for _, c := range []struct {
+		name       string
+		body       []byte
+		h          Hints
+		old, new   string
+		want       []byte
+		whyNot     string
+		line, from int
+	}{
+		{
+			"JSON", written(t, latin, `{"city":"Nîmes"}`), Hints{ContentType: "application/json; charset=ISO-8859-1"},
+			"Nîmes", "Köln", written(t, latin, "{\n  \"city\": \"Köln\"\n}"), "", 0, 0,
+		},
+		{
+			"a text that was guessed", written(t, latin, "à bientôt, dit-elle\r\n"), Hints{}, "bientôt", "plus tard, mon cœur",
+			written(t, charmap.Windows1252.NewEncoder(), "à plus tard, mon cœur, dit-elle\r\n"), "", 0, 0,
+		},
+		{
+			"UTF-16 with its mark", written(t, be, "Nîmes"), Hints{}, "Nîmes", "Łódź", written(t, be, "Łódź"), "", 0, 0,
+		},
+		{
+			"compressed", zlibbed(t, written(t, latin, "à bientôt")), Hints{ContentEncoding: "deflate:ISO-8859-1"},
+			"bientôt", "toi", zlibbed(t, written(t, latin, "à toi")), "", 0, 0,
+		},
+		{
+			"a character that is not there", written(t, latin, `{"city":"Nîmes"}`),
+			Hints{ContentType: "application/json; charset=ISO-8859-1"}, "Nîmes", "5 €", nil,
+			"ISO-8859-1 has no character € (U+20AC)", 2, 14,
+		},
+		{
+			"nothing special is left", written(t, latin, "à bientôt, dit-elle"), Hints{}, "à bientôt, dit-elle", "bye",
+			[]byte("bye"), "", 0, 0,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &Decoder{Types: schemas()}
+			e, err := d.Editable(c.body, c.h, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := d.Edit(c.body, c.h, strings.Replace(e.Text, c.old, c.new, 1), nil)
+			if c.whyNot != "" {
+				wrong := (*EditError)(nil)
+				if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Message, c.whyNot) || wrong.Line != c.line || wrong.Column != c.from {
+					t.Fatalf("%+v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Body, c.want) {
+				t.Errorf("%q, want %q", got.Body, c.want)
+			}
+			for _, check := range got.Checks {
+				if !check.OK {
+					t.Errorf("%+v", check)
+				}
+			}
+		})
+	}
+}
+
+// TestMasksSeeTheConvertedText applies masks to texts of other charsets. A value must be hidden
+// that is masked in the converted text, and nothing may be shown that was hidden in the bytes: not
+// even if the declared charset is wrong.
+func TestMasksSeeTheConvertedText(t *testing.T) {
+	t.Parallel()
+	const card = "4111111111111111"
+	masks := Masks{
+		Patterns: []*regexp.Regexp{digits16, regexp.MustCompile("geheim-ö[a-z]+")},
+		JSON:     []deadletter.FieldPath{{"schlüssel"}, {"card"}},
+	}
+	latin := charmap.ISO8859_1.NewEncoder()
+	le := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder()
+	be := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder()
+	d := &Decoder{Types: schemas(), Mask: masks.Body()}
+	for _, c := range []struct {
+		name, secret string
+		body         []byte
+		h            Hints
+	}{
+		{"a pattern", card, written(t, latin, "für "+card), Hints{ContentType: "text/plain; charset=latin1"}},
+		{"a pattern, guessed", card, written(t, latin, "für Karte "+card), Hints{ContentType: "text/plain"}},
+		{"a pattern in UTF-16", card, written(t, be, "für "+card), Hints{}},
+		{"a pattern with a special character", "geheim", written(t, latin, "das geheim-öffnet"), Hints{ContentType: "text/plain; charset=latin1"}},
+		{"a path with a special character", "kanarie", written(t, latin, `{"schlüssel":"kanarie"}`), Hints{ContentType: "application/json; charset=latin1"}},
+		{"the same, guessed", "kanarie", written(t, latin, `{"schlüssel":"kanarie"}`), Hints{}},
+		{"a path in UTF-16", "kanarie", written(t, be, `{"card":"kanarie"}`), Hints{}},
+		{"a path in UTF-16, declared", "kanarie", written(t, le, `{"card":"kanarie"}`), Hints{ContentType: "a/b; charset=UTF-16LE"}},
+		{"a wrong charset", "kanarie", []byte(`{"card":"kanarie"}`), Hints{ContentType: "application/json; charset=UTF-16LE"}},
+		{"a wrong charset and a bad byte", "kanarie", []byte("{\"card\":\"kanarie\", \"b\":\"\xe4\xe4\xe4\"}"), Hints{ContentType: "a/b; charset=IBM037"}},
+		{"UTF-8 and a wrong charset", "kanarie", []byte(`{"schlüssel":"kanarie"}`), Hints{ContentType: "application/json; charset=latin1"}},
+		{"damaged JSON", "kanarie", written(t, latin, `{"schlüssel":"kanarie`), Hints{ContentType: "application/json; charset=latin1"}},
+		{"damaged JSON, guessed", "kanarie", written(t, latin, `{"schlüssel":"kanarie`), Hints{}},
+		{"in an envelope", "kanarie", written(t, latin, `{"specversion":"1.0","id":"é","source":"s","type":"t","data":{"schlüssel":"kanarie"}}`), Hints{ContentType: ce}},
+	} {
+		doc := d.Decode(c.body, c.h, nil)
+		if shown := shownTexts(doc) + Words(doc); strings.Contains(shown, c.secret) || !d.BytesMasked(doc) {
+			t.Errorf("%s: %q\n%s", c.name, doc.JSON+doc.Text, stepsText(doc))
+		}
+	}
+	named := Masks{Headers: []string{"content-type"}}
+	doc := (&Decoder{Mask: named.Body()}).Decode(written(t, latin, "für"), Hints{ContentType: "text/plain; charset=latin1"}, nil)
+	if charset, _ := doc.Charset(); charset != Masked || strings.Contains(stepsText(doc), "8859") {
+		t.Errorf("charset %q\n%s", charset, stepsText(doc))
+	}
+}
