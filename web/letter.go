@@ -145,7 +145,7 @@ func (w *Web) letterView(
 	for _, h := range w.maskedHeaders(&l) {
 		p.MaskedHeaders[h.name] = true
 	}
-	p.Said = failure.Join(failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, w.Header), doc.Failure)
+	p.Said = failure.Join(failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, w.FailureHeaders, w.Header), doc.Failure)
 	plain := l
 	w.hide(&l)
 	p.Links = w.linksOf(&l)

@@ -57,6 +57,8 @@ type Options struct {
 	Decoder  func() *payload.Decoder                // current decoder of bodies; nil: no types
 	Header   func(name, text string) (string, bool) // masks one header or property; nil: nothing is masked
 	Brokers  func() []deadletter.BrokerStatus       // current state of the connections
+	// the headers that the configuration maps to the parts of a failure
+	FailureHeaders deadletter.FailureHeaders
 	// queues whose letters are only observed, in words; "": none
 	Observing string
 	Problems  func() []deadletter.Problem // current problems of dlo itself, such as a full disk

@@ -49,6 +49,9 @@ type Options struct {
 	Done    func()             // called after each commit; wakes the dispatcher
 	Metrics *Metrics
 
+	// the headers that the configuration maps to the parts of a failure
+	FailureHeaders deadletter.FailureHeaders
+
 	// Given returns the origin queue that the configuration assigns to letters from an inbox. If Given
 	// is nil, no inbox has such an origin.
 	Given func(broker, vhost, inbox string) string

@@ -15,7 +15,7 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 	if l.Annotation != nil {
 		return c.annotatedFailure(l.Annotation)
 	}
-	f := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+	f := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.FailureHeaders, c.o.Mask)
 	if l.Revised == nil || !deadletter.EasyNetQError(l.Arrived) || l.Undecodable() {
 		return f
 	}
@@ -32,7 +32,7 @@ func (c *Classifier) failure(l *deadletter.Letter) deadletter.Failure {
 func (c *Classifier) frameworkType(l *deadletter.Letter, f *deadletter.Failure) string {
 	name := f.MessageType
 	if name == "" && l.Annotation != nil { // the failure comes from the annotation, but only the headers name the type
-		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.Mask)
+		said := failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, c.o.FailureHeaders, c.o.Mask)
 		name = said.MessageType
 	}
 	return deadletter.Cut(deadletter.Visible(name), maxType)

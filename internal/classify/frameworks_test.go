@@ -1,12 +1,14 @@
 package classify_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -25,6 +27,28 @@ const (
 	dotnetStack  = "System.InvalidOperationException: stock of 17\n" + dotnetFrames
 	phpTrace     = "#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}"
 )
+
+// phpMessage is an envelope as serialize of PHP 8 writes it for Symfony's PhpSerializer.
+const phpMessage = "O:36:\"Symfony\\Component\\Messenger\\Envelope\":2:{s:44:\"\x00Symfony\\Component\\Messenger\\Envelope\x00stamps\";a:3:{s:49:\"Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\";a:2:{i:0;O:49:\"Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\":2:{s:61:\"\x00Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\x00retryCount\";i:1;" +
+	"s:64:\"\x00Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\x00redeliveredAt\";O:17:\"DateTimeImmutable\":3:{s:4:\"date\";s:26:\"2026-11-20 07:11:12.000000\";s:13:\"timezone_type\";i:1;s:8:\"timezone\";s:6:\"+00:00\";}}i:1;O:49:\"Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\":2:{s:61:\"\x00Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\x00retryCount\";i:3;" +
+	"s:64:\"\x00Symfony\\Component\\Messenger\\Stamp\\RedeliveryStamp\x00redeliveredAt\";O:17:\"DateTimeImmutable\":3:{s:4:\"date\";s:26:\"2026-11-20 07:11:12.000000\";s:13:\"timezone_type\";i:1;s:8:\"timezone\";s:6:\"+00:00\";}}}s:51:\"Symfony\\Component\\Messenger\\Stamp\\ErrorDetailsStamp\";a:1:{i:0;O:51:\"Symfony\\Component\\Messenger\\Stamp\\ErrorDetailsStamp\":4:{s:67:\"\x00Symfony\\Component\\Messenger\\Stamp\\ErrorDetailsStamp\x00exceptionClass\";s:14:\"App\\OutOfStock\";" +
+	"s:66:\"\x00Symfony\\Component\\Messenger\\Stamp\\ErrorDetailsStamp\x00exceptionCode\";i:0;" +
+	"s:69:\"\x00Symfony\\Component\\Messenger\\Stamp\\ErrorDetailsStamp\x00exceptionMessage\";s:11:\"stock of 17\";" +
+	"s:69:\"\x00Symfony\\Component\\Messenger\\Stamp\\ErrorDetailsStamp\x00flattenException\";O:57:\"Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\":13:{s:66:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00message\";s:11:\"stock of 17\";" +
+	"s:63:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00code\";i:0;" +
+	"s:67:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00previous\";N;" +
+	"s:64:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00trace\";a:0:{}s:72:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00traceAsString\";s:61:\"#0 /app/src/PlaceHandler.php(20): App\\Stock->take()\n#1 {main}\";" +
+	"s:64:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00class\";s:14:\"App\\OutOfStock\";" +
+	"s:69:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00statusCode\";i:500;" +
+	"s:69:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00statusText\";s:1:\"x\";" +
+	"s:66:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00headers\";a:0:{}s:63:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00file\";s:6:\"/a.php\";" +
+	"s:63:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00line\";i:3;" +
+	"s:67:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00asString\";N;s:21:\"\x00*\x00dataRepresentation\";N;}}}s:61:\"Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\";a:1:{i:0;O:61:\"Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\":1:{s:83:\"\x00Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\x00originalReceiverName\";s:5:\"async\";}}}s:45:\"\x00Symfony\\Component\\Messenger\\Envelope\x00message\";O:17:\"App\\Message\\Place\":1:{s:2:\"to\";s:5:\"teams\";}}"
+
+// phpEscaped does what addslashes of PHP does.
+func phpEscaped(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\x00", `\0`).Replace(text)
+}
 
 // deliveredLetter returns a letter from an error queue, as a framework publishes it to that queue.
 func deliveredLetter(inbox string, p deadletter.Properties, body string) deadletter.Letter {
@@ -260,6 +284,84 @@ var frameworks = []struct {
 		}, `{"specversion":"1.0","id":"1","source":"/shop","type":"com.acme.placed","data":{"id":17}}`),
 	},
 	{
+		name: "Rascal", // made by hand
+		letter: deliveredLetter("dead_letters", deadletter.Properties{
+			ContentType: "application/json",
+			Headers: table{"rascal": table{
+				"originalQueue": "sms", "originalExchange": "shop", "originalRoutingKey": "order.placed", "originalVhost": "/",
+				"redeliveries": int64(0), "error": table{"message": "stock of 17", "code": "E_STOCK"},
+				"recovery": table{"sms": table{"republished": int64(3), "immediateNack": true}},
+			}},
+		}, `{"id":17}`),
+	},
+	{
+		name: "Knative",
+		letter: deliveredLetter("dlq", deadletter.Properties{
+			ContentType: "application/json",
+			Headers: table{
+				"cloudEvents:specversion": "1.0", "cloudEvents:type": "com.acme.placed", "cloudEvents:id": "1",
+				"cloudEvents:knativeerrordest": "http://stock.shop.svc/", "cloudEvents:knativeerrorcode": "503",
+				"cloudEvents:knativeerrordata": "c3RvY2sgb2YgMTc=",
+			},
+		}, `{"id":17}`),
+	},
+	{
+		name:   "Symfony Messenger, PhpSerializer",
+		letter: deliveredLetter("failed", deadletter.Properties{}, phpEscaped(phpMessage)),
+	},
+	{
+		name:   "Symfony Messenger, PhpSerializer, not escaped",
+		letter: deliveredLetter("failed", deadletter.Properties{}, phpMessage),
+	},
+	{
+		name: "Symfony Messenger, PhpSerializer, in base64 because of a byte that is not UTF-8",
+		letter: deliveredLetter("failed", deadletter.Properties{}, base64.StdEncoding.EncodeToString(
+			[]byte(phpEscaped(strings.ReplaceAll(phpMessage, "stock", "st\xe4ck"))),
+		)),
+	},
+	{
+		name: "Dramatiq", // made by hand: after its last retry, from NAME.XQ
+		letter: deliveredLetter("sms.XQ", deadletter.Properties{},
+			`{"queue_name":"sms.DQ","actor_name":"place","args":[17],"kwargs":{},"options":{"retries":20,"traceback":"Traceback (most recent call last):\n`+
+				strings.Repeat(`  File \"/usr/lib/python3/dist-packages/dramatiq/worker.py\", line 1, in process_message\n    res = actor(*message.args)\n`, 60)+
+				`  File \"/srv/jobs.py\", line 12, in place\n    raise OutOfStock(n)\njobs.OutOfStock: stock of 17\n","eta":1795158672000,"redis_message_id":"r-1"},"message_id":"6c2a","message_timestamp":1795158672000}`),
+	},
+	{
+		name: "Dramatiq, expired in NAME.XQ", // made by hand
+		letter: deliveredLetter("dlo.letters", deadletter.Properties{Headers: table{"x-death": []any{
+			table{
+				"queue": "sms.XQ", "exchange": "", "reason": "expired", "routing-keys": []any{"sms.XQ"}, "count": int64(1),
+				"time": time.Unix(1795158672, 0),
+			},
+			table{
+				"queue": "sms", "exchange": "", "reason": "rejected", "routing-keys": []any{"sms"}, "count": int64(1),
+				"time": time.Unix(1795000000, 0),
+			},
+		}}}, `{"queue_name":"sms","actor_name":"place","args":[17],"kwargs":{},"options":{},"message_id":"6c2a","message_timestamp":1}`),
+	},
+	{
+		name:   "NestJS",
+		letter: deliveredLetter("dlq", deadletter.Properties{}, `{"pattern":"order.placed","data":{"id":17}}`),
+	},
+	{
+		name:   "NestJS, a request with a pattern that is an object",
+		letter: deliveredLetter("dlq", deadletter.Properties{}, `{"pattern": {"cmd": "place"}, "data": 17, "id": "6c2a"}`),
+	},
+	{
+		name:   "no packet of NestJS",
+		letter: deliveredLetter("dlq", deadletter.Properties{}, `{"pattern":"order.placed","data":{"id":17},"more":1}`),
+	},
+	{
+		name: "CloudEvents as text, as Dapr declares it",
+		letter: deliveredLetter("dlq", deadletter.Properties{ContentType: "text/plain"},
+			`{"specversion":"1.0","id":"1","source":"shop","type":"com.acme.placed","datacontenttype":"application/json","data":{"id":17},"topic":"orders","pubsubname":"bus"}`),
+	},
+	{
+		name: "CloudEvents without data",
+		letter: deliveredLetter("dlq", deadletter.Properties{},
+			`{"specversion":"1.0","id":"1","source":"shop","type":"com.acme.placed"}`),
+	},
+	{
 		name: "plain headers",
 		letter: deliveredLetter("dlq", deadletter.Properties{
 			Headers: table{"exception-type": "TimeoutError", "exception-message": "after 3 s"},
@@ -283,7 +385,7 @@ func TestWhatFrameworksSay(t *testing.T) {
 	for _, c := range frameworks {
 		d := &payload.Decoder{}
 		doc := d.Decode(c.letter.Body, d.HintsOf(&c.letter), nil)
-		said := failure.Join(failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, nil), doc.Failure)
+		said := failure.Join(failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, deadletter.FailureHeaders{}, nil), doc.Failure)
 		all.WriteString(c.name + "\n")
 		list(said)
 		v := verdicts(t, options(), c.letter)[0]
@@ -405,7 +507,7 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	rows, _, _ := strings.Cut(rest, "\n\n")
 	there := map[string]bool{}
 	for _, c := range frameworks {
-		said := failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, nil)
+		said := failure.Read(c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, deadletter.FailureHeaders{}, nil)
 		there[c.name], there[strings.Replace(said.By, failure.Plain, "any", 1)] = true, true
 	}
 	list := regexp.MustCompile(`(?m)^\| ([^(|]+) `).FindAllStringSubmatch(rows, -1)
@@ -418,7 +520,7 @@ func TestEveryFrameworkOfTheManualHasADelivery(t *testing.T) {
 	}
 	if got := fmt.Sprintf(
 		"%d frameworks, grouping %d", len(list), classify.GroupVersion,
-	); got != "15 frameworks, grouping 4" {
+	); got != "19 frameworks, grouping 5" {
 		t.Errorf(
 			"%s: whoever adds a framework gives GroupVersion the next number, so that stored letters are grouped again, and writes both here",
 			got,
@@ -456,7 +558,7 @@ func TestAMaskedHeaderOfAFrameworkShowsNowhere(t *testing.T) {
 				o.Mask = masks.Header
 				v := verdicts(t, o, l)[0]
 				if shown := fmt.Sprintf(
-					"%+v %q %q %q", failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, masks.Header), v.Error, v.GroupTitle,
+					"%+v %q %q %q", failure.Read(l.Arrived, l.Inbox, l.ArrivedBy, deadletter.FailureHeaders{}, masks.Header), v.Error, v.GroupTitle,
 					v.Why,
 				); strings.Contains(shown, canary) {
 					t.Errorf("%s, %s: %s", c.name, name, shown)
@@ -482,7 +584,7 @@ func TestPatternsMaskWhatFrameworksSay(t *testing.T) {
 	for _, c := range frameworks {
 		v := verdicts(t, o, c.letter)[0]
 		if f := failure.Read(
-			c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, masks.Header,
+			c.letter.Arrived, c.letter.Inbox, c.letter.ArrivedBy, deadletter.FailureHeaders{}, masks.Header,
 		); strings.Contains(f.Type+f.Message+f.Stack+v.Error+v.GroupTitle, "17") {
 			t.Errorf("%s: %+v, %q", c.name, f, v.Error)
 		}

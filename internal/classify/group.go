@@ -14,8 +14,9 @@ import (
 //
 // Version 1 used only the error text. Version 2 did not yet use the type that a framework names as
 // the type of the letter. Version 3 uses this type, and gives groups the same keys as version 2.
-// Version 4 also distinguishes letters of unknown origin by their inboxes.
-const GroupVersion = 4
+// Version 4 also distinguishes letters of unknown origin by their inboxes. Version 5 knows more
+// headers of errors, Rascal, Knative, Dramatiq, NestJS and the PhpSerializer of Symfony.
+const GroupVersion = 5
 
 // number of stack frames that are part of a cause; all letters of a queue share the frames further
 // out

@@ -36,7 +36,10 @@ const skew = time.Minute
 func (c *Classifier) place(
 	l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known,
 ) (question string) {
-	ours := func(queue string) bool { return queue == l.Inbox || deadletter.NoOrigin(queue) }
+	ours := func(queue string) bool {
+		// Dramatiq puts what failed in the queue NAME into NAME.XQ, which has no consumers
+		return queue == l.Inbox || deadletter.NoOrigin(queue) || f.Queue != "" && queue == f.Queue+".XQ"
+	}
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	newest, mayDelay := deadletter.Newest(l.Arrived.Headers, deaths, ours)
 	home := l.Origin()

@@ -25,7 +25,8 @@ func (c *Classifier) read(
 	doc := c.decode(body, h)
 	f = failure.Join(f, doc.Failure)
 	// only the body says where the letter died, so read it as a letter of that queue
-	if l.State == deadletter.StateReceived && v.Origin.Queue == "" && doc.Failure.Queue != "" {
+	told := doc.Failure.Queue
+	if l.State == deadletter.StateReceived && told != "" && (v.Origin.Queue == "" || v.Origin.Queue == told+".XQ") {
 		c.place(l, &f, v, k)
 		k.addLearned(&h, v.Origin)
 		doc = c.decode(body, h)

@@ -54,6 +54,8 @@ type Config struct {
 	Digest    Digest
 	Problems  Problems
 	Retention Retention
+
+	FailureHeaders deadletter.FailureHeaders // headers in which consumers report failures, besides the known ones
 }
 
 // Search contains the settings about searches for letters.
@@ -485,6 +487,9 @@ func (d *decoder) settings(c *Config) keys {
 		"digest":      func(n *yaml.Node) { d.digest(n, &c.Digest) },
 		"problems": func(n *yaml.Node) {
 			d.mapping(n, "problems", keys{"notify": func(n *yaml.Node) { d.channelNames(n, &c.Problems.Notify) }})
+		},
+		"failure_headers": func(n *yaml.Node) {
+			d.failureHeaders(n, &c.FailureHeaders)
 		},
 		"search": func(n *yaml.Node) {
 			d.mapping(n, "search", keys{

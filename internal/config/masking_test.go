@@ -1,6 +1,12 @@
 package config_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/google/go-cmp/cmp"
+)
 
 // TestNamesThatLookLikeOtherLanguages covers paths with unusual names, which must stay valid.
 func TestNamesThatLookLikeOtherLanguages(t *testing.T) {
@@ -11,5 +17,23 @@ func TestNamesThatLookLikeOtherLanguages(t *testing.T) {
 	)
 	if err != nil || len(c.Masking.JSON) != 5 || len(c.Masking.Fields) != 3 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestFailureHeaders reads headers of errors, and refuses what is no path into a header.
+func TestFailureHeaders(t *testing.T) {
+	t.Parallel()
+	c, err := load(t, `failure_headers: {type: [x-error.kind], message: [x-why, headers.report.text], origin: [x-from]}`)
+	want := deadletter.FailureHeaders{
+		Type: []string{"x-error.kind"}, Message: []string{"x-why", "headers.report.text"}, Origin: []string{"x-from"},
+	}
+	if diff := cmp.Diff(want, c.FailureHeaders); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, path := range []string{"''", "x-error.", "$.a", "'a[0]'", "a..b"} {
+		_, err := load(t, `failure_headers: {message: [x-why, `+path+`]}`)
+		if err == nil || !strings.Contains(err.Error(), "1:36: ") || !strings.Contains(err.Error(), "such as x-error.reason") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

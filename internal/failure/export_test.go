@@ -17,6 +17,7 @@ func Found(headers deadletter.Table) []string {
 		Properties: deadletter.Properties{Headers: headers},
 		mask:       func(_, text string) (string, bool) { return text, false },
 	}
+	r.indexNames()
 	var names []string
 	for _, c := range conventions {
 		if _, found := c.read(r); found {

@@ -41,6 +41,8 @@ var conventions = []convention{
 	{"Symfony Messenger", (*reading).symfony},
 	{"Sneakers", (*reading).sneakers},
 	{"Watermill", (*reading).watermill},
+	{"Rascal", (*reading).rascal},
+	{"Knative", (*reading).knative},
 	{Plain, (*reading).plainFailure},
 	{"Laravel", (*reading).laravel},
 	{"Celery", (*reading).celery},
@@ -54,7 +56,9 @@ var conventions = []convention{
 // anything. The other conventions fill in the fields that this one omits, such as the message type
 // or the place of the failure. The parameter "inbox" is the queue from which the message was
 // drained. Some conventions need it, because they derive the name of the error queue from the
-// original queue. The parameter "route" is the route by which the message reached the inbox.
+// original queue. The parameter "route" is the route by which the message reached the inbox. The
+// parameter "own" names more headers, which take precedence over all conventions. The case of names
+// does not matter.
 //
 // The function "mask" hides text that people must not see. Its argument "name" is the header that
 // contains the text. If the function "mask" is nil, nothing is hidden. Type, Message, Stack,
@@ -62,12 +66,14 @@ var conventions = []convention{
 // masked in another header. Queues, exchanges, routing keys and times are not masked, because they
 // decide where a letter goes.
 func Read(
-	p deadletter.Properties, inbox string, route deadletter.Route, mask func(name, text string) (string, bool),
+	p deadletter.Properties, inbox string, route deadletter.Route, own deadletter.FailureHeaders,
+	mask func(name, text string) (string, bool),
 ) deadletter.Failure {
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
 	}
-	r := &reading{Properties: p, inbox: inbox, route: route, mask: mask}
+	r := &reading{Properties: p, inbox: inbox, route: route, own: own, mask: mask}
+	r.indexNames()
 	if mask == nil {
 		r.mask = func(_, text string) (string, bool) { return text, false }
 	}
@@ -84,10 +90,13 @@ func Read(
 		}
 		read = append(read, f)
 	}
-	if len(read) == 0 {
-		return deadletter.Failure{}
+	f, _ := r.configured()
+	if len(read) > 0 {
+		f = fillFrom(f, read[max(0, leads)])
 	}
-	f := read[max(0, leads)]
+	if f.By == "" && len(read) > 0 {
+		f.By = read[0].By
+	}
 	for i := range read {
 		f = fillFrom(f, read[i])
 	}

@@ -10,7 +10,8 @@ import (
 // number of earlier attempts. A failed job is published with the routing key <queue>.failed. The
 // job itself is in the body.
 func (r *reading) laravel() (f deadletter.Failure, found bool) {
-	table, ok := r.Headers["laravel"].(deadletter.Table)
+	value, _ := r.value("laravel")
+	table, ok := value.(deadletter.Table)
 	if !ok {
 		return f, false
 	}

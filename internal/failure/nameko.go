@@ -10,7 +10,8 @@ import (
 // newest is last. Nameko acknowledges messages that fail, so it never reports an error.
 func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	const header = "nameko.call_id_stack"
-	list, ok := r.Headers[header].([]any)
+	value, _ := r.value(header)
+	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
 		return f, false
 	}

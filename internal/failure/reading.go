@@ -1,6 +1,8 @@
 package failure
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,19 +15,53 @@ type reading struct {
 	deadletter.Properties
 	inbox string
 	route deadletter.Route
+	own   deadletter.FailureHeaders
 	mask  func(name, text string) (string, bool)
+	lower map[string]string // the names of the headers, by their form in lower case
+	plain map[string]string // the names of the headers, by their plain form
+}
+
+// indexNames fills the maps of names. If several names have the same form, the first in the
+// alphabet counts.
+func (r *reading) indexNames() {
+	r.lower, r.plain = make(map[string]string, len(r.Headers)), make(map[string]string, len(r.Headers))
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		if len(name) > 255 {
+			continue
+		}
+		lower := strings.ToLower(name)
+		for form, names := range map[string]map[string]string{lower: r.lower, plainName(lower): r.plain} {
+			if _, ok := names[form]; !ok {
+				names[form] = name
+			}
+		}
+	}
+}
+
+// value returns the value of a header, whatever the case of its name is, and whether it exists.
+func (r *reading) value(name string) (value any, ok bool) {
+	if value, ok = r.Headers[name]; !ok {
+		value, ok = r.Headers[r.lower[strings.ToLower(name)]]
+	}
+	return value, ok
 }
 
 // hasHeader reports whether a header exists. The value of the header may be of any type.
 func (r *reading) hasHeader(name string) bool {
-	_, ok := r.Headers[name]
+	_, ok := r.value(name)
 	return ok
 }
 
 // text returns the value of a header, unmasked, if the value is a text. Use it only for places and
-// times. Some clients send texts as bytes, which are accepted too.
+// times.
 func (r *reading) text(name string) string {
-	switch v := r.Headers[name].(type) {
+	value, _ := r.value(name)
+	return textOf(value)
+}
+
+// textOf returns a value if it is a text. Some clients send texts as bytes, which are accepted too.
+func textOf(value any) string {
+	switch v := value.(type) {
 	case string:
 		return v
 	case []byte:
@@ -66,7 +102,10 @@ func (r *reading) unmasked(header, text string) string {
 
 // number returns the value of a header that contains a count. The count may be written as text. If
 // the value is not a count, number returns 0.
-func (r *reading) number(name string) int { return countOf(r.Headers[name]) }
+func (r *reading) number(name string) int {
+	value, _ := r.value(name)
+	return countOf(value)
+}
 
 func countOf(v any) int {
 	n := int64(0)
@@ -85,6 +124,8 @@ func countOf(v any) int {
 		n = int64(v)
 	case int64:
 		n = v
+	case float64: // inside of JSON
+		n = int64(v)
 	case string:
 		n, _ = strconv.ParseInt(strings.TrimSpace(v[:min(len(v), 32)]), 10, 64)
 	}

@@ -17,7 +17,8 @@ import (
 func (r *reading) spring() (f deadletter.Failure, found bool) {
 	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
-	if !r.hasHeader(stack) && !r.hasHeader(exchange) && !r.hasHeader(key) {
+	if !r.hasHeader(exchange) && !r.hasHeader(key) &&
+		(!r.hasHeader(stack) || r.firstText(plainHeaders.types).text != "") { // Spring does not name the type
 		return f, f.MessageType != ""
 	}
 	r.setError(&f, part{}, r.header(message), r.header(stack))

@@ -1,5 +1,35 @@
 package payload
 
+import (
+	"bytes"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// isEvent reports whether a body is a CloudEvent although the content type does not say so: a JSON
+// object with the required attributes and with data. Dapr declares text/plain.
+func (r *reading) isEvent() bool {
+	body := r.doc.Body
+	if !bytes.Contains(body, []byte(`"specversion"`)) {
+		return false
+	}
+	if isJSON, _ := r.isJSON(body); !isJSON {
+		return false
+	}
+	o, why := readObject(body)
+	return why == "" && o.firstInvalid('"', "id", "source", "specversion", "type") == "" &&
+		o.text("specversion") == "1.0" && (o.value("data") != nil || o.value("data_base64") != nil)
+}
+
+// eventType adds the type of a CloudEvent that stays in its envelope, for example because it has no
+// data.
+func (r *reading) eventType() {
+	d := r.doc
+	if d.word("specversion") != "" && d.word("id") != "" && d.word("source") != "" {
+		d.Failure.MessageType = deadletter.Cut(d.word("type"), 300)
+	}
+}
+
 // cloudEvent reads a CloudEvents envelope: version 1.0 of the specification, "structured mode",
 // JSON format (cloudevents/spec, formats/json-format.md).
 //

@@ -42,6 +42,8 @@ func (r *reading) envelope() claim {
 		return claim{"MassTransit", "named by the content type", (*reading).massTransit}
 	case strings.Contains(r.hints.Type, easyNetQError):
 		return claim{"EasyNetQ error", "named by the type property", (*reading).easyNetQ}
+	case r.isEvent():
+		return claim{"CloudEvents", "by its members", (*reading).cloudEvent}
 	}
 	return claim{}
 }

@@ -74,9 +74,7 @@ func (r *reading) readJSON() {
 	t := &tree{}
 	doc.Fields = t.fromJSON(src, base, root)
 	doc.Notes = append(doc.Notes, t.limitNotes()...)
-	if doc.Failure.MessageType == "" {
-		doc.laravel()
-	}
+	r.readFramework()
 }
 
 // jsonMemory estimates the memory in bytes for printing JSON. With a mask, it includes the memory

@@ -242,11 +242,13 @@ func (r *reading) read() {
 	if why == "" {
 		doc.step(true, "text, UTF-8")
 		r.readText()
+		r.symfony()
 		return
 	}
 	doc.step(false, "text: "+why)
 	doc.Kind = Binary
 	r.readBinary()
+	r.symfony()
 }
 
 // mediaType splits a content type without checking it: "application/x; A=b" becomes "application/x"

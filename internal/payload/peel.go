@@ -224,7 +224,7 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	maybeText := (n >= 16 || n >= 8 && padded) && printable(trimPartialRune(probe))
 	first := bytes.Trim(probe, asciiSpace)
 	maybeJSON := len(first) > 0 && (first[0] == '{' || first[0] == '[')
-	packed := compression(probe) != ""
+	packed := compression(probe) != "" || isPHPEnvelope(probe)
 	// The text is decoded from base64 only if the result may be useful. A message can begin with
 	// any byte, so its first bytes do not show its type. If a type is named or protobuf is
 	// declared, the whole text is decoded. If the body may be matched against the registered types,

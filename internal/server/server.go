@@ -315,6 +315,7 @@ func (s *Server) createRooms() {
 			s.trials.Arrived(l)
 			s.adoption.Arrived(l)
 		},
+		FailureHeaders: cfg.FailureHeaders,
 	})
 	s.indexer = classify.NewIndexer(s.store, classify.IndexerOptions{
 		Decoder: s.decoderOfVerdicts,
