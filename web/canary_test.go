@@ -406,7 +406,7 @@ func TestRevealIsARight(t *testing.T) {
 	}
 	h.get("/api/v1/letters/export?reveal=1&format=csv").want(t, 400, "ndjson")
 	audit := h.get("/api/v1/audit?kind=revealed&limit=500").want(
-		t, 200, "export of 8 letters, query", "the whole body", "the whole letter",
+		t, 200, "export of 11 letters, query", "the whole body", "the whole letter",
 	)
 	if betrayed(audit.text) || betrayed(h.log.String()) {
 		t.Errorf("the audit or the log has a revealed value: %s", audit.text)
