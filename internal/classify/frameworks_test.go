@@ -43,7 +43,7 @@ const phpMessage = "O:36:\"Symfony\\Component\\Messenger\\Envelope\":2:{s:44:\"\
 	"s:69:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00statusText\";s:1:\"x\";" +
 	"s:66:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00headers\";a:0:{}s:63:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00file\";s:6:\"/a.php\";" +
 	"s:63:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00line\";i:3;" +
-	"s:67:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00asString\";N;s:21:\"\x00*\x00dataRepresentation\";N;}}}s:61:\"Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\";a:1:{i:0;O:61:\"Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\":1:{s:83:\"\x00Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\x00originalReceiverName\";s:5:\"async\";}}}s:45:\"\x00Symfony\\Component\\Messenger\\Envelope\x00message\";O:17:\"App\\Message\\Place\":1:{s:2:\"to\";s:5:\"teams\";}}"
+	"s:67:\"\x00Symfony\\Component\\ErrorHandler\\Exception\\FlattenException\x00asString\";N;s:21:\"\x00*\x00dataRepresentation\";N;}}}s:61:\"Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\";a:1:{i:0;O:61:\"Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\":1:{s:83:\"\x00Symfony\\Component\\Messenger\\Stamp\\SentToFailureTransportStamp\x00originalReceiverName\";s:5:\"async\";}}}s:45:\"\x00Symfony\\Component\\Messenger\\Envelope\x00message\";O:17:\"App\\Message\\Place\":1:{s:2:\"at\";O:17:\"DateTimeImmutable\":1:{s:4:\"date\";s:26:\"2001-01-01 00:00:00.000000\";}}}"
 
 // phpEscaped does what addslashes of PHP does.
 func phpEscaped(text string) string {

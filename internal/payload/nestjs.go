@@ -34,21 +34,11 @@ func (r *reading) nestJS() {
 	switch {
 	case pattern.Kind == String:
 		d.Failure.MessageType = deadletter.Cut(d.word("pattern"), 300)
-	case pattern.Kind == Message && !anyMasked(pattern):
+	case pattern.Kind == Message && !d.Masked:
 		o, _ := readObject(d.Body)
 		var text bytes.Buffer
 		if v := o.value("pattern"); len(v) <= 300 && json.Compact(&text, v) == nil {
 			d.Failure.MessageType = text.String()
 		}
 	}
-}
-
-// anyMasked reports whether anything in a node is masked.
-func anyMasked(n *Node) bool {
-	for i := range n.Children {
-		if anyMasked(&n.Children[i]) {
-			return true
-		}
-	}
-	return n.Masked
 }

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"golang.org/x/text/encoding/charmap"
 )
 
 // phpEnvelope is the beginning of a message of Symfony Messenger that its PhpSerializer wrote.
@@ -29,35 +31,39 @@ func (r *reading) symfony() {
 	if r.budget.TakeMemory(3*int64(len(d.Body))) != nil {
 		return
 	}
-	body, decode := d.Body, func(b []byte) []byte { return b }
+	body := d.Body
 	if n := len(d.Layers); n > 0 && d.Layers[n-1].encoding != nil { // PHP counts the bytes before the conversion
-		body, decode = d.Layers[n-1].outer, (&charset{enc: d.Layers[n-1].encoding}).decode
+		body = d.Layers[n-1].outer
 	}
 	if body[len(`O:36:`)] == '\\' {
 		body = []byte(phpUnescaper.Replace(string(body)))
 	}
-	p := &phpReader{rest: body[len(phpEnvelope):], decode: decode}
-	class, stamps := p.envelope()
-	stamp := func(name string) phpArray {
-		list, _ := stamps[`Symfony\Component\Messenger\Stamp\`+name].(phpArray)
-		newest, _ := list[strconv.Itoa(len(list)-1)].(phpArray)
-		return newest
+	hidden := false
+	text := func(before string, most int) string {
+		found := phpText(body, before)
+		shown := r.shownPart(found)
+		hidden = hidden || shown != found
+		return deadletter.Cut(shown, most)
 	}
-	failed, again := stamp("ErrorDetailsStamp"), stamp("RedeliveryStamp")
-	trace, _ := failed["flattenException"].(phpArray)
-	at, _ := again["redeliveredAt"].(phpArray)
 	f := deadletter.Failure{
 		By:          "Symfony Messenger",
-		Type:        deadletter.Cut(r.shownPart(failed.text("exceptionClass")), 300),
-		Message:     deadletter.Cut(r.shownPart(failed.text("exceptionMessage")), maxAttribute),
-		Stack:       deadletter.Cut(r.shownPart(trace.text("traceAsString")), maxException),
-		MessageType: deadletter.Cut(r.shownPart(class), 300),
-		Service:     deadletter.Cut(r.shownPart(stamp("SentToFailureTransportStamp").text("originalReceiverName")), 300),
+		Type:        text("ErrorDetailsStamp\x00exceptionClass\";s:", 300),
+		Message:     text("ErrorDetailsStamp\x00exceptionMessage\";s:", maxAttribute),
+		Stack:       text("FlattenException\x00traceAsString\";s:", maxException),
+		MessageType: text("Messenger\\Envelope\x00message\";O:", 300),
+		Service:     text("SentToFailureTransportStamp\x00originalReceiverName\";s:", 300),
 	}
-	f.Attempts, _ = strconv.Atoi(again.text("retryCount"))
+	if hidden { // a stack may repeat what is masked elsewhere
+		f.Stack = ""
+	}
+	count, _, _ := bytes.Cut(afterLast(body, "RedeliveryStamp\x00retryCount\";i:"), []byte(";"))
+	f.Attempts, _ = strconv.Atoi(string(count[:min(len(count), 10)]))
 	f.Attempts = min(max(f.Attempts, 0), 1_000_000)
-	if t, err := time.Parse("2006-01-02 15:04:05.999999", at.text("date")); err == nil && t.Year() >= 1970 {
-		f.FailedAt = t
+	date := afterLast(body, "RedeliveryStamp\x00redeliveredAt\"")
+	date = date[:min(len(date), 100)]
+	at, err := time.Parse("2006-01-02 15:04:05.999999", phpText(date, `{s:4:"date";s:`))
+	if err == nil && at.Year() >= 1970 {
+		f.FailedAt = at
 	}
 	d.Failure = f
 }
@@ -85,98 +91,25 @@ var (
 	phpEscaper   = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `'`, `\'`, "\x00", `\0`)
 )
 
-// phpArray is an array or an object of PHP. Names of private fields are without their class.
-type phpArray map[string]any
-
-func (a phpArray) text(name string) string {
-	text, _ := a[name].(string)
-	return text
-}
-
-// phpReader reads the format of PHP's serialize. It gives up at whatever it does not know.
-type phpReader struct {
-	rest   []byte
-	decode func([]byte) []byte // converts a text to UTF-8
-	values int
-	failed bool
-}
-
-const (
-	maxPHPValues = 10_000
-	maxPHPDepth  = 32
-)
-
-// envelope reads the fields of the envelope up to the class of the message.
-func (p *phpReader) envelope() (class string, stamps phpArray) {
-	p.until('{')
-	for !p.failed {
-		switch name, _ := p.value(1).(string); fieldOfPHP(name) {
-		case "stamps":
-			stamps, _ = p.value(1).(phpArray)
-		case "message":
-			if p.until(':') == "O" {
-				p.until(':')
-				class = strings.Trim(p.until(':'), `"`)
-			}
-			return class, stamps
-		default:
-			p.value(1)
-		}
-	}
-	return "", stamps
-}
-
-// fieldOfPHP removes the class from the name of a private field, and the mark of a protected one.
-func fieldOfPHP(name string) string { return name[strings.LastIndexByte(name, 0)+1:] }
-
-// until returns what is before the next delimiter, and skips both.
-func (p *phpReader) until(end byte) string {
-	i := bytes.IndexByte(p.rest, end)
-	if i < 0 || i > 1000 {
-		p.failed = true
+// phpText returns the text, or the name of a class, whose length is after the last occurrence of
+// "before" in what serialize of PHP wrote. The newest stamp is the last one.
+func phpText(body []byte, before string) string {
+	after := afterLast(body, before)
+	size, rest, ok := bytes.Cut(after[:min(len(after), maxException)], []byte(`:"`))
+	n, err := strconv.Atoi(string(size))
+	if !ok || err != nil || n < 0 || n >= len(rest) || rest[n] != '"' {
 		return ""
 	}
-	text := string(p.rest[:i])
-	p.rest = p.rest[i+1:]
-	return text
+	if text := rest[:n]; utf8.Valid(text) {
+		return string(text)
+	}
+	return string((&charset{enc: charmap.Windows1252}).decode(rest[:n]))
 }
 
-// value reads one value: texts and numbers as text, arrays and objects as phpArray.
-func (p *phpReader) value(depth int) any {
-	if p.values++; p.failed || len(p.rest) < 2 || p.values > maxPHPValues || depth > maxPHPDepth {
-		p.failed = true
-		return nil
+// afterLast returns what follows the last occurrence of a text, or nil.
+func afterLast(body []byte, text string) []byte {
+	if i := bytes.LastIndex(body, []byte(text)); i >= 0 {
+		return body[i+len(text):]
 	}
-	kind := p.rest[0]
-	p.rest = p.rest[2:]
-	switch kind {
-	case 'N':
-		return nil
-	case 'i', 'd', 'b', 'r', 'R':
-		return p.until(';')
-	case 's', 'E':
-		n, err := strconv.Atoi(p.until(':'))
-		if err != nil || n < 0 || len(p.rest) < n+3 || p.rest[0] != '"' {
-			p.failed = true
-			return nil
-		}
-		text := p.rest[1 : n+1]
-		p.rest = p.rest[n+3:] // with the quotes and a semicolon
-		return string(p.decode(text))
-	case 'O':
-		p.until(':')
-		p.until(':')
-	case 'a':
-	default:
-		p.failed = true
-		return nil
-	}
-	p.until('{')
-	array := phpArray{}
-	for !p.failed && len(p.rest) > 0 && p.rest[0] != '}' {
-		name, _ := p.value(depth + 1).(string)
-		array[fieldOfPHP(name)] = p.value(depth + 1)
-	}
-	p.rest = p.rest[min(1, len(p.rest)):]
-	return array
+	return nil
 }
