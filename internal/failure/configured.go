@@ -15,7 +15,7 @@ func (r *reading) configured() (f deadletter.Failure, found bool) {
 		r.setError(&f, cmp.Or(typ, r.firstText(plainHeaders.types)), cmp.Or(
 			message, r.firstText(plainHeaders.messages),
 		), cmp.Or(stack, r.firstText(plainHeaders.stacks)))
-		f.By = "configuration"
+		f.By = "mapped headers"
 	}
 	_, attempts := r.valueAt(r.own.Attempts)
 	_, origin := r.valueAt(r.own.Origin)

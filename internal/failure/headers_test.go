@@ -115,11 +115,11 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 		{
 			"a table",
 			table{"X-Problem": table{"Kind": "Stock", "text": []byte("none"), "tries": int32(3)}, "x-came-from": "sms"},
-			deadletter.Failure{By: "configuration", Type: "Stock", Message: "none", Attempts: 3, Queue: "sms"},
+			deadletter.Failure{By: "mapped headers", Type: "Stock", Message: "none", Attempts: 3, Queue: "sms"},
 		},
 		{
 			"JSON in JSON", table{"report": table{"why": `{"text": "none"}`}},
-			deadletter.Failure{By: "configuration", Message: "none"},
+			deadletter.Failure{By: "mapped headers", Message: "none"},
 		},
 		{
 			"before a framework, whose other parts stay",
@@ -127,12 +127,12 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 				"x-problem": table{"text": "none"}, "MT-Fault-Message": "other", "MT-Fault-InputAddress": "queue:sms",
 				"MT-Fault-RetryCount": int32(2),
 			},
-			deadletter.Failure{By: "configuration", Message: "none", Queue: "sms", Attempts: 2},
+			deadletter.Failure{By: "mapped headers", Message: "none", Queue: "sms", Attempts: 2},
 		},
 		{
 			"the type is mapped, the message has a known name",
 			table{"x-problem": `{"kind": "Stock", "tries": 2}`, "x-error-message": "none"},
-			deadletter.Failure{By: "configuration", Type: "Stock", Message: "none", Attempts: 2},
+			deadletter.Failure{By: "mapped headers", Type: "Stock", Message: "none", Attempts: 2},
 		},
 		{
 			"only where it failed",
@@ -141,12 +141,12 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 		},
 		{
 			"a name with dots", table{"dotted.name": table{"trace": "A.B: none\n   at C.D()"}},
-			deadletter.Failure{By: "configuration", Type: "A.B", Message: "none", Stack: "A.B: none\n   at C.D()"},
+			deadletter.Failure{By: "mapped headers", Type: "A.B", Message: "none", Stack: "A.B: none\n   at C.D()"},
 		},
 		{
 			"masked, with a stack that repeats it",
 			table{"x-problem": table{"text": "order 4711"}, "stacktrace": "X: order 47 of Ann\n   at A.B()"},
-			deadletter.Failure{By: "configuration", Message: "••••", Stack: "   at A.B()"},
+			deadletter.Failure{By: "mapped headers", Message: "••••", Stack: "   at A.B()"},
 		},
 		{"nothing of it", table{"x-problem": "a text", "report": int64(7), "x-came-from": strings.Repeat("q", 300)}, deadletter.Failure{}},
 	} {

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ var (
 func charsetNamed(name string, body []byte) charset {
 	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
 	switch name {
+	case "":
+		return charset{}
 	case "utf-16", "utf16", "unicode", "ucs-2", "iso-10646-ucs-2": // without a byte order mark
 		if zeros(body, 1) > zeros(body, 0) {
 			return utf16LE
@@ -58,7 +61,7 @@ func charsetNamed(name string, body []byte) charset {
 		}
 		if enc != nil && enc != encoding.Replacement && enc != charmap.XUserDefined {
 			known, _ := ianaindex.MIME.Name(enc)
-			return charset{name: known, enc: enc}
+			return charset{name: cmp.Or(known, spelling), enc: enc}
 		}
 	}
 	return charset{}
@@ -115,7 +118,8 @@ func (r *reading) convert(last bool) bool {
 	}
 	isJSON, _ := r.isJSON(doc.Body)
 	told := r.declaredCharset()
-	declared := told.enc != nil || isJSON || r.declaresJSON() || strings.HasPrefix(r.media, "text/") ||
+	// many clients set the content encoding utf-8 for all that they send, so it declares nothing
+	declared := told.enc != nil && told.name != "UTF-8" || isJSON || r.declaresJSON() || strings.HasPrefix(r.media, "text/") ||
 		strings.HasSuffix(r.media, "xml")
 	list := []charset{told, {name: "windows-1252", enc: charmap.Windows1252, guessed: true}}
 	for _, c := range []charset{utf16LE, utf16BE} {
@@ -160,7 +164,8 @@ func (r *reading) convertFrom(c charset, text []byte) bool {
 // textIn returns the body as UTF-8, if it is a text in the given charset.
 func (r *reading) textIn(c charset) ([]byte, bool) {
 	body := bytes.TrimPrefix(r.doc.Body, c.mark())
-	if c.guessed && !isText(c.decode(body[:min(len(body), 1024)])) || r.budget.TakeMemory(4*int64(len(body))) != nil {
+	sample := body[:min(len(body), 1024)] // shows most bodies that are no text
+	if c.guessed && c.mark() == nil && !isText(c.decode(sample)) || r.budget.TakeMemory(4*int64(len(body))) != nil {
 		return nil, false
 	}
 	text := c.decode(body)

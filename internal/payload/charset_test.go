@@ -109,6 +109,7 @@ func TestCharsets(t *testing.T) {
 			Hints{ContentType: "text/plain; charset=ISO-8859-1", ContentEncoding: "base64"}, JSON, "Große", "ISO-8859-1", false,
 		},
 		{"bytes", []byte("\x93\xa2id\xa3abc\xff\xfe\x80"), Hints{}, Binary, "", "", false},
+		{"bytes that are declared as utf-8", []byte("\xc4\xe4 \xd6\xf6"), Hints{ContentEncoding: "utf-8"}, Binary, "", "", false},
 		{"bytes of which a charset says nothing", []byte("\x01\x02\xe4"), Hints{ContentType: "text/plain; charset=latin1"}, Binary, "", "", false},
 		{"a message", encode(t, email, `{"requestId": "é"}`), Hints{Type: email, ContentType: "x/y; charset=latin1"}, Protobuf, "é", "", false},
 	} {
