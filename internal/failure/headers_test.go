@@ -20,12 +20,14 @@ func TestErrorsUnderManyNames(t *testing.T) {
 		want    deadletter.Failure
 	}{
 		{
-			"reason and type", table{"x-error-reason": "no stock", "x-error-type": "Acme.Stock"},
+			"reason and type",
+			table{"x-error-reason": "no stock", "x-error-type": "Acme.Stock"},
 			deadletter.Failure{Type: "Acme.Stock", Message: "no stock"},
 		},
 		{"upper case", table{"X-Error-Message": "no stock"}, deadletter.Failure{Message: "no stock"}},
 		{
-			"in one word", table{"errorMessage": "no stock", "errorType": "StockError"},
+			"in one word",
+			table{"errorMessage": "no stock", "errorType": "StockError"},
 			deadletter.Failure{Type: "StockError", Message: "no stock"},
 		},
 		{
@@ -39,11 +41,13 @@ func TestErrorsUnderManyNames(t *testing.T) {
 			}, deadletter.Failure{Type: "Acme.Stock", Message: "no stock", Stack: "   at A.B()"},
 		},
 		{
-			"underscores, and attempts", table{"error_message": "no stock", "x_retry_count": "4"},
+			"underscores, and attempts",
+			table{"error_message": "no stock", "x_retry_count": "4"},
 			deadletter.Failure{Message: "no stock", Attempts: 4},
 		},
 		{
-			"annotations of AMQP 1.0", table{"x-opt-error-type": "Acme.Stock", "x-opt-error-message": []byte("no stock")},
+			"annotations of AMQP 1.0",
+			table{"x-opt-error-type": "Acme.Stock", "x-opt-error-message": []byte("no stock")},
 			deadletter.Failure{Type: "Acme.Stock", Message: "no stock"},
 		},
 		{
@@ -55,30 +59,36 @@ func TestErrorsUnderManyNames(t *testing.T) {
 			}, deadletter.Failure{Type: "a.Stock", Message: "no stock"},
 		},
 		{
-			"only a traceback", table{"traceback": "Traceback (most recent call last):\n  File \"a.py\", line 1, in b\nStockError: none"},
+			"only a traceback",
+			table{"traceback": "Traceback (most recent call last):\n  File \"a.py\", line 1, in b\nStockError: none"},
 			deadletter.Failure{
 				Type: "StockError", Message: "none",
 				Stack: "Traceback (most recent call last):\n  File \"a.py\", line 1, in b\nStockError: none",
 			},
 		},
 		{
-			"a table", table{"x-error": table{"Message": "no stock", "class": "Acme.Stock", "stack": phpStack}},
+			"a table",
+			table{"x-error": table{"Message": "no stock", "class": "Acme.Stock", "stack": phpStack}},
 			deadletter.Failure{Type: "Acme.Stock", Message: "no stock", Stack: phpStack},
 		},
 		{
-			"JSON", table{"error": `{"code":"E_STOCK","message":"no stock"}`},
+			"JSON",
+			table{"error": `{"code":"E_STOCK","message":"no stock"}`},
 			deadletter.Failure{Type: "E_STOCK", Message: "no stock"},
 		},
 		{
-			"a framework in another case", table{"mt-fault-message": "no stock", "MT-FAULT-INPUTADDRESS": "queue:sms"},
+			"a framework in another case",
+			table{"mt-fault-message": "no stock", "MT-FAULT-INPUTADDRESS": "queue:sms"},
 			deadletter.Failure{By: "MassTransit", Message: "no stock", Queue: "sms"},
 		},
 		{
-			"two names that differ in their case", table{"X-ERROR": "first", "x-error-message": "no stock", "X-Error-Message": "other"},
+			"two names that differ in their case",
+			table{"X-ERROR": "first", "x-error-message": "no stock", "X-Error-Message": "other"},
 			deadletter.Failure{Message: "other"},
 		},
 		{
-			"Knative, its attributes as headers", table{"knative-error-code": "503", "knative-error-data": "no stock"},
+			"Knative, its attributes as headers",
+			table{"knative-error-code": "503", "knative-error-data": "no stock"},
 			deadletter.Failure{By: "Knative", Type: "HTTP 503", Message: "no stock"},
 		},
 		{"what is no error", table{"x-error-count": "3", "errors": "1", "x-request-reason": "a", "attempt-count": "2"}, deadletter.Failure{}},
@@ -118,7 +128,8 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 			deadletter.Failure{By: "mapped headers", Type: "Stock", Message: "none", Attempts: 3, Queue: "sms"},
 		},
 		{
-			"JSON in JSON", table{"report": table{"why": `{"text": "none"}`}},
+			"JSON in JSON",
+			table{"report": table{"why": `{"text": "none"}`}},
 			deadletter.Failure{By: "mapped headers", Message: "none"},
 		},
 		{
@@ -140,7 +151,8 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 			deadletter.Failure{By: "Watermill", Message: "none", Queue: "sms"},
 		},
 		{
-			"a name with dots", table{"dotted.name": table{"trace": "A.B: none\n   at C.D()"}},
+			"a name with dots",
+			table{"dotted.name": table{"trace": "A.B: none\n   at C.D()"}},
 			deadletter.Failure{By: "mapped headers", Type: "A.B", Message: "none", Stack: "A.B: none\n   at C.D()"},
 		},
 		{

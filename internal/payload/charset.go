@@ -188,16 +188,16 @@ func isText(text []byte) bool {
 	})
 }
 
-// minWestern is the minimum size in bytes of a body that is taken for windows-1252 although nothing
-// declares a text. Shorter bodies of other kinds often look like text.
-const minWestern = 6
-
 // plainlyWestern reports whether a text that was guessed to be windows-1252 looks like one: a few
-// letters and usual signs among ASCII, at most two of them side by side.
+// letters and usual signs among ASCII, at most two of them side by side. A short text must consist
+// of words, because short bodies of other kinds often look like text.
 func plainlyWestern(text []byte) bool {
-	all, others, run := 0, 0, 0
+	all, others, run, words := 0, 0, 0, 0
 	for _, x := range string(text) {
-		if all++; x < utf8.RuneSelf {
+		if all++; unicode.IsLetter(x) || unicode.IsDigit(x) || unicode.IsSpace(x) {
+			words++
+		}
+		if x < utf8.RuneSelf {
 			run = 0
 			continue
 		}
@@ -206,7 +206,7 @@ func plainlyWestern(text []byte) bool {
 			return false
 		}
 	}
-	return all >= minWestern && 4*others <= all
+	return 4*others <= all && (all >= 32 || all >= 10 && 8*words >= 7*all)
 }
 
 // encodeText writes a text in the charset of the layer.

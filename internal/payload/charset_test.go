@@ -17,7 +17,8 @@ import (
 // written returns a text in another charset.
 func written(t *testing.T, c interface {
 	Bytes(b []byte) ([]byte, error)
-}, text string) []byte {
+}, text string,
+) []byte {
 	t.Helper()
 	b, err := c.Bytes([]byte(text))
 	if err != nil {
@@ -45,68 +46,83 @@ func TestCharsets(t *testing.T) {
 	}{
 		{
 			"declared by the content type", written(t, latin, city),
-			Hints{ContentType: "application/json; charset=ISO-8859-1"}, JSON, "Große", "ISO-8859-1", false,
+			Hints{ContentType: "application/json; charset=ISO-8859-1"},
+			JSON, "Große", "ISO-8859-1", false,
 		},
 		{
 			"in quotes, with the name of Python", written(t, latin, "à bientôt"),
-			Hints{ContentType: `text/plain; Charset="latin_1"`}, Text, "à bientôt", "ISO-8859-1", false,
+			Hints{ContentType: `text/plain; Charset="latin_1"`},
+			Text, "à bientôt", "ISO-8859-1", false,
 		},
 		{
 			"Cyrillic", written(t, cyrillic, `{"name":"Заря"}`),
-			Hints{ContentType: "application/json;charset=Cp1251"}, JSON, "Заря", "windows-1251", false,
+			Hints{ContentType: "application/json;charset=Cp1251"},
+			JSON, "Заря", "windows-1251", false,
 		},
 		{
 			"Shift JIS with a backslash inside of a character", written(t, japanese.ShiftJIS.NewEncoder(), `{"item":"ソース表"}`),
-			Hints{ContentType: "application/json; charset=Windows-31J"}, JSON, "ソース表", "Shift_JIS", false,
+			Hints{ContentType: "application/json; charset=Windows-31J"},
+			JSON, "ソース表", "Shift_JIS", false,
 		},
 		{
 			"declared by the content encoding", written(t, latin, "à bientôt"),
-			Hints{ContentEncoding: "ISO-8859-15"}, Text, "à bientôt", "ISO-8859-15", false,
+			Hints{ContentEncoding: "ISO-8859-15"},
+			Text, "à bientôt", "ISO-8859-15", false,
 		},
 		{
 			"UTF-16 without a mark", written(t, le, city),
-			Hints{ContentType: "application/json; charset=utf-16"}, JSON, "Nîmes", "UTF-16LE", false,
+			Hints{ContentType: "application/json; charset=utf-16"},
+			JSON, "Nîmes", "UTF-16LE", false,
 		},
 		{"UTF-16 by its mark", written(t, be, city), Hints{}, JSON, "Nîmes", "UTF-16BE", true},
 		{
 			"UTF-16 by its mark, and declared", written(t, be, city),
-			Hints{ContentType: "application/json; charset=UTF-16"}, JSON, "Nîmes", "UTF-16BE", false,
+			Hints{ContentType: "application/json; charset=UTF-16"},
+			JSON, "Nîmes", "UTF-16BE", false,
 		},
 		{"a text, nothing declared", written(t, latin, "à bientôt, dit-elle"), Hints{}, Text, "à bientôt", "windows-1252", true},
 		{"JSON, nothing declared", written(t, latin, city), Hints{}, JSON, "Große", "windows-1252", true},
 		{
 			"UTF-8 is declared and is not there", written(t, latin, city),
-			Hints{ContentType: "application/json; charset=utf-8"}, JSON, "Große", "windows-1252", true,
+			Hints{ContentType: "application/json; charset=utf-8"},
+			JSON, "Große", "windows-1252", true,
 		},
 		{
 			"ASCII is declared and is not there", written(t, latin, "à bientôt"),
-			Hints{ContentType: "text/plain; charset=us-ascii"}, Text, "à bientôt", "windows-1252", true,
+			Hints{ContentType: "text/plain; charset=us-ascii"},
+			Text, "à bientôt", "windows-1252", true,
 		},
 		{
 			"ISO-8859-1 is declared for what only windows-1252 has", written(t, charmap.Windows1252.NewEncoder(), "5 € – “ok”"),
-			Hints{ContentType: "text/plain; charset=iso-8859-1"}, Text, "5 € – “ok”", "windows-1252", true,
+			Hints{ContentType: "text/plain; charset=iso-8859-1"},
+			Text, "5 € – “ok”", "windows-1252", true,
 		},
 		{
 			"UTF-8 stays UTF-8 although another charset is declared", []byte(city),
-			Hints{ContentType: "application/json; charset=iso-8859-1"}, JSON, "Große", "", false,
+			Hints{ContentType: "application/json; charset=iso-8859-1"},
+			JSON, "Große", "", false,
 		},
 		{"an unknown charset", []byte(city), Hints{ContentType: "application/json; charset=acme-7"}, JSON, "Große", "", false},
 		{
 			"deflate:charset, as older versions of Spring write", zlibbed(t, written(t, latin, city)),
-			Hints{ContentType: "application/json", ContentEncoding: "deflate:ISO-8859-1"}, JSON, "Große", "ISO-8859-1", false,
+			Hints{ContentType: "application/json", ContentEncoding: "deflate:ISO-8859-1"},
+			JSON, "Große", "ISO-8859-1", false,
 		},
 		{
 			"gzip, charset, as newer ones do", payloadtest.Gzipped(t, written(t, latin, city)),
-			Hints{ContentEncoding: "gzip, ISO-8859-1"}, JSON, "Große", "ISO-8859-1", false,
+			Hints{ContentEncoding: "gzip, ISO-8859-1"},
+			JSON, "Große", "ISO-8859-1", false,
 		},
 		{
-			"gzip,charset", payloadtest.Gzipped(t, written(t, le, city)), Hints{ContentEncoding: "gzip,UTF-16LE"},
+			"gzip,charset", payloadtest.Gzipped(t, written(t, le, city)),
+			Hints{ContentEncoding: "gzip,UTF-16LE"},
 			JSON, "Große", "UTF-16LE", false,
 		},
 		{"deflate:UTF-8", zlibbed(t, []byte(city)), Hints{ContentEncoding: "deflate:UTF-8"}, JSON, "Große", "", false},
 		{
 			"inside of base64", encodeStd(written(t, latin, city)),
-			Hints{ContentType: "text/plain; charset=ISO-8859-1", ContentEncoding: "base64"}, JSON, "Große", "ISO-8859-1", false,
+			Hints{ContentType: "text/plain; charset=ISO-8859-1", ContentEncoding: "base64"},
+			JSON, "Große", "ISO-8859-1", false,
 		},
 		{"bytes", []byte("\x93\xa2id\xa3abc\xff\xfe\x80"), Hints{}, Binary, "", "", false},
 		{"bytes that are declared as utf-8", []byte("\xc4\xe4 \xd6\xf6"), Hints{ContentEncoding: "utf-8"}, Binary, "", "", false},
@@ -156,27 +172,34 @@ func TestEditsAreWrittenInTheCharset(t *testing.T) {
 		line, from int
 	}{
 		{
-			"JSON", written(t, latin, `{"city":"Nîmes"}`), Hints{ContentType: "application/json; charset=ISO-8859-1"},
+			"JSON", written(t, latin, `{"city":"Nîmes"}`),
+			Hints{ContentType: "application/json; charset=ISO-8859-1"},
 			"Nîmes", "Köln", written(t, latin, "{\n  \"city\": \"Köln\"\n}"), "", 0, 0,
 		},
 		{
-			"a text that was guessed", written(t, latin, "à bientôt, dit-elle\r\n"), Hints{}, "bientôt", "plus tard, mon cœur",
+			"a text that was guessed", written(t, latin, "à bientôt, dit-elle\r\n"),
+			Hints{},
+			"bientôt", "plus tard, mon cœur",
 			written(t, charmap.Windows1252.NewEncoder(), "à plus tard, mon cœur, dit-elle\r\n"), "", 0, 0,
 		},
 		{
 			"UTF-16 with its mark", written(t, be, "Nîmes"), Hints{}, "Nîmes", "Łódź", written(t, be, "Łódź"), "", 0, 0,
 		},
 		{
-			"compressed", zlibbed(t, written(t, latin, "à bientôt")), Hints{ContentEncoding: "deflate:ISO-8859-1"},
+			"compressed", zlibbed(t, written(t, latin, "à bientôt")),
+			Hints{ContentEncoding: "deflate:ISO-8859-1"},
 			"bientôt", "toi", zlibbed(t, written(t, latin, "à toi")), "", 0, 0,
 		},
 		{
 			"a character that is not there", written(t, latin, `{"city":"Nîmes"}`),
-			Hints{ContentType: "application/json; charset=ISO-8859-1"}, "Nîmes", "5 €", nil,
+			Hints{ContentType: "application/json; charset=ISO-8859-1"},
+			"Nîmes", "5 €", nil,
 			"ISO-8859-1 has no character € (U+20AC)", 2, 14,
 		},
 		{
-			"nothing special is left", written(t, latin, "à bientôt, dit-elle"), Hints{}, "à bientôt, dit-elle", "bye",
+			"nothing special is left", written(t, latin, "à bientôt, dit-elle"),
+			Hints{},
+			"à bientôt, dit-elle", "bye",
 			[]byte("bye"), "", 0, 0,
 		},
 	} {
