@@ -37,8 +37,7 @@ func (c *Classifier) place(
 	l *deadletter.Letter, f *deadletter.Failure, v *deadletter.Classified, k *known,
 ) (question string) {
 	ours := func(queue string) bool {
-		// Dramatiq puts what failed in the queue NAME into NAME.XQ, which has no consumers
-		return queue == l.Inbox || deadletter.NoOrigin(queue) || f.Queue != "" && queue == f.Queue+".XQ"
+		return queue == l.Inbox || deadletter.NoOrigin(queue) || f.By == deadletter.Dramatiq && queue == f.Queue+".XQ"
 	}
 	deaths, origin := deadletter.ReadDeaths(l.Arrived.Headers, ours)
 	newest, mayDelay := deadletter.Newest(l.Arrived.Headers, deaths, ours)
@@ -48,7 +47,8 @@ func (c *Classifier) place(
 		home.Queue, home.Exchange, home.RoutingKey = given, "", ""
 	}
 	told := f.Queue != "" && !ours(f.Queue)
-	said := told && f.Said() && newest.Reason == deadletter.ReasonExpired
+	ofFramework := f.By != failure.Plain && f.By != failure.Mapped
+	said := told && f.Said() && ofFramework && newest.Reason == deadletter.ReasonExpired
 	delayed := said && f.Queue != newest.Queue &&
 		(f.FailedAt.IsZero() || newest.FirstAt.IsZero() || !newest.FirstAt.After(f.FailedAt.Add(skew)))
 	var d deathOf
@@ -56,7 +56,7 @@ func (c *Classifier) place(
 	case given != "" && newest.Queue != "":
 		if d = inQueue(
 			given, deaths, &newest,
-		); d.reason == "" && f.By != failure.Plain && (f.Queue == "" || f.Queue == given) {
+		); d.reason == "" && ofFramework && (f.Queue == "" || f.Queue == given) {
 			d.reason, d.at = reportedDeath(f)
 		}
 	case given == "" && delayed, home.Queue == "" && newest.Queue == "" && told:
@@ -74,7 +74,7 @@ func (c *Classifier) place(
 		if d.origin.Exchange == "" && d.origin.RoutingKey == "" {
 			d.origin.Exchange, d.origin.RoutingKey = f.Exchange, f.RoutingKey
 		}
-		if f.By != failure.Plain && (f.Queue == "" || f.Queue == home.Queue) {
+		if ofFramework && (f.Queue == "" || f.Queue == home.Queue) {
 			d.reason, d.at = reportedDeath(f)
 		}
 	}

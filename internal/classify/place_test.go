@@ -121,12 +121,25 @@ func TestWhereALetterDied(t *testing.T) {
 			"rejected",
 			time.Time{},
 		},
+		{
+			"a queue with the suffix of Dramatiq, and another framework",
+			table{"rascal": table{"originalQueue": "pay"}, "x-death": []any{death("pay.XQ", "rejected", ten)}},
+			nil, of("pay.XQ"), "rejected", ten,
+		},
+		{
+			"a mapped header does not override x-death",
+			table{"x-came-from": "sms", "x-why": "boom", "x-death": []any{death("email-1", "expired", ten)}},
+			nil, of("email-1"), "expired", ten,
+		},
+		{"a mapped header, without x-death", table{"x-came-from": "sms"}, nil, sms, "", time.Time{}},
 	} {
 		l := deadLetter("", "", c.headers)
 		if c.change != nil {
 			c.change(&l)
 		}
-		v := verdicts(t, options(), l)[0]
+		o := options()
+		o.FailureHeaders = deadletter.FailureHeaders{Origin: []string{"x-came-from"}, Message: []string{"x-why"}}
+		v := verdicts(t, o, l)[0]
 		want := deadletter.Classified{Origin: c.origin, Reason: c.reason, DiedAt: c.diedAt}
 		if diff := cmp.Diff(want, deadletter.Classified{
 			Origin: v.Origin, Reason: v.Reason, DiedAt: v.DiedAt,

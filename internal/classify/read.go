@@ -26,7 +26,8 @@ func (c *Classifier) read(
 	f = failure.Join(f, doc.Failure)
 	// only the body says where the letter died, so read it as a letter of that queue
 	told := doc.Failure.Queue
-	if l.State == deadletter.StateReceived && told != "" && (v.Origin.Queue == "" || v.Origin.Queue == told+".XQ") {
+	if l.State == deadletter.StateReceived && told != "" &&
+		(v.Origin.Queue == "" || f.By == deadletter.Dramatiq && v.Origin.Queue == told+".XQ") {
 		c.place(l, &f, v, k)
 		k.addLearned(&h, v.Origin)
 		doc = c.decode(body, h)

@@ -2,6 +2,10 @@ package deadletter
 
 import "time"
 
+// Dramatiq is the value of Failure.By for messages of Dramatiq. It puts what failed in the queue
+// NAME into NAME.XQ, which has no consumers.
+const Dramatiq = "Dramatiq"
+
 // Failure contains what a consumer or its framework reported about a message that it rejected.
 // Everything in it is untrusted. A field that is zero was not reported.
 type Failure struct {

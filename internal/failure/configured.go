@@ -7,15 +7,19 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
+// Mapped is the name of the convention for failures in headers that the configuration maps.
+const Mapped = "mapped headers"
+
 // configured reads the headers that the configuration maps to the parts of a failure. The parts of
 // the error that it does not map are taken from the plain headers.
 func (r *reading) configured() (f deadletter.Failure, found bool) {
 	typ, message, stack := r.firstAt(r.own.Type), r.firstAt(r.own.Message), r.firstAt(r.own.Stack)
-	if said := cmp.Or(typ.text, message.text, stack.text); said != "" {
-		r.setError(&f, cmp.Or(typ, r.firstText(plainHeaders.types)), cmp.Or(
-			message, r.firstText(plainHeaders.messages),
-		), cmp.Or(stack, r.firstText(plainHeaders.stacks)))
-		f.By = "mapped headers"
+	if cmp.Or(typ.text, message.text, stack.text) != "" {
+		r.setError(
+			&f, typ.or(r.firstText(plainHeaders.types)), message.or(r.firstText(plainHeaders.messages)),
+			stack.or(r.firstText(plainHeaders.stacks)),
+		)
+		f.By = Mapped
 	}
 	_, attempts := r.valueAt(r.own.Attempts)
 	_, origin := r.valueAt(r.own.Origin)
@@ -23,29 +27,40 @@ func (r *reading) configured() (f deadletter.Failure, found bool) {
 	return f, f != deadletter.Failure{}
 }
 
-func (r *reading) firstAt(paths []string) part {
-	header, value := r.valueAt(paths)
-	return part{header, textOf(value)}
+func (p part) or(other part) part {
+	if p.text != "" {
+		return p
+	}
+	return other
 }
 
-// valueAt returns the value of the first path that leads to a text or a number, and the header that
-// contains it. The word "headers." may stand before the name of a header.
-func (r *reading) valueAt(paths []string) (header string, value any) {
+func (r *reading) firstAt(paths []string) part {
+	names, value := r.valueAt(paths)
+	if len(names) == 0 {
+		return part{}
+	}
+	return part{names[0], textOf(value), names[1:]}
+}
+
+// valueAt returns the value of the first path that leads to a text or a number, and the names that
+// lead to it, of which the first is a header. The word "headers." may stand before the name of a
+// header.
+func (r *reading) valueAt(paths []string) (names []string, value any) {
 	for _, path := range paths {
 		for _, path := range []string{path, strings.TrimPrefix(path, "headers.")} {
-			if header, value = follow(r.Headers, path); textOf(value) != "" || countOf(value) > 0 {
-				return header, value
+			if names, value = follow(r.Headers, path); textOf(value) != "" || countOf(value) > 0 {
+				return names, value
 			}
 		}
 	}
-	return "", nil
+	return nil, nil
 }
 
-// follow returns the value at a path in a table, and the first name of the path. A name in the
-// table may itself contain dots.
-func follow(table deadletter.Table, path string) (name string, value any) {
+// follow returns the value at a path in a table, and the names of the path. A name in the table may
+// itself contain dots.
+func follow(table deadletter.Table, path string) (names []string, value any) {
 	if name, ok := nameIn(table, path); ok {
-		return name, table[name]
+		return []string{name}, table[name]
 	}
 	for at := range path {
 		if path[at] != '.' {
@@ -55,11 +70,11 @@ func follow(table deadletter.Table, path string) (name string, value any) {
 		if !ok {
 			continue
 		}
-		if _, value = follow(tableOf(table[name]), path[at+1:]); value != nil {
-			return name, value
+		if names, value = follow(tableOf(table[name]), path[at+1:]); value != nil {
+			return append([]string{name}, names...), value
 		}
 	}
-	return "", nil
+	return nil, nil
 }
 
 // nameIn returns the name in a table that equals the given one apart from its case.

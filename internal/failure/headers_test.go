@@ -1,6 +1,7 @@
 package failure_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -175,5 +176,35 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 	f := failure.Read(deadletter.Properties{Headers: table{"Secret": table{"text": "Ann"}}}, "q", deadletter.Route{}, own, mask)
 	if f.Message != "••••" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestMasksOfNamesInsideHeaders checks that a mask of a name hides its value inside tables and JSON
+// of headers, too.
+func TestMasksOfNamesInsideHeaders(t *testing.T) {
+	t.Parallel()
+	own := deadletter.FailureHeaders{Message: []string{"x-problem.inner.why"}, Stack: []string{"x-problem.trace"}}
+	const stamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\ErrorDetailsStamp`
+	for name, headers := range map[string]table{
+		"reason":           {"x-error": table{"reason": "kanarie"}},
+		"message":          {"x-exception": `{"type":"A","message":"kanarie","stack":"A: kanarie\n   at B()"}`},
+		"error":            {"rascal": table{"originalQueue": "q", "error": table{"message": "kanarie"}}},
+		"error_message":    {"retry_info": `{"error":"x","error_class":"A","error_message":"kanarie"}`},
+		"exceptionMessage": {stamp: `[{"exceptionClass":"A","exceptionMessage":"kanarie"}]`},
+		"inner":            {"x-problem": table{"inner": table{"why": "kanarie"}, "trace": "A: kanarie\n   at B()"}},
+		"why":              {"x-problem": table{"inner": table{"why": "kanarie"}}},
+	} {
+		for _, masked := range []bool{false, true} {
+			mask := func(header, text string) (string, bool) {
+				if masked && header == name {
+					return "••••", true
+				}
+				return text, false
+			}
+			f := failure.Read(deadletter.Properties{Headers: headers}, "q", deadletter.Route{}, own, mask)
+			if shown := strings.Contains(fmt.Sprint(f), "kanarie"); shown == masked {
+				t.Errorf("%s, masked %v: %+v", name, masked, f)
+			}
+		}
 	}
 }

@@ -74,7 +74,7 @@ func (r *reading) plainObject() (message, typ, stack part) {
 		first := func(names ...string) part {
 			for _, name := range names {
 				if name, ok := nameIn(table, name); ok && textOf(table[name]) != "" {
-					return part{header, textOf(table[name])}
+					return part{header, textOf(table[name]), []string{name}}
 				}
 			}
 			return part{}

@@ -17,7 +17,8 @@ func (r *reading) rascal() (f deadletter.Failure, found bool) {
 	if queue == "" && failed == nil {
 		return f, false
 	}
-	r.setError(&f, part{header, textOf(failed["code"])}, part{header, textOf(failed["message"])}, part{})
+	at := func(name string) part { return part{header, textOf(failed[name]), []string{"error", name}} }
+	r.setError(&f, at("code"), at("message"), part{})
 	f.Queue = validName(queue)
 	f.Exchange, f.RoutingKey = validName(textOf(table["originalExchange"])), validName(textOf(table["originalRoutingKey"]))
 	recovery := tableOf(tableOf(table["recovery"])[queue])

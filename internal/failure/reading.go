@@ -135,15 +135,24 @@ func countOf(v any) int {
 	return int(n)
 }
 
-// part is a text to be shown, with the name of the header that contains it.
-type part struct{ header, text string }
+// part is a text to be shown, with the name of the header that contains it, and the names that lead
+// to it inside the header. A mask of any of these names hides it.
+type part struct {
+	header, text string
+	inside       []string
+}
 
 // header returns the whole text of a header, unmasked, together with the name of the header.
-func (r *reading) header(name string) part { return part{name, r.text(name)} }
+func (r *reading) header(name string) part { return part{header: name, text: r.text(name)} }
 
 func (r *reading) maskPart(p part) (text string, masked bool) {
 	if p.text == "" {
 		return "", false
+	}
+	for _, name := range p.inside {
+		if text, masked = r.mask(name, p.text); masked {
+			return text, true
+		}
 	}
 	return r.mask(p.header, p.text)
 }

@@ -35,8 +35,12 @@ func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	if !headerJSON(string(raw), &info) || info.Error == nil && info.Class == nil && info.Attempts == nil {
 		return f, false
 	}
-	message := cmp.Or(jsonText(info.Message), jsonText(info.Error))
-	r.setError(&f, part{header, jsonText(info.Class)}, part{header, message}, part{header, backtrace(info.Backtrace)})
+	at := func(text string, names ...string) part { return part{header, text, names} }
+	r.setError(
+		&f, at(jsonText(info.Class), "error_class"),
+		at(cmp.Or(jsonText(info.Message), jsonText(info.Error)), "error_message", "error"),
+		at(backtrace(info.Backtrace), "backtrace"),
+	)
 	f.Queue, f.RoutingKey = r.inboxWithoutSuffix("-error"), validName(r.route.RoutingKey)
 	f.Attempts, f.FailedAt = jsonCount(info.Attempts), timeRFC3339(jsonText(info.FailedAt))
 	return f, true

@@ -25,11 +25,11 @@ func (r *reading) symfony() (f deadletter.Failure, found bool) {
 		}
 	}
 	if newestOf(r.text(details), &failed) {
-		r.setError(&f, part{details, jsonText(failed.ExceptionClass)}, part{
-			details, jsonText(failed.ExceptionMessage),
-		}, part{
-			details, jsonText(failed.FlattenException.Trace),
-		})
+		at := func(text any, names ...string) part { return part{details, jsonText(text), names} }
+		r.setError(
+			&f, at(failed.ExceptionClass, "exceptionClass"), at(failed.ExceptionMessage, "exceptionMessage"),
+			at(failed.FlattenException.Trace, "flattenException", "trace_as_string"),
+		)
 	}
 	var again struct{ RetryCount, RedeliveredAt any }
 	if newestOf(r.text(redelivery), &again) {

@@ -18,7 +18,7 @@ func (r *reading) dramatiq() {
 		return
 	}
 	d.Failure = deadletter.Failure{
-		By: "Dramatiq", MessageType: deadletter.Cut(actor, 300), ID: deadletter.Cut(id, 300),
+		By: deadletter.Dramatiq, MessageType: deadletter.Cut(actor, 300), ID: deadletter.Cut(id, 300),
 		Queue: strings.TrimSuffix(queue, ".DQ"), Stack: r.wholeText("options", "traceback"),
 	}
 	if n := d.scalarAt("options.retries"); n != nil && n.Kind == Number && !n.Masked {
