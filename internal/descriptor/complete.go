@@ -102,6 +102,7 @@ func (c *completion) fields(scope string, list []*descriptorpb.FieldDescriptorPr
 		case c.fileOf(f.GetTypeName()) == "":
 			f.DefaultValue = nil // of an enum that is missing
 			if f.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED {
+				markUnresolved(f)
 				kind, f.TypeName = descriptorpb.FieldDescriptorProto_TYPE_BYTES, nil // messages, or packed enums
 			}
 		}

@@ -258,6 +258,7 @@ func linkSet(files []*descriptorpb.FileDescriptorProto) (v *Schema, err error) {
 	slices.Sort(v.missing)
 	v.missing = slices.Compact(v.missing)
 	v.missing = v.missing[:min(len(v.missing), maxMissing)]
+	v.types.Lacks = len(v.missing) > 0
 	return v, nil
 }
 

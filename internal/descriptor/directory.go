@@ -84,6 +84,9 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 		if l.files++; l.files > MaxFiles {
 			return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 		}
+		if isBufFile(name) {
+			src.readModules(fsys, name)
+		}
 		switch kindOf(name) {
 		case sourceFile:
 			if sourcesFull {

@@ -28,6 +28,7 @@ import (
 // protojson.
 type Resolver struct {
 	Files *protoregistry.Files
+	Lacks bool // an imported file is missing, so that fields can be unresolved
 	exts  map[extension]protoreflect.ExtensionType
 
 	made   *sync.Map        // key -> func() any; used by Memo

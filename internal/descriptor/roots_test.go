@@ -46,12 +46,27 @@ message Price { string sku = 1; google.type.Money amount = 2; Region region = 3;
 			"a/x.proto": `syntax = "proto3"; import "y.proto"; import "q/z.proto"; message X {}`,
 			"a/y.proto": `syntax = "proto3"; message Y {}`, "b/q/z.proto": `syntax = "proto3"; import "y.proto"; message Z {}`,
 			"b/y.proto": `syntax = "proto3"; message Other {}`,
-		}, "!b/y.proto: a/y.proto is imported by the same name, and differs", ""},
+		}, "!b/q/z.proto: it imports b/y.proto as y.proto, and a/y.proto has that name, too, and differs", ""},
 		{"two teams with copies of one file", map[string]string{
 			"a/proto/shop/price.proto": price, "a/proto/shop/region.proto": region,
 			"a/third_party/google/type/money.proto": money, "b/third_party/google/type/money.proto": money,
 			"b/proto/b.proto": `syntax = "proto3"; import "google/type/money.proto"; message B { google.type.Money m = 1; }`,
 		}, "B google.type.Money shop.Price", ""},
+		{"two teams with a file of the same name, and a shared one", map[string]string{
+			"a/proto/x.proto":      `syntax = "proto3"; import "common.proto"; import "google/type/money.proto"; message A { C c = 1; }`,
+			"a/proto/common.proto": `syntax = "proto3"; message C {}`, "third_party/google/type/money.proto": money,
+			"b/proto/y.proto":      `syntax = "proto3"; import "shared.proto"; import "google/type/money.proto"; message B { D d = 1; }`,
+			"b/proto/shared.proto": `syntax = "proto3"; message D {}`,
+		}, "A B C D google.type.Money", ""},
+		{"modules of buf", map[string]string{
+			"buf.yaml": "version: v2\nmodules:\n  - path: proto\n  - path: vendor/other\n", "proto/a.proto": money,
+			"proto/b.proto": `syntax = "proto3"; import "a.proto"; message B {}`,
+			"old/a.proto":   money, "old/b/b.proto": `syntax = "proto3"; message B {}`,
+		}, "B google.type.Money", ""},
+		{"a workspace of buf", map[string]string{
+			"buf.work.yaml": "version: v1\ndirectories: [one, two]\n",
+			"one/x/a.proto": `syntax = "proto3"; import "y/b.proto"; message A {}`, "two/y/b.proto": `syntax = "proto3"; message B {}`,
+		}, "A B", ""},
 		{"imports that only bring options", map[string]string{
 			"x.proto": `syntax = "proto3"; package x; import "validate/validate.proto"; import "google/api/annotations.proto";
 option (acme.owner) = "team"; option java_package = "x";

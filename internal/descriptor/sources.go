@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"go.yaml.in/yaml/v3"
 )
 
 // These are the limits of one tree of .proto files. They are checked before parsing, because a
@@ -75,7 +76,8 @@ func (s *sources) compileOne(ctx context.Context) (*Schema, error) {
 type sources struct {
 	text    map[string][]byte
 	imports map[string][]string
-	bad     []error // errors of files that were rejected before parsing
+	modules []string // the directories of modules, from buf.yaml
+	bad     []error  // errors of files that were rejected before parsing
 	total   int
 }
 
@@ -92,7 +94,12 @@ func readSources(fsys fs.FS) (*sources, error) {
 			return err
 		case hiddenName(name) && e.IsDir():
 			return fs.SkipDir
-		case hiddenName(name) || e.IsDir() || path.Ext(name) != ".proto":
+		case hiddenName(name) || e.IsDir():
+			return nil
+		case isBufFile(name):
+			s.readModules(fsys, name)
+			return nil
+		case kindOf(name) != sourceFile:
 			return nil
 		}
 		return s.read(fsys, name)
@@ -259,14 +266,14 @@ func (t sourceTree) path(name string) string { return cmp.Or(t.paths[name], name
 // imported is read.
 var vendored = []string{"third_party", "vendor", "node_modules"}
 
-// trees finds the directories to which imports are relative (the roots), and puts files together
-// that import each other, even from several roots.
+// trees finds the directories to which imports are relative (the roots), and returns one tree for
+// each: the files below the root, and what they import from other roots.
 //
-// An import is looked for in the directories above its file, first in the one where most of the
-// imports of this file can be found. If it is in none of them, it may be below any directory, such
-// as third_party; the nearest one counts. A file that nobody imports, and that imports nothing,
-// belongs to the innermost root above it, or else to the top directory. The trees are sorted by
-// root, and their files by name.
+// The roots are the modules of buf.yaml, if there is such a file. Otherwise, the root of a file is
+// the directory above it in which most of its imports can be found. An import that is not in the
+// root of its file may be below any directory, such as third_party; the nearest one counts. A file
+// that imports nothing belongs to the root by which others import it, or else to the innermost root
+// above it, or else to the top directory. The trees are sorted by root, and their files by name.
 func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	ending := make(map[string][]string) // the paths that end with a name, by this name
@@ -280,43 +287,30 @@ func (s *sources) trees() []sourceTree {
 			at += next + 1
 		}
 	}
-	isVendored := func(n string) bool {
-		return slices.ContainsFunc(strings.Split(n, "/"), func(d string) bool { return slices.Contains(vendored, d) })
-	}
-	own := slices.DeleteFunc(slices.Clone(names), isVendored)
+	own := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return isVendored(n) || s.outside(n) })
 	if len(own) == 0 {
 		own = names
 	}
-	roots := make(map[string]string) // the root of each file
-	joined := joins{}                // of roots
+	homes := make(map[string]string) // the root of each file
 	isRoot := make(map[string]bool)
-	for left := own; len(left) > 0; left = left[1:] { // grows by what is imported
-		n := left[0]
-		if !s.importsOwn(n) {
-			continue
-		}
-		home := cmp.Or(roots[n], s.home(n))
-		roots[n], isRoot[home] = home, true
-		for _, i := range s.imports[n] {
-			to := nearest(n, home, i, ending[i])
-			if to == "" || isWellKnownFile(i) {
-				continue
-			}
-			root := path.Clean(strings.TrimSuffix(to, i))
-			if roots[to] == "" {
-				roots[to], isRoot[root] = root, true
-				left = append(left, to)
-			}
-			joined.join(home, roots[to])
+	for _, n := range own {
+		if home, found := s.home(n); found {
+			homes[n], isRoot[home] = home, true
 		}
 	}
-	byTree := make(map[string]*sourceTree)
-	for _, n := range names {
-		root, ok := roots[n]
-		if !ok {
-			if !slices.Contains(own, n) {
-				continue
+	imported := make(map[string]string) // the root by which a file is imported
+	for _, n := range own {
+		for _, i := range s.imports[n] {
+			if to := nearest(n, homes[n], i, ending[i]); to != "" && imported[to] == "" {
+				imported[to] = path.Clean(strings.TrimSuffix(to, i))
+				isRoot[imported[to]] = true
 			}
+		}
+	}
+	byRoot := make(map[string]*sourceTree)
+	for _, n := range own {
+		root := cmp.Or(homes[n], imported[n])
+		if root == "" {
 			root = "."
 			for _, dir := range parentDirs(n) {
 				if isRoot[dir] {
@@ -324,50 +318,97 @@ func (s *sources) trees() []sourceTree {
 				}
 			}
 		}
-		t := byTree[joined.of(root)]
-		if t == nil {
-			t = &sourceTree{root: root, paths: make(map[string]string)}
-			byTree[joined.of(root)] = t
+		if byRoot[root] == nil {
+			byRoot[root] = &sourceTree{root: root, paths: make(map[string]string)}
 		}
-		name := strings.TrimPrefix(n, root+"/")
-		switch twin := t.paths[name]; {
-		case twin == "":
-			t.files, t.paths[name] = append(t.files, name), n
-		case !bytes.Equal(s.text[twin], s.text[n]):
-			s.bad = append(s.bad, fmt.Errorf(
-				"%s: %s is imported by the same name, and differs: remove one of them",
-				withoutPath(n), deadletter.Visible(twin),
-			))
-		}
-		if !isVendored(root) && (root < t.root || isVendored(t.root)) {
-			t.root = root
-		}
+		byRoot[root].paths[strings.TrimPrefix(n, root+"/")] = n
 	}
 	var list []sourceTree
-	for _, t := range byTree {
-		slices.Sort(t.files)
+	for _, root := range slices.Sorted(maps.Keys(byRoot)) {
+		t := byRoot[root]
+		for left := slices.Sorted(maps.Keys(t.paths)); len(left) > 0; left = left[1:] { // grows by what is imported
+			n := t.path(left[0])
+			home := path.Clean(strings.TrimSuffix(n, left[0]))
+			for _, i := range s.imports[n] {
+				to := nearest(n, home, i, ending[i])
+				switch there := t.paths[i]; {
+				case to == "" || isWellKnownFile(i) || there == to:
+				case there == "":
+					t.paths[i] = to
+					left = append(left, i)
+				case !bytes.Equal(s.text[there], s.text[to]):
+					s.bad = append(s.bad, fmt.Errorf(
+						"%s: it imports %s as %s, and %s has that name, too, and differs",
+						withoutPath(n), deadletter.Visible(to), deadletter.Visible(i), deadletter.Visible(there),
+					))
+				}
+			}
+		}
+		t.files = slices.Sorted(maps.Keys(t.paths))
 		list = append(list, *t)
 	}
-	slices.SortFunc(list, func(a, b sourceTree) int { return strings.Compare(a.root, b.root) })
 	return list
 }
 
-// home returns the directory above a file in which most of its imports can be found, or the
-// outermost of several.
-func (s *sources) home(n string) string {
-	best, found := ".", -1
+// isVendored reports whether a file is a copy of somebody else's.
+func isVendored(n string) bool {
+	return slices.ContainsFunc(strings.Split(n, "/"), func(d string) bool { return slices.Contains(vendored, d) })
+}
+
+// outside reports whether a file is in no module of buf.yaml.
+func (s *sources) outside(n string) bool {
+	return len(s.modules) > 0 && !slices.ContainsFunc(s.modules, func(m string) bool { return isBelow(n, m) })
+}
+
+func isBelow(n, dir string) bool { return dir == "." || strings.HasPrefix(n, dir+"/") }
+
+// isBufFile reports whether a file says where the modules of buf are.
+func isBufFile(name string) bool {
+	return path.Base(name) == "buf.yaml" || path.Base(name) == "buf.work.yaml"
+}
+
+// readModules reads the directories of modules from a buf.yaml or buf.work.yaml (docs of buf, v1
+// and v2). If the file has another form, it is left out, and the imports decide.
+func (s *sources) readModules(fsys fs.FS, name string) {
+	b, err := readRegular(fsys, name, 1<<20)
+	var file struct {
+		Modules     []struct{ Path string }
+		Directories []string
+	}
+	if err != nil || yaml.Unmarshal(b, &file) != nil {
+		return
+	}
+	for _, m := range file.Modules {
+		file.Directories = append(file.Directories, m.Path)
+	}
+	if len(file.Directories) == 0 {
+		file.Directories = []string{"."}
+	}
+	for _, dir := range file.Directories {
+		s.modules = append(s.modules, path.Join(path.Dir(name), dir))
+	}
+}
+
+// home returns the module of a file, or else the directory above it in which most of its imports
+// can be found, the outermost of several. It returns false if there is none.
+func (s *sources) home(n string) (best string, found bool) {
+	most := 0
 	for _, dir := range parentDirs(n) {
+		if slices.Contains(s.modules, dir) {
+			best, most = dir, len(s.imports[n])
+			continue
+		}
 		have := 0
 		for _, i := range s.imports[n] {
 			if _, ok := s.text[path.Join(dir, i)]; ok && !isWellKnownFile(i) {
 				have++
 			}
 		}
-		if have > found {
-			best, found = dir, have
+		if have > most {
+			best, most = dir, have
 		}
 	}
-	return best
+	return best, best != ""
 }
 
 // nearest returns the path of the file that an import in the file "from" means, or "". The paths
@@ -387,27 +428,6 @@ func nearest(from, home, name string, found []string) string {
 		}
 	}
 	return best
-}
-
-// joins are names that belong together: each leads to another one, or stands for its group.
-type joins map[string]string
-
-func (j joins) of(name string) string {
-	for next, ok := j[name]; ok; next, ok = j[name] {
-		name = next
-	}
-	return name
-}
-
-func (j joins) join(a, b string) {
-	if a, b = j.of(a), j.of(b); a != b {
-		j[max(a, b)] = min(a, b)
-	}
-}
-
-// importsOwn reports whether a file imports any file that is not well known.
-func (s *sources) importsOwn(name string) bool {
-	return slices.ContainsFunc(s.imports[name], func(i string) bool { return !isWellKnownFile(i) })
 }
 
 // parentDirs returns the directories above a file, the outermost first.

@@ -23,6 +23,8 @@ type spot struct {
 type masking struct {
 	*Mask
 	redacts bool // a field of the body's types has debug_redact
+	// fields whose type is missing in the set are hidden, because something in them may have to be
+	lacks bool
 	// other definitions of the type, whose debug_redact fields are hidden too
 	others []*descriptor.Resolver
 	begun  map[protoreflect.MessageDescriptor]typeRules // the rules for the types that were seen so far
@@ -34,7 +36,9 @@ type masking struct {
 // rootSpot returns the spot of the whole current body, with the masks that apply to it. The
 // parameter "defs" holds the definitions of the body's type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
-	return spot{m: newMasking(r.Mask, defs...), hidden: r.outer.hidden, open: r.outer.open, into: r.outer.into}
+	m := newMasking(r.Mask, defs...)
+	m.lacks = r.mayHideFields() && r.Types.AnyVersion(func(t *descriptor.Resolver) bool { return t.Lacks })
+	return spot{m: m, hidden: r.outer.hidden, open: r.outer.open, into: r.outer.into}
 }
 
 func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
@@ -63,7 +67,7 @@ func (m *masking) addOther(t *descriptor.Resolver) {
 
 // hidesNothing reports whether nothing can be hidden at this spot or below it.
 func (s spot) hidesNothing() bool {
-	return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts
+	return !s.hidden && len(s.open) == 0 && s.m.Mask == nil && !s.m.redacts && !s.m.lacks
 }
 
 // apply returns the value at this spot in the form in which it may be shown, and whether anything
@@ -116,7 +120,7 @@ func (s spot) inside(md protoreflect.MessageDescriptor) spot {
 func (s spot) field(fd protoreflect.FieldDescriptor) spot {
 	switch {
 	case s.hidden:
-	case s.m.redacts && s.redacted(fd):
+	case s.m.redacts && s.redacted(fd), s.m.lacks && descriptor.Unresolved(fd):
 		s.hidden = true
 	case len(s.open) == 0 || isUnwrapped(fd):
 	default:
