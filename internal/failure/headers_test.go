@@ -25,6 +25,8 @@ func TestErrorsUnderManyNames(t *testing.T) {
 			table{"x-error-reason": "no stock", "x-error-type": "Acme.Stock"},
 			deadletter.Failure{Type: "Acme.Stock", Message: "no stock"},
 		},
+		{"words for no error", table{"error": "False", "x-exception": "null", "failure": "none", "x-last-error": "0"}, deadletter.Failure{}},
+		{"short names", table{"error": "true", "x-err-msg": "no stock"}, deadletter.Failure{Message: "no stock"}},
 		{"upper case", table{"X-Error-Message": "no stock"}, deadletter.Failure{Message: "no stock"}},
 		{
 			"in one word",
@@ -143,8 +145,8 @@ func TestHeadersOfTheConfiguration(t *testing.T) {
 		},
 		{
 			"the type is mapped, the message has a known name",
-			table{"x-problem": `{"kind": "Stock", "tries": 2}`, "x-error-message": "none"},
-			deadletter.Failure{By: "mapped headers", Type: "Stock", Message: "none", Attempts: 2},
+			table{"x-problem": `{"kind": "Stock", "tries": 2}`, "x-error-message": "sold out"},
+			deadletter.Failure{By: "mapped headers", Type: "Stock", Message: "sold out", Attempts: 2},
 		},
 		{
 			"only where it failed",

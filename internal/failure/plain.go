@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -17,7 +18,7 @@ var plainHeaders = struct{ messages, types, stacks, attempts, objects []string }
 		"errormessage", "exceptionmessage", "errorreason", "errordescription", "errordetails", "errordetail", "errortext",
 		"failuremessage", "failurereason", "faultmessage", "faultreason", "rejectreason", "rejectionreason",
 		"lasterrormessage", "lasterror", "lastexception", "deadlettererrordescription", "deadletterreason", "failedreason",
-		"kafkadltexceptionmessage", "connecterrorsexceptionmessage", "error", "exception",
+		"kafkadltexceptionmessage", "connecterrorsexceptionmessage", "errormsg", "errmsg", "error", "exception", "failure",
 	},
 	types: []string{
 		"errorclass", "errortype", "errorname", "exceptiontype", "exceptionclass", "exceptionname", "exceptionfqcn",
@@ -33,6 +34,9 @@ var plainHeaders = struct{ messages, types, stacks, attempts, objects []string }
 	attempts: []string{"retrycount", "retryattempts", "retryattempt", "attemptcount"},
 	objects:  []string{"error", "exception", "failure", "lasterror"},
 }
+
+// noErrors are values, in lower case, with which a header says that there is no error.
+var noErrors = []string{"false", "true", "0", "1", "no", "yes", "none", "null", "nil", "{}", "[]"}
 
 // plainName returns the plain form of a header's name, which must be in lower case: without x- and
 // x-opt-, which annotations of AMQP 1.0 begin with, and without characters between the words.
@@ -92,7 +96,7 @@ func (r *reading) plainObject() (message, typ, stack part) {
 func (r *reading) firstText(names []string) part {
 	for _, name := range names {
 		if header, ok := r.plain[name]; ok {
-			if p := r.header(header); p.text != "" {
+			if p := r.header(header); p.text != "" && !slices.Contains(noErrors, strings.ToLower(p.text)) {
 				return p
 			}
 		}
