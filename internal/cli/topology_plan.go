@@ -73,7 +73,9 @@ func (c planFlags) refusedError(p *Program, plans api.Plans, listed bool) error 
 
 // ask asks the server for plans.
 func (c planFlags) ask(p *Program, server serverFlags, broker string) (plans api.Plans, err error) {
-	request := topology.Wish{Broker: broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce, BrokerRetries: c.BrokerRetries}
+	request := topology.Wish{
+		Broker: broker, VHost: c.VHost, Queues: c.Queues, AtLeastOnce: c.AtLeastOnce, BrokerRetries: c.BrokerRetries,
+	}
 	plans, _, err = fetch[api.Plans](server, p, http.MethodPost, "/topology/plan", request)
 	return plans, err
 }

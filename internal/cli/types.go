@@ -217,7 +217,8 @@ func zipDirectory(fsys fs.FS) ([]byte, error) {
 		switch {
 		case err == nil && hidden && e.IsDir():
 			return fs.SkipDir
-		case err != nil || hidden || e.IsDir() || !slices.Contains(schemaExtensions, filepath.Ext(name)) && name != "buf.yaml" && name != "buf.work.yaml":
+		case err != nil || hidden || e.IsDir(),
+			!slices.Contains(schemaExtensions, filepath.Ext(name)) && name != "buf.yaml" && name != "buf.work.yaml":
 			return err
 		}
 		text, err := fs.ReadFile(fsys, name)

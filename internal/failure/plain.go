@@ -15,10 +15,12 @@ const Plain = "headers"
 // names are in the form of plainName.
 var plainHeaders = struct{ messages, types, stacks, attempts, objects []string }{
 	messages: []string{
-		"errormessage", "exceptionmessage", "errorreason", "errordescription", "errordetails", "errordetail", "errortext",
+		"errormessage", "exceptionmessage", "errorreason", "errordescription", "errordetails", "errordetail",
+		"errortext",
 		"failuremessage", "failurereason", "faultmessage", "faultreason", "rejectreason", "rejectionreason",
-		"lasterrormessage", "lasterror", "lastexception", "deadlettererrordescription", "deadletterreason", "failedreason",
-		"kafkadltexceptionmessage", "connecterrorsexceptionmessage", "errormsg", "errmsg", "error", "exception", "failure",
+		"lasterrormessage", "lasterror", "lastexception", "deadlettererrordescription", "deadletterreason",
+		"failedreason", "kafkadltexceptionmessage", "connecterrorsexceptionmessage", "errormsg", "errmsg", "error",
+		"exception", "failure",
 	},
 	types: []string{
 		"errorclass", "errortype", "errorname", "exceptiontype", "exceptionclass", "exceptionname", "exceptionfqcn",

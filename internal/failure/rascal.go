@@ -20,7 +20,8 @@ func (r *reading) rascal() (f deadletter.Failure, found bool) {
 	at := func(name string) part { return part{header, textOf(failed[name]), []string{"error", name}} }
 	r.setError(&f, at("code"), at("message"), part{})
 	f.Queue = validName(queue)
-	f.Exchange, f.RoutingKey = validName(textOf(table["originalExchange"])), validName(textOf(table["originalRoutingKey"]))
+	f.Exchange = validName(textOf(table["originalExchange"]))
+	f.RoutingKey = validName(textOf(table["originalRoutingKey"]))
 	recovery := tableOf(tableOf(table["recovery"])[queue])
 	f.Attempts = cmp.Or(countOf(recovery["republished"]), countOf(recovery["forwarded"]))
 	return f, true
