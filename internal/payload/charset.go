@@ -78,6 +78,13 @@ func (c *charset) mark() []byte {
 	return nil
 }
 
+// keepsASCII reports whether a byte of ASCII always stands for itself. In ISO-2022-JP, an escape
+// begins other characters.
+func (c *charset) keepsASCII() bool {
+	const sample = "\x1b 0Aa{}~"
+	return string(c.decode([]byte(sample))) == sample
+}
+
 // zeros counts the bytes 0 at even or odd places of the beginning of a body.
 func zeros(body []byte, odd int) (n int) {
 	for i := odd; i < min(len(body), 1024); i += 2 {
@@ -128,7 +135,7 @@ func (r *reading) convert(last bool) bool {
 		}
 	}
 	if !last && !declared && len(list) > 1 || !isJSON && (r.declaresProtobuf() || compression(doc.Body) != "" ||
-		plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false)) {
+		plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false) || r.readsAsAny(doc.Body)) {
 		return false
 	}
 	for _, c := range list {
@@ -140,10 +147,15 @@ func (r *reading) convert(last bool) bool {
 			!plainlyWestern(text) {
 			continue
 		}
-		if r.hideText = r.unreadableText(); c.guessed && !isJSON {
+		r.hideText = r.unreadableText()
+		if !c.keepsASCII() { // the masks no longer see the texts that are in the bytes
+			r.maskBinary()
+			r.outer.hidden = r.outer.hidden || doc.Masked
+		}
+		if c.guessed && !isJSON || !c.keepsASCII() {
 			r.hideText = r.mayHideUnread()
 		}
-		return r.convertFrom(c, text)
+		return !doc.TooLarge && r.convertFrom(c, text)
 	}
 	return false
 }

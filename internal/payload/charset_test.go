@@ -261,6 +261,10 @@ func TestMasksSeeTheConvertedText(t *testing.T) {
 		{"a path in UTF-16, declared", "kanarie", written(t, le, `{"card":"kanarie"}`), Hints{ContentType: "a/b; charset=UTF-16LE"}},
 		{"a wrong charset", "kanarie", []byte(`{"card":"kanarie"}`), Hints{ContentType: "application/json; charset=UTF-16LE"}},
 		{"a wrong charset and a bad byte", "kanarie", []byte("{\"card\":\"kanarie\", \"b\":\"\xe4\xe4\xe4\"}"), Hints{ContentType: "a/b; charset=IBM037"}},
+		{"ASCII is said to be UTF-16", card, []byte("card " + card + " \xe4 "), Hints{ContentType: "text/plain; charset=utf-16"}},
+		{"a path in what is said to be UTF-16", "kanarie", []byte("x={\"card\":\"kanarie\"}\xe4 "), Hints{ContentType: "text/plain; charset=utf-16"}},
+		{"ASCII is said to be EBCDIC", card, []byte("card " + card + " \xe4"), Hints{ContentType: "text/plain; charset=IBM037"}},
+		{"UTF-16 with ASCII in its bytes", card, []byte("{\x00\"\x00a\x00\"\x00:\x00\"\x00" + card + "\"\x00}\x00"), Hints{ContentType: "application/json; charset=UTF-16LE"}},
 		{"UTF-8 and a wrong charset", "kanarie", []byte(`{"schlüssel":"kanarie"}`), Hints{ContentType: "application/json; charset=latin1"}},
 		{"damaged JSON", "kanarie", written(t, latin, `{"schlüssel":"kanarie`), Hints{ContentType: "application/json; charset=latin1"}},
 		{"damaged JSON, guessed", "kanarie", written(t, latin, `{"schlüssel":"kanarie`), Hints{}},
@@ -269,6 +273,18 @@ func TestMasksSeeTheConvertedText(t *testing.T) {
 		doc := d.Decode(c.body, c.h, nil)
 		if shown := shownTexts(doc) + Words(doc); strings.Contains(shown, c.secret) || !d.BytesMasked(doc) {
 			t.Errorf("%s: %q\n%s", c.name, doc.JSON+doc.Text, stepsText(doc))
+		}
+	}
+	logins := &Decoder{Types: registry(t, "s", `syntax = "proto3"; package s;
+message Login { bytes hash = 5 [debug_redact = true]; bytes salt = 4; }`)}
+	message := []byte("\x2a\x20geheim-geheim-geheim-geheim-\xe4\xf6\xfc\xdf\x22\x20" + strings.Repeat("s\xe9", 16))
+	for _, h := range []Hints{
+		{Was: "s.Login", ContentEncoding: "iso-8859-1"}, {Was: "s.Login", ContentType: "text/plain"},
+		{Was: "s.Login", ContentType: "application/octet-stream; charset=latin1"},
+	} {
+		doc := logins.Decode(message, h, nil)
+		if shown := shownTexts(doc) + Words(doc); doc.Type != "s.Login" || strings.Contains(shown, "geheim") || !logins.BytesMasked(doc) {
+			t.Errorf("%+v: a message is read as %s: %q\n%s", h, doc.Kind, doc.Text, stepsText(doc))
 		}
 	}
 	named := Masks{Headers: []string{"content-type"}}
