@@ -2,15 +2,10 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // amqpType is the type property that RabbitMQ 4.x gives to a message of an AMQP 1.0 client if a
@@ -38,16 +33,11 @@ const (
 	longLength = 0x10
 )
 
-const (
-	maxSections  = 1 << 20 // bytes; sections that are larger and hold no single text or binary are not read
-	maxAMQPDepth = 64
-)
-
 var amqpNames = map[byte]string{amqpData: "data", amqpSequence: "sequence", amqpValue: "value"}
 
 // readSection reads a body of AMQP 1.0 sections. If it consists of one text or binary value, this
-// value is the content, and an edit writes the lengths around it again. Any other body becomes JSON
-// or, if it has several data sections, one text. People can read it, and not edit it.
+// value is the content, and an edit writes the lengths around it again. Any other body stays as it
+// is, see otherSections.
 func readSection(b []byte) (framed, bool) {
 	r := &amqpReader{rest: b}
 	kind := r.section()
@@ -58,7 +48,7 @@ func readSection(b []byte) (framed, bool) {
 	if kind == amqpSequence && code&^longLength == amqpList {
 		list, value = code, &amqpReader{rest: r.sized(code)}
 		if value.count(list) != 1 {
-			return readSections(b)
+			return framed{}, false
 		}
 		code = value.code()
 	}
@@ -69,10 +59,10 @@ func readSection(b []byte) (framed, bool) {
 	case amqpString:
 		f.content, f.detail, f.holds = value.sized(code), amqpNames[kind]+", string", holdsText
 	default:
-		return readSections(b)
+		return framed{}, false
 	}
 	if r.bad || value.bad || len(r.rest)+len(value.rest) > 0 || f.holds == holdsText && !utf8.Valid(f.content) {
-		return readSections(b)
+		return framed{}, false
 	}
 	f.head = b[:len(b)-len(f.content)]
 	f.newHead = func(n int) []byte {
@@ -102,46 +92,26 @@ func amqpListHead(code byte, n int) []byte {
 	return append(amqpHead(code|longLength, n+4), 0, 0, 0, 1)
 }
 
-// readSections reads a body of AMQP 1.0 sections that an edit cannot write again.
-func readSections(b []byte) (framed, bool) {
-	if len(b) > maxSections {
-		return framed{}, false
+// amqpKinds names values that are not unwrapped.
+var amqpKinds = map[byte]string{
+	0x00: "described value", amqpBinary: "binary", amqpString: "string", amqpSymbol: "symbol",
+	0x45: "list", amqpList: "list", amqpMap: "map", amqpArray: "array",
+}
+
+// otherSections says what a body of AMQP 1.0 sections begins with. It returns "" for other bodies.
+func (r *reading) otherSections(body []byte) string {
+	in := &amqpReader{rest: body}
+	if in.section(); r.hints.Type != amqpType || in.bad {
+		return ""
 	}
-	r := &amqpReader{rest: b}
-	var data []byte
-	var values []string
-	name := ""
-	for n := 1; len(r.rest) > 0 && !r.bad; n++ {
-		kind := r.section()
-		switch name = amqpNames[kind]; {
-		case kind == amqpData:
-			data = append(data, r.sized(r.code())...)
-			name = fmt.Sprintf("%d data sections", n)
-		case len(r.rest) > 0:
-			var w bytes.Buffer
-			r.value(&w, r.code(), 1)
-			values = append(values, w.String())
-		}
-	}
-	f := framed{detail: name, head: b, content: data, binary: r.binary}
-	f.fixed = "it is AMQP 1.0 (" + name + ") without a single text or binary, which dlo can read and not write"
-	switch {
-	case r.bad || len(data) > 0 && len(values) > 0:
-		return framed{}, false
-	case len(values) == 1:
-		f.content = []byte(values[0])
-	case len(values) > 1:
-		f.content = []byte("[" + strings.Join(values, ",") + "]")
-	}
-	return f, true
+	return cmp.Or(amqpKinds[in.code()&^longLength], "single value")
 }
 
 // amqpReader reads encoded values. If they are damaged, bad is true, and the results are
 // meaningless.
 type amqpReader struct {
-	rest   []byte
-	bad    bool
-	binary bool // a value was binary
+	rest []byte
+	bad  bool
 }
 
 func (r *amqpReader) take(n uint64) []byte {
@@ -185,105 +155,4 @@ func (r *amqpReader) sized(code byte) []byte {
 		return nil
 	}
 	return r.take(r.count(code))
-}
-
-// value writes a value as JSON. Binary values may hold anything, so only their size is written.
-func (r *amqpReader) value(w *bytes.Buffer, code byte, depth int) {
-	if r.bad = r.bad || depth > maxAMQPDepth; r.bad {
-		return
-	}
-	switch code &^ longLength {
-	case amqpString, amqpSymbol:
-		w.Write(quoteJSON(string(r.sized(code))))
-		return
-	case amqpBinary:
-		r.binary = true
-		w.Write(quoteJSON("binary, " + deadletter.Bytes(len(r.sized(code)))))
-		return
-	case amqpList, amqpMap, amqpArray:
-		in := &amqpReader{rest: r.sized(code)}
-		in.items(w, code, depth)
-		r.bad, r.binary = r.bad || in.bad || len(in.rest) > 0, r.binary || in.binary
-		return
-	}
-	if code == 0x00 { // a descriptor, which says what the value after it means
-		r.value(&bytes.Buffer{}, r.code(), depth+1)
-		r.value(w, r.code(), depth+1)
-		return
-	}
-	size, ok := map[byte]uint64{4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}[code>>4]
-	b := r.take(size)
-	r.bad = r.bad || !ok
-	w.WriteString(amqpScalar(code, b))
-}
-
-// items writes the elements of a list, a map or an array.
-func (r *amqpReader) items(w *bytes.Buffer, code byte, depth int) {
-	n, one, open := r.count(code), byte(0), byte('[')
-	switch code &^ longLength {
-	case amqpMap:
-		open = '{'
-	case amqpArray:
-		one = r.code()
-	}
-	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {
-		return
-	}
-	w.WriteByte(open)
-	for i := range n {
-		each := one
-		if each == 0 {
-			each = r.code()
-		}
-		value := open == '[' || i%2 == 1
-		if i > 0 && (open == '[' || !value) {
-			w.WriteByte(',')
-		}
-		var text bytes.Buffer
-		r.value(&text, each, depth+1)
-		if !value && !bytes.HasPrefix(text.Bytes(), []byte{'"'}) { // the key of a map may be of any type
-			text = *bytes.NewBuffer(quoteJSON(text.String()))
-		}
-		w.Write(text.Bytes())
-		if !value {
-			w.WriteByte(':')
-		}
-	}
-	r.bad = r.bad || open == '{' && n%2 == 1
-	w.WriteByte(open + 2) // '}' and ']' come two code points after '{' and '['
-}
-
-// amqpScalar returns a value of fixed size as JSON.
-func amqpScalar(code byte, b []byte) string {
-	n := uint64(0)
-	for _, c := range b {
-		n = n<<8 | uint64(c)
-	}
-	text := fmt.Sprintf("%x", b) // a UUID or a decimal
-	switch code {
-	case 0x40:
-		return "null"
-	case 0x45:
-		return "[]"
-	case 0x41, 0x42, 0x56:
-		return strconv.FormatBool(code == 0x41 || n != 0)
-	case 0x43, 0x44, 0x50, 0x52, 0x53, 0x60, 0x70, 0x80:
-		return strconv.FormatUint(n, 10)
-	case 0x51, 0x54, 0x55, 0x61, 0x71, 0x81: // signed
-		unused := 64 - 8*len(b)
-		return strconv.FormatInt(int64(n<<unused)>>unused, 10)
-	case 0x72, 0x82:
-		f, bits := math.Float64frombits(n), 64
-		if code == 0x72 {
-			f, bits = float64(math.Float32frombits(uint32(n))), 32
-		}
-		if text = strconv.FormatFloat(f, 'g', -1, bits); !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return text
-		}
-	case 0x73:
-		text = string(rune(n))
-	case 0x83:
-		text = time.UnixMilli(int64(n)).UTC().Format(time.RFC3339Nano)
-	}
-	return string(quoteJSON(text))
 }

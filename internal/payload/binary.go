@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -12,6 +13,11 @@ func (r *reading) readBinary() {
 	doc.Kind = Binary
 	doc.NoSchema = wireShaped(doc.Body, 1000) && !r.declaresJSON() && doc.Ranking.Verdict != Ambiguous &&
 		!slices.ContainsFunc(r.named, func(c candidate) bool { return len(c.defs) > 0 || c.others })
+	if what := r.otherSections(doc.Body); what != "" {
+		doc.note(fmt.Sprintf(
+			"The body is AMQP 1.0 and begins with a %s. dlo takes out a single string or binary only.", what,
+		))
+	}
 	at := r.rootSpot()
 	if at.hidden = r.mayHideUnread(); at.hidden {
 		doc.Masked = true
@@ -35,6 +41,8 @@ func (r *reading) mayHideUnread() bool {
 	case m == revealed:
 		return false
 	case m != nil && len(m.Fields) > 0:
+		return true
+	case r.otherSections(body) != "" && (m.hides() || r.mayHideFields()): // it may hold anything, in parts
 		return true
 	case m != nil && len(m.JSON) > 0 && (r.declaresJSON() || beginsAsJSON(body) || !wireShaped(body, 1000)):
 		return true

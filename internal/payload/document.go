@@ -116,7 +116,6 @@ type Layer struct {
 
 	newHead func(n int) []byte // of a frame with lengths: makes Before for encoded data of n bytes
 	text    bool               // the frame holds a text
-	fixed   string             // why an edit cannot write the layer; "" = it can
 
 	outer []byte // the body before the layer was removed
 }

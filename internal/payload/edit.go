@@ -258,9 +258,6 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 		return nil, notEditable(s.doc.Problem)
 	}
 	for _, l := range s.doc.Layers {
-		if l.fixed != "" {
-			return nil, notEditable(l.fixed)
-		}
 		if l.Name == "Confluent" && holdsLength(l.Before, l.outer[len(l.Before):]) {
 			return nil, notEditable(fmt.Sprintf("the bytes before it may hold its length of %d, which would no longer fit", l.Bytes))
 		}

@@ -34,8 +34,6 @@ type framed struct {
 	content      []byte
 	newHead      func(n int) []byte // makes the head for a content of n bytes; nil = the head stays
 	holds        contents
-	fixed        string // why an edit cannot put another content into the frame; "" = it can
-	binary       bool   // the content leaves out binary values of the body
 }
 
 // contents says what a frame may hold.
@@ -81,7 +79,9 @@ func readDelimited(b []byte) (framed, bool) {
 func (r *reading) readFrame(body []byte, layers int) (framed, bool) {
 	for _, kind := range frames {
 		f, ok := kind.read(body)
-		if !ok {
+		if !ok && r.otherSections(body) != "" {
+			return framed{}, false
+		} else if !ok {
 			continue
 		}
 		f.name = kind.name
@@ -105,11 +105,8 @@ func (r *reading) readFrame(body []byte, layers int) (framed, bool) {
 // fit. If the letter declares protobuf, the wire format is enough.
 func (r *reading) fits(body []byte, f framed, layers int) bool {
 	rest := f.content
-	if f.fixed != "" { // what it holds is no message, so that nothing can prove the frame
-		return false
-	}
 	if isJSON, _ := looksLikeJSON(rest, false); isJSON {
-		return f.holds <= holdsText || f.holds == holdsJSON
+		return (f.holds <= holdsText || f.holds == holdsJSON) && (f.name != "length-delimited" || !deadletter.IsText(body))
 	}
 	switch {
 	case f.holds == holdsJSON:

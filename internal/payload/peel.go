@@ -183,8 +183,7 @@ func (r *reading) peelOnce() bool {
 
 // takeOff removes a frame.
 func (r *reading) takeOff(f framed) bool {
-	r.masked = r.masked || f.binary && (r.Mask.hides() || r.mayHideFields())
-	l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead, fixed: f.fixed}
+	l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead}
 	l.text = f.holds == holdsText
 	return r.layer(l, f.content, "")
 }
