@@ -74,16 +74,17 @@ func (s *insides) at(p place, text string) (found inside) {
 		return inside{}
 	}
 	shape := base64Shape([]byte(text))
-	path := p.path.String()
-	if shape.why != "" || path == "" && p.path != nil {
+	if shape.why != "" {
 		return inside{}
 	}
+	unread := inside{hidden: s.Mask.hides() || s.mayHideFields()}
+	path := p.path.String()
 	key := insideKey{path, text}
 	if found, ok := s.seen[key]; ok {
 		return found
 	}
 	if s.spare.TakeMemory(2*int64(len(text))) != nil {
-		return inside{hidden: s.mayHideFields()}
+		return unread
 	}
 	raw := make([]byte, len(shape.text)/4*3+3)
 	raw = raw[:max(decodeBase64(raw, shape.text), 0)]
@@ -91,8 +92,8 @@ func (s *insides) at(p place, text string) (found inside) {
 		!beginsAsFrame(raw, shape.text) {
 		return inside{}
 	}
-	if len(s.seen) >= maxInside {
-		return inside{hidden: s.mayHideFields()}
+	if len(s.seen) >= maxInside || path == "" && p.path != nil {
+		return unread
 	}
 	doc := &Document{Body: raw, Size: len(raw)}
 	r := &reading{Decoder: s.Decoder, doc: doc, budget: s.spare, within: true, outer: p.spot}
@@ -111,7 +112,7 @@ func (s *insides) at(p place, text string) (found inside) {
 		}
 		s.doc.Inside = append(s.doc.Inside, in)
 	} else if doc.TooLarge || r.mayMatch() && r.mayHideAny(doc.Body) {
-		found.hidden = found.hidden || s.mayHideFields()
+		found.hidden = found.hidden || unread.hidden
 	}
 	s.seen[key] = found
 	return found

@@ -122,4 +122,23 @@ message Seat { optional string row = 1; optional string seat = 2; }`
 			t.Errorf("%s: revealed %s", name, plain.JSON)
 		}
 	}
+	redacting := &Decoder{Types: registry(t, "pay", cards)}
+	var many []string
+	for i := range maxInside + 4 {
+		many = append(many, `"`+string(encodeStd(parcel(fmt.Sprintf("note %d 4111222233334444", i))))+`"`)
+	}
+	hidden := `"` + string(encodeStd(card)) + `"`
+	for name, c := range map[string]struct {
+		d            *Decoder
+		body, secret string
+	}{
+		"more than are read": {d, "[" + strings.Join(many, ",") + "]", many[maxInside]},
+		"too deep":           {redacting, strings.Repeat(`{"a":`, 70) + hidden + strings.Repeat("}", 70), hidden},
+		"a long name":        {redacting, `{"` + strings.Repeat("n", 5000) + `":` + hidden + "}", hidden},
+	} {
+		doc := c.d.Decode([]byte(c.body), Hints{}, nil)
+		if strings.Contains(everything(doc), strings.Trim(c.secret, `"`)) || !doc.Masked {
+			t.Errorf("%s: masked %v, %.300s", name, doc.Masked, everything(doc))
+		}
+	}
 }
