@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -114,5 +115,29 @@ message Card { optional string owner = 1; optional Inner number = 2; }`
 				t.Errorf("%s in %s: revealed %s", name, typ, plain.JSON)
 			}
 		}
+	}
+}
+
+// TestNestedAnysOfManyDefinitions reads an Any in an Any, and so on, of a type that eight sets
+// define. The time must not grow with each level, and what is not read must be hidden.
+func TestNestedAnysOfManyDefinitions(t *testing.T) {
+	t.Parallel()
+	var sets []string
+	for i := range 8 {
+		sets = append(sets, fmt.Sprint("s", i), fmt.Sprintf(`syntax = "proto3"; package wrap; import "google/protobuf/any.proto";
+message Wrap { google.protobuf.Any in = 1; string pin = 2 [debug_redact = true]; string more%d = %d; }`, i, 10+i))
+	}
+	d := &Decoder{Types: registry(t, sets...)}
+	body := protowire.AppendString(protowire.AppendTag(nil, 2, protowire.BytesType), "4321-4321")
+	for range 8 {
+		body = protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), anyOf("wrap.Wrap", body))
+	}
+	start := time.Now()
+	doc := d.Decode(body, Hints{Type: "wrap.Wrap"}, nil)
+	if strings.Contains(everything(doc), "4321") || !doc.Masked {
+		t.Error(everything(doc))
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("%d bytes took %s", len(body), took)
 	}
 }

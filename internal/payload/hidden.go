@@ -18,7 +18,7 @@ func hiddenFields(body []byte, def *descriptor.Type, at spot, hide func(from, to
 	if at.hidesNothing() {
 		return
 	}
-	w := &hiding{types: def.Types, whole: cap(body), hide: hide}
+	w := &hiding{types: def.Types, whole: cap(body), spare: 1<<18 + 8*len(body), hide: hide}
 	w.message(body, def.Desc, at.inside(def.Desc), 0)
 	if w.merged { // what was read before this was known may hide more
 		w.message(body, def.Desc, at.inside(def.Desc), 0)
@@ -34,6 +34,9 @@ type hiding struct {
 	// type URL may then be separated from its content
 	merged    bool
 	concealed []string // see masking
+	// bytes of Anys that may still be read by a further definition; without a limit, nested Anys
+	// would double the time at each level
+	spare int
 }
 
 func (w *hiding) hideAll(b []byte) {
@@ -139,20 +142,31 @@ func (w *hiding) readAny(urls, contents [][]byte, md protoreflect.MessageDescrip
 	last := contents[len(contents)-1]
 	var own []Range
 	for i, def := range defs {
-		if i > 0 && !canDecode(last, def) {
-			continue
+		if i > 0 {
+			if w.spare -= len(last); w.spare < 0 {
+				w.conceal(url, last)
+				return
+			}
+			if !canDecode(last, def) {
+				continue
+			}
 		}
 		for _, r := range w.hiddenIn(last, def, at, depth) {
 			if i == 0 {
 				own = append(own, r)
 				w.hide(r.From, r.To)
 			} else if !slices.ContainsFunc(own, func(o Range) bool { return o.From <= r.From && r.To <= o.To }) {
-				w.concealed = append(w.concealed, url)
-				w.hideAll(last)
+				w.conceal(url, last)
 				return
 			}
 		}
 	}
+}
+
+// conceal hides the whole content of an Any.
+func (w *hiding) conceal(url string, content []byte) {
+	w.concealed = append(w.concealed, url)
+	w.hideAll(content)
 }
 
 // hiddenIn returns the ranges that are hidden in the content of an Any if it has the given
@@ -165,7 +179,7 @@ func (w *hiding) hiddenIn(content []byte, def *descriptor.Type, at spot, depth i
 	} else {
 		in.message(content, def.Desc, at, depth+1)
 	}
-	w.merged, w.concealed = in.merged, in.concealed
+	w.merged, w.concealed, w.spare = in.merged, in.concealed, in.spare
 	return list
 }
 
