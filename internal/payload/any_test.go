@@ -141,3 +141,30 @@ message Wrap { google.protobuf.Any in = 1; string pin = 2 [debug_redact = true];
 		t.Errorf("%d bytes took %s", len(body), took)
 	}
 }
+
+// TestEachDefinitionHides reads a message of a type that two sets define, as protobuf and as JSON.
+// What either definition hides is hidden.
+func TestEachDefinitionHides(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Types: registry(t, "bus", busSet, "a", `syntax = "proto2"; package pay;
+message Inner { optional string all = 4; }
+message Card { optional string owner = 1; optional Inner number = 2; }`, "b", `syntax = "proto2"; package pay;
+message Digits { optional string all = 4 [debug_redact = true]; }
+message Card { optional string owner = 1; optional Digits number = 2; optional string pin = 3 [debug_redact = true]; }`)}
+	const load = `{"@type": "type.googleapis.com/pay.Card", "owner": "Ada", `
+	for body, typ := range map[string]string{
+		"\x0a\x03Ada\x12\x0a\x22\x0841111111":                             "pay.Card",
+		`{"owner": "Ada", "number": {"all": "41111111"}}`:                 "pay.Card",
+		`{"owner": "Ada", "number": "{\"all\": \"41111111\"}"}`:           "pay.Card",
+		`{"owner": "Ada", "pin": "41111111"}`:                             "pay.Card",
+		load + `"number": {"all": "41111111"}}`:                           "google.protobuf.Any",
+		load + `"pin": "41111111"}`:                                       "google.protobuf.Any",
+		`{"id": "c", "load": ` + load + `"number": {"all": "41111111"}}}`: "bus.Carrier",
+		`{"id": "c", "more": [` + load + `"pin": "41111111"}]}`:           "bus.Carrier",
+	} {
+		doc := d.Decode([]byte(body), Hints{Type: typ}, nil)
+		if all := everything(doc); strings.Contains(all, "41111111") || !doc.Masked || doc.Kind == JSON && !strings.Contains(all, "Ada") {
+			t.Errorf("%q as %s: masked %v, %s", body, typ, doc.Masked, all)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type place struct {
 	top    bool                           // the rules for JSON bodies begin here
 	inside *insides                       // finds messages in texts; nil = there are none
 	path   *memberPath                    // for inside: the members that lead here; nil = the whole body
+	also   []place                        // this place by other definitions of the type; what one of them hides is hidden
 }
 
 // rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may
@@ -29,10 +30,13 @@ func (r *reading) rootOfJSON() place {
 	p := place{}
 	for _, c := range r.named {
 		if len(c.defs) > 0 {
-			p.spot = r.rootSpot(c.defs...)
-			p.types = c.defs[0].Types
-			p.json()
-			p.describe(c.defs[0].Desc)
+			for _, def := range c.defs[:min(len(c.defs), descriptor.MaxDefinitions)] {
+				by := place{spot: r.rootSpot(c.defs...), types: def.Types}
+				by.json()
+				by.describe(def.Desc)
+				p.also = append(p.also, by)
+			}
+			p, p.also = p.also[0], p.also[1:]
 			return p
 		}
 	}
@@ -91,13 +95,31 @@ func (p *place) enter(name string, r *jsonReader) place {
 		p.spot = p.spot.unreadAny(nil)
 		return inner
 	}
-	p.md, p.types = defs[0].Desc, defs[0].Types
-	p.spot = p.spot.content(p.any, url, defs).inside(p.md)
+	also := slices.DeleteFunc(slices.Clone(p.also), func(o place) bool { return o.any != nil })
+	at := p.spot.content(p.any, url, defs)
+	for _, def := range defs[1:] {
+		by := *p
+		by.md, by.types, by.spot, by.also = def.Desc, def.Types, at.inside(def.Desc), nil
+		also = append(also, by)
+	}
+	p.md, p.types, p.spot, p.also = defs[0].Desc, defs[0].Types, at.inside(defs[0].Desc), also
 	return inner
 }
 
 // member returns the place of the member with the given name.
 func (p place) member(name string) place {
+	in := p.memberByType(name)
+	for _, o := range p.also {
+		by := o.member(name)
+		in.object = in.object || by.object
+		in.hidden = in.hidden || by.hidden || by.any != nil && in.any == nil && by.unreadAny(by.any).hidden
+		in.also = append(in.also, by)
+	}
+	return in
+}
+
+// memberByType returns the place of a member by the definition of the type that is used.
+func (p place) memberByType(name string) place {
 	plain := place{spot: p.spot.member(name), types: p.types}
 	switch {
 	case p.values != nil:

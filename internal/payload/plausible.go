@@ -22,18 +22,13 @@ func (r *reading) guess(at spot, def *descriptor.Type) spot {
 
 // othersHide reports whether a type that is equally likely, or that knows all of the body, hides
 // any bytes that the type "def" shows.
-func (r *reading) othersHide(at spot, def *descriptor.Type) (hidden bool) {
+func (r *reading) othersHide(at spot, def *descriptor.Type) bool {
 	body := r.doc.Body
 	by := r.ranking(body)
 	if by.Left > 0 && r.mayHideFields() { // it is unknown what these types hide
 		return true
 	}
-	own := make([]bool, len(body))
-	hiddenFields(body, def, at, func(from, to int) {
-		for i := from; i < to; i++ {
-			own[i] = true
-		}
-	})
+	own := hiddenBytes(body, def, at)
 	asked := maxVisits / max(1, int(min(by.fields, maxVisits)))
 	for _, other := range by.plausible {
 		if other.Desc == def.Desc || !r.mayHide(other) {
@@ -46,14 +41,41 @@ func (r *reading) othersHide(at spot, def *descriptor.Type) (hidden bool) {
 		if r.Mask != nil && len(r.Mask.Fields) > 0 {
 			rules.Mask = &Mask{Fields: r.Mask.Fields}
 		}
-		hiddenFields(body, other, spot{m: rules, open: r.outer.open}, func(from, to int) {
-			hidden = hidden || slices.Contains(own[from:to], false)
-		})
-		if hidden {
+		if hidesMore(body, own, other, spot{m: rules, open: r.outer.open}) {
 			return true
 		}
 	}
 	return false
+}
+
+// definitionsHide reports whether another definition of the type, which knows as much of the body
+// as "def" does, hides any bytes that "def" shows.
+func (r *reading) definitionsHide(at spot, def *descriptor.Type, s *descriptor.Scan, defs []*descriptor.Type) bool {
+	if len(defs) < 2 || at.hidesNothing() {
+		return false
+	}
+	own := hiddenBytes(r.doc.Body, def, at)
+	return slices.ContainsFunc(defs[:min(len(defs), descriptor.MaxDefinitions)], func(o *descriptor.Type) bool {
+		other, err := r.scan(r.doc.Body, o)
+		return o.Desc != def.Desc && err == nil && other.UnknownBytes <= s.UnknownBytes && hidesMore(r.doc.Body, own, o, at)
+	})
+}
+
+// hiddenBytes returns which bytes of a message are hidden.
+func hiddenBytes(body []byte, def *descriptor.Type, at spot) []bool {
+	own := make([]bool, len(body))
+	hiddenFields(body, def, at, func(from, to int) {
+		for i := from; i < to; i++ {
+			own[i] = true
+		}
+	})
+	return own
+}
+
+// hidesMore reports whether a type hides any bytes of a body that are not among the given ones.
+func hidesMore(body []byte, own []bool, other *descriptor.Type, at spot) (more bool) {
+	hiddenFields(body, other, at, func(from, to int) { more = more || slices.Contains(own[from:to], false) })
+	return more
 }
 
 // mayHideFields reports whether any field of messages may be hidden.
