@@ -14,14 +14,17 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	utf16 "golang.org/x/text/encoding/unicode"
 )
 
 // A text in another charset than UTF-8 is a layer: the body inside is the text in UTF-8. So masks,
 // search, trees and diffs see only the converted text, and an edit is written back in the charset.
 //
-// A body that is text in UTF-8 is never converted, whatever the letter declares. A declaration that
-// is wrong can therefore not turn a value that a mask hides into something else.
+// A body that is text in UTF-8 is not converted, whatever the letter declares. A declaration that is
+// wrong can therefore not turn a value that a mask hides into something else. Two charsets write
+// their characters in ASCII, and are the exception: see escapedIn.
 
 // charset is one in which a body may be written.
 type charset struct {
@@ -30,17 +33,21 @@ type charset struct {
 	guessed bool
 }
 
+// guessed follows the name of a charset that is a guess.
+const guessed = " (guessed)"
+
 var (
 	utf16LE = charset{name: "UTF-16LE", enc: utf16.UTF16(utf16.LittleEndian, utf16.IgnoreBOM)}
 	utf16BE = charset{name: "UTF-16BE", enc: utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)}
 )
 
 // charsetNamed returns a charset by its name, which may be that of IANA, of web browsers, of Java
-// or of Python. The field enc is nil if the name is not known.
+// or of Python. The field enc is nil if the name is not known. It is also nil for UTF-8, because many
+// clients set the content encoding utf-8 for all that they send, so that it declares nothing.
 func charsetNamed(name string, body []byte) charset {
 	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
 	switch name {
-	case "":
+	case "", "utf-8", "utf8":
 		return charset{}
 	case "utf-16", "utf16", "unicode", "ucs-2", "iso-10646-ucs-2": // without a byte order mark
 		if zeros(body, 1) > zeros(body, 0) {
@@ -85,6 +92,12 @@ func (c *charset) keepsASCII() bool {
 	return string(c.decode([]byte(sample))) == sample
 }
 
+// escapedIn reports whether a body in ASCII may hold other characters of the charset.
+func (c *charset) escapedIn(body []byte) bool {
+	return c.enc == japanese.ISO2022JP && bytes.IndexByte(body, 0x1b) >= 0 ||
+		c.enc == simplifiedchinese.HZGB2312 && bytes.Contains(body, []byte("~{"))
+}
+
 // zeros counts the bytes 0 at even or odd places of the beginning of a body.
 func zeros(body []byte, odd int) (n int) {
 	for i := odd; i < min(len(body), 1024); i += 2 {
@@ -116,25 +129,26 @@ func (r *reading) declaredCharset() (c charset) {
 
 // convert replaces a body that is text in another charset by the same text in UTF-8, and reports
 // whether it did. It uses the byte order mark or the charset that the letter declares. If neither
-// fits, it guesses windows-1252, which contains ISO-8859-1. Without "last", it guesses only if the
-// body is JSON, or if the letter declares text.
-func (r *reading) convert(last bool) bool {
-	doc := r.doc
-	if deadletter.NotText(doc.Body) == "" {
+// fits, and the body is JSON or the letter declares text, it guesses windows-1252, which contains
+// ISO-8859-1.
+func (r *reading) convert() bool {
+	doc, told := r.doc, r.declaredCharset()
+	isUTF8 := deadletter.NotText(doc.Body) == ""
+	isJSON, _ := r.isJSON(doc.Body)
+	if isUTF8 && (isJSON || !told.escapedIn(doc.Body)) {
 		return false
 	}
-	isJSON, _ := r.isJSON(doc.Body)
-	told := r.declaredCharset()
-	// many clients set the content encoding utf-8 for all that they send, so it declares nothing
-	declared := told.enc != nil && told.name != "UTF-8" || isJSON || r.declaresJSON() || strings.HasPrefix(r.media, "text/") ||
-		strings.HasSuffix(r.media, "xml")
-	list := []charset{told, {name: "windows-1252", enc: charmap.Windows1252, guessed: true}}
+	list := []charset{told}
+	if !isUTF8 && (told.enc != nil || isJSON || r.declaresJSON() || strings.HasPrefix(r.media, "text/") ||
+		strings.HasSuffix(r.media, "xml")) {
+		list = append(list, charset{name: "windows-1252", enc: charmap.Windows1252, guessed: true})
+	}
 	for _, c := range []charset{utf16LE, utf16BE} {
 		if c.guessed = !strings.HasPrefix(told.name, "UTF-16"); bytes.HasPrefix(doc.Body, c.mark()) {
 			list = []charset{c}
 		}
 	}
-	if !last && !declared && len(list) > 1 || !isJSON && (r.declaresProtobuf() || compression(doc.Body) != "" ||
+	if !isJSON && (list[len(list)-1].enc == nil || r.declaresProtobuf() || compression(doc.Body) != "" ||
 		plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false) || r.readsAsAny(doc.Body)) {
 		return false
 	}
@@ -143,8 +157,7 @@ func (r *reading) convert(last bool) bool {
 			continue
 		}
 		text, ok := r.textIn(c)
-		if nowJSON, _ := looksLikeJSON(text, false); !ok || isJSON && !nowJSON || !declared && len(list) > 1 &&
-			!plainlyWestern(text) {
+		if nowJSON, _ := looksLikeJSON(text, false); !ok || isJSON && !nowJSON {
 			continue
 		}
 		r.hideText = r.unreadableText()
@@ -162,12 +175,12 @@ func (r *reading) convert(last bool) bool {
 
 // convertFrom makes the text of a body in a charset its content.
 func (r *reading) convertFrom(c charset, text []byte) bool {
-	l := Layer{Name: c.name, Charset: c.name, encoding: c.enc}
+	l := Layer{Name: c.name, encoding: c.enc}
 	if mark := c.mark(); bytes.HasPrefix(r.doc.Body, mark) {
 		l.Before = mark
 	}
 	if c.guessed {
-		l.Name += " (guessed)"
+		l.Name += guessed
 		r.doc.note("The body is not UTF-8, and is shown as " + c.name + ", which is a guess.")
 	}
 	return r.layer(l, text, "")
@@ -200,27 +213,6 @@ func isText(text []byte) bool {
 	})
 }
 
-// plainlyWestern reports whether a text that was guessed to be windows-1252 looks like one: a few
-// letters and usual signs among ASCII, at most two of them side by side. A short text must consist
-// of words, because short bodies of other kinds often look like text.
-func plainlyWestern(text []byte) bool {
-	all, others, run, words := 0, 0, 0, 0
-	for _, x := range string(text) {
-		if all++; unicode.IsLetter(x) || unicode.IsDigit(x) || unicode.IsSpace(x) {
-			words++
-		}
-		if x < utf8.RuneSelf {
-			run = 0
-			continue
-		}
-		others++
-		if run++; run > 2 || !unicode.IsLetter(x) && !strings.ContainsRune("‘’“”–—…€£§°«»\u00a0", x) {
-			return false
-		}
-	}
-	return 4*others <= all && (all >= 32 || all >= 10 && 8*words >= 7*all)
-}
-
 // encodeText writes a text in the charset of the layer.
 func (l *Layer) encodeText(text []byte) ([]byte, error) {
 	out, err := l.encoding.NewEncoder().Bytes(text)
@@ -234,19 +226,19 @@ func (l *Layer) encodeText(text []byte) ([]byte, error) {
 		line, column := position(string(text), i)
 		return nil, &EditError{Line: line, Column: column, Message: fmt.Sprintf(
 			"%s has no character %s (%U): take it out, or in JSON write it as an escape, or replace the body as a whole",
-			l.Charset, visible(string(x), ""), x,
+			strings.TrimSuffix(l.Name, guessed), visible(string(x), ""), x,
 		)}
 	}
-	return nil, &EditError{Message: "the text cannot be written in " + l.Charset + ": replace the body as a whole"}
+	return nil, &EditError{Message: "the text cannot be written in " + l.Name + ": replace the body as a whole"}
 }
 
 // Charset returns the charset from which the body was converted to UTF-8, and whether it is a
 // guess. The name is "" if the body was not converted.
-func (d *Document) Charset() (name string, guessed bool) {
+func (d *Document) Charset() (name string, guess bool) {
 	for _, l := range d.Layers {
-		if l.Charset != "" {
-			name, guessed = l.Charset, l.Name != l.Charset
+		if l.encoding != nil {
+			name, guess = strings.CutSuffix(l.Name, guessed)
 		}
 	}
-	return name, guessed
+	return name, guess
 }

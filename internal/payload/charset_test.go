@@ -11,6 +11,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 )
 
@@ -80,7 +81,19 @@ func TestCharsets(t *testing.T) {
 			Hints{ContentType: "application/json; charset=UTF-16"},
 			JSON, "Nîmes", "UTF-16BE", false,
 		},
-		{"a text, nothing declared", written(t, latin, "à bientôt, dit-elle"), Hints{}, Text, "à bientôt", "windows-1252", true},
+		{"a text, nothing declared", written(t, latin, "à bientôt, dit-elle"), Hints{}, Binary, "", "", false},
+		{"a text", written(t, latin, "à bientôt"), Hints{ContentType: "text/html"}, Text, "à bientôt", "windows-1252", true},
+		{
+			"ISO-2022-JP", written(t, japanese.ISO2022JP.NewEncoder(), `{"名前":"山田太郎"}`),
+			Hints{ContentType: "application/json; charset=ISO-2022-JP"},
+			JSON, "山田太郎", "ISO-2022-JP", false,
+		},
+		{
+			"HZ", written(t, simplifiedchinese.HZGB2312.NewEncoder(), "to 北京"),
+			Hints{ContentType: "text/plain; charset=hz-gb-2312"},
+			Text, "to 北京", "HZ-GB-2312", false,
+		},
+		{"HZ without its escape", []byte("to {Beijing}"), Hints{ContentType: "text/plain; charset=hz-gb-2312"}, Text, "to {Beijing}", "", false},
 		{"JSON, nothing declared", written(t, latin, city), Hints{}, JSON, "Große", "windows-1252", true},
 		{
 			"UTF-8 is declared and is not there", written(t, latin, city),
@@ -178,7 +191,7 @@ func TestEditsAreWrittenInTheCharset(t *testing.T) {
 		},
 		{
 			"a text that was guessed", written(t, latin, "à bientôt, dit-elle\r\n"),
-			Hints{},
+			Hints{ContentType: "text/plain"},
 			"bientôt", "plus tard, mon cœur",
 			written(t, charmap.Windows1252.NewEncoder(), "à plus tard, mon cœur, dit-elle\r\n"), "", 0, 0,
 		},
@@ -198,7 +211,7 @@ func TestEditsAreWrittenInTheCharset(t *testing.T) {
 		},
 		{
 			"nothing special is left", written(t, latin, "à bientôt, dit-elle"),
-			Hints{},
+			Hints{ContentType: "text/plain"},
 			"à bientôt, dit-elle", "bye",
 			[]byte("bye"), "", 0, 0,
 		},
@@ -239,12 +252,13 @@ func TestMasksSeeTheConvertedText(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
 	masks := Masks{
-		Patterns: []*regexp.Regexp{digits16, regexp.MustCompile("geheim-ö[a-z]+")},
-		JSON:     []deadletter.FieldPath{{"schlüssel"}, {"card"}},
+		Patterns: []*regexp.Regexp{digits16, regexp.MustCompile("geheim-ö[a-z]+|山田太郎")},
+		JSON:     []deadletter.FieldPath{{"schlüssel"}, {"card"}, {"名前"}},
 	}
 	latin := charmap.ISO8859_1.NewEncoder()
 	le := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder()
 	be := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder()
+	jp := japanese.ISO2022JP.NewEncoder()
 	d := &Decoder{Types: schemas(), Mask: masks.Body()}
 	for _, c := range []struct {
 		name, secret string
@@ -265,6 +279,10 @@ func TestMasksSeeTheConvertedText(t *testing.T) {
 		{"a path in what is said to be UTF-16", "kanarie", []byte("x={\"card\":\"kanarie\"}\xe4 "), Hints{ContentType: "text/plain; charset=utf-16"}},
 		{"ASCII is said to be EBCDIC", card, []byte("card " + card + " \xe4"), Hints{ContentType: "text/plain; charset=IBM037"}},
 		{"UTF-16 with ASCII in its bytes", card, []byte("{\x00\"\x00a\x00\"\x00:\x00\"\x00" + card + "\"\x00}\x00"), Hints{ContentType: "application/json; charset=UTF-16LE"}},
+		{"a path in ISO-2022-JP", "kanarie", written(t, jp, `{"名前":"kanarie"}`), Hints{ContentType: "application/json; charset=ISO-2022-JP"}},
+		{"a pattern in ISO-2022-JP", ";3EDB@O:", written(t, jp, `("客 山田太郎")`), Hints{ContentType: "text/plain; charset=ISO-2022-JP"}},
+		{"ASCII in ISO-2022-JP", card, written(t, jp, "客 "+card), Hints{ContentType: "text/plain; charset=ISO-2022-JP"}},
+		{"JSON that HZ would read otherwise", "kanarie", []byte(`{"a~{":"x", "card":"kanarie~}"}`), Hints{ContentType: "a/b; charset=hz-gb-2312"}},
 		{"UTF-8 and a wrong charset", "kanarie", []byte(`{"schlüssel":"kanarie"}`), Hints{ContentType: "application/json; charset=latin1"}},
 		{"damaged JSON", "kanarie", written(t, latin, `{"schlüssel":"kanarie`), Hints{ContentType: "application/json; charset=latin1"}},
 		{"damaged JSON, guessed", "kanarie", written(t, latin, `{"schlüssel":"kanarie`), Hints{}},

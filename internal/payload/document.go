@@ -110,9 +110,8 @@ type Layer struct {
 	Quoted        bool    // the data, or its base64, is a JSON string with escapes; the quotes are in Before and After
 	Base64        *Base64 // the data is encoded as base64
 	Bare          bool    // only for deflate: there is no zlib header and no checksum
-	Charset       string  // the data is a text in this charset, converted to UTF-8; masked
 
-	encoding encoding.Encoding // of Charset
+	encoding encoding.Encoding // of a charset; nil = the layer is something else
 
 	newHead func(n int) []byte // of a frame with lengths: makes Before for encoded data of n bytes
 	text    bool               // the frame holds a text

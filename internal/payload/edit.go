@@ -489,7 +489,7 @@ func (s *editing) finish(e *Edited, inner []byte, changed bool) (*Document, erro
 // sameLayers reports whether two bodies have the same kinds of layers. Charsets do not count,
 // because a text without special characters is the same in all of them.
 func sameLayers(a, b []Layer) bool {
-	isCharset := func(l Layer) bool { return l.Charset != "" }
+	isCharset := func(l Layer) bool { return l.encoding != nil }
 	a, b = slices.DeleteFunc(slices.Clone(a), isCharset), slices.DeleteFunc(slices.Clone(b), isCharset)
 	return slices.EqualFunc(a, b, func(a, b Layer) bool { return a.Name == b.Name })
 }

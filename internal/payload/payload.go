@@ -188,9 +188,6 @@ func (r *reading) read() {
 		doc.Kind = Empty
 		return
 	}
-	if r.convert(false); doc.TooLarge {
-		return
-	}
 	isJSON, why := r.isJSON(doc.Body)
 	if !isJSON && r.declaresJSON() { // a single value counts as JSON only if the letter declares JSON
 		isJSON, why = looksLikeJSON(doc.Body, true)
@@ -230,11 +227,6 @@ func (r *reading) read() {
 		return
 	}
 	doc.step(false, "JSON: "+why)
-	if doc.Ranking.Verdict != Ambiguous {
-		if r.convert(true); doc.TooLarge {
-			return
-		}
-	}
 	why = deadletter.NotText(doc.Body)
 	if why == "" && doc.Ranking.Verdict == Ambiguous {
 		why = "it may as well be a message"

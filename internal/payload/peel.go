@@ -96,7 +96,7 @@ func (r *reading) peelNamed(name string) bool {
 		}
 		out := r.base64(shape.text)
 		return out != nil && r.layer(shape.layer(), out, ", as the content encoding says")
-	case "identity", "binary", "8bit", "7bit", "none":
+	case "identity", "binary", "8bit", "7bit", "none", "utf-8", "utf8":
 		return true
 	}
 	if charsetNamed(name, nil).enc != nil { // Spring, .NET and Python clients put the charset here
@@ -125,7 +125,7 @@ func (r *reading) peelByLooks() {
 func (r *reading) peelOnce() bool {
 	doc := r.doc
 	full := len(doc.Layers) == maxLayers
-	if !full && r.convert(false) {
+	if !full && r.convert() {
 		return true
 	}
 	if doc.TooLarge {
