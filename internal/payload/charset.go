@@ -22,9 +22,9 @@ import (
 // A text in another charset than UTF-8 is a layer: the body inside is the text in UTF-8. So masks,
 // search, trees and diffs see only the converted text, and an edit is written back in the charset.
 //
-// A body that is text in UTF-8 is not converted, whatever the letter declares. A declaration that is
-// wrong can therefore not turn a value that a mask hides into something else. Two charsets write
-// their characters in ASCII, and are the exception: see escapedIn.
+// A body that is text in UTF-8 is not converted, whatever the letter declares. A declaration that
+// is wrong can therefore not turn a value that a mask hides into something else. Two charsets
+// write their characters in ASCII, and are the exception: see escapedIn.
 
 // charset is one in which a body may be written.
 type charset struct {
@@ -42,8 +42,8 @@ var (
 )
 
 // charsetNamed returns a charset by its name, which may be that of IANA, of web browsers, of Java
-// or of Python. The field enc is nil if the name is not known. It is also nil for UTF-8, because many
-// clients set the content encoding utf-8 for all that they send, so that it declares nothing.
+// or of Python. The field enc is nil if the name is not known. It is also nil for UTF-8: many
+// clients set the content encoding utf-8 for all that they send, so it declares nothing.
 func charsetNamed(name string, body []byte) charset {
 	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
 	switch name {
@@ -230,6 +230,12 @@ func (l *Layer) encodeText(text []byte) ([]byte, error) {
 		)}
 	}
 	return nil, &EditError{Message: "the text cannot be written in " + l.Name + ": replace the body as a whole"}
+}
+
+// writes reports whether the layer writes a text as the given bytes.
+func (l *Layer) writes(text, as []byte) bool {
+	again, err := l.encodeText(text)
+	return err == nil && bytes.Equal(again, as)
 }
 
 // Charset returns the charset from which the body was converted to UTF-8, and whether it is a

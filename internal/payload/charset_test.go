@@ -210,6 +210,33 @@ func TestEditsAreWrittenInTheCharset(t *testing.T) {
 			"ISO-8859-1 has no character € (U+20AC)", 2, 14,
 		},
 		{
+			"ASCII before", []byte(`{"city":"Nimes"}`),
+			Hints{ContentType: "application/json; charset=ISO-8859-1"},
+			"Nimes", "Nîmes", written(t, latin, "{\n  \"city\": \"Nîmes\"\n}"), "", 0, 0,
+		},
+		{
+			"ASCII before, and a character that is not there", []byte("to Nimes"),
+			Hints{ContentType: "text/plain; charset=ISO-8859-1"},
+			"Nimes", "Nîmes €", nil, "ISO-8859-1 has no character € (U+20AC)", 1, 10,
+		},
+		{
+			"ASCII before, compressed", zlibbed(t, []byte("to Nimes")), Hints{ContentEncoding: "deflate:ISO-8859-1"},
+			"Nimes", "Nîmes", zlibbed(t, written(t, latin, "to Nîmes")), "", 0, 0,
+		},
+		{
+			"ASCII before, in an envelope", []byte(`{"specversion":"1.0","id":"e","source":"s","type":"t","data":{"city":"Nimes"}}`),
+			Hints{ContentType: ce + "; charset=ISO-8859-1"}, "Nimes", "Nîmes",
+			written(t, latin, "{\"specversion\":\"1.0\",\"id\":\"e\",\"source\":\"s\",\"type\":\"t\",\"data\":{\n  \"city\": \"Nîmes\"\n}}"), "", 0, 0,
+		},
+		{
+			"ASCII before, and ISO-2022-JP", []byte("to Kyoto"), Hints{ContentType: "text/plain; charset=ISO-2022-JP"},
+			"Kyoto", "京都", written(t, japanese.ISO2022JP.NewEncoder(), "to 京都"), "", 0, 0,
+		},
+		{
+			"ASCII that is said to be UTF-16", []byte("to Nimes"), Hints{ContentType: "text/plain; charset=UTF-16"},
+			"Nimes", "Nîmes", []byte("to Nîmes"), "", 0, 0,
+		},
+		{
 			"nothing special is left", written(t, latin, "à bientôt, dit-elle"),
 			Hints{ContentType: "text/plain"},
 			"à bientôt, dit-elle", "bye",
@@ -242,6 +269,22 @@ func TestEditsAreWrittenInTheCharset(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAnEditKeepsOtherCharacters covers texts with characters that a charset has twice. An edit
+// would write the other form of them, so it is refused.
+func TestAnEditKeepsOtherCharacters(t *testing.T) {
+	t.Parallel()
+	for charset, body := range map[string]string{
+		"Shift_JIS": "\x87\x90 first\nabc\n", "EUC-JP": "\x8f\xa2\xb7 abc", "Big5": "\xa2\xcc abc",
+	} {
+		h := Hints{ContentType: "text/plain; charset=" + charset}
+		doc := decode([]byte(body), h)
+		_, err := editor().Editable([]byte(body), h, nil)
+		if name, _ := doc.Charset(); name != charset || err == nil || !strings.Contains(err.Error(), "several ways in "+charset) {
+			t.Errorf("%s: %q, %v", charset, name, err)
+		}
 	}
 }
 

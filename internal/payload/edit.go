@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -257,10 +258,15 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 	if h.Crashed {
 		return nil, notEditable(s.doc.Problem)
 	}
-	for _, l := range s.doc.Layers {
+	content := s.doc.Body
+	for _, l := range slices.Backward(s.doc.Layers) {
 		if l.Name == "Confluent" && holdsLength(l.Before, l.outer[len(l.Before):]) {
 			return nil, notEditable(fmt.Sprintf("the bytes before it may hold its length of %d, which would no longer fit", l.Bytes))
 		}
+		if l.encoding != nil && !l.writes(content, l.outer) {
+			return nil, notEditable("some characters can be written in several ways in " + l.Name + ", and an edit would change them")
+		}
+		content = l.outer
 	}
 	switch s.doc.Kind {
 	case Empty:
@@ -457,7 +463,7 @@ func (s *editing) finish(e *Edited, inner []byte, changed bool) (*Document, erro
 	if !bytes.Equal(inner, s.doc.Body) {
 		var doubts []Check
 		var err error
-		if e.Body, doubts, err = wrap(s.doc.Layers, inner, s.limits.Left()); err != nil {
+		if e.Body, doubts, err = wrap(s.layers(), inner, s.limits.Left()); err != nil {
 			return nil, err
 		}
 		e.Checks = append(e.Checks, doubts...)
@@ -485,6 +491,29 @@ func (s *editing) finish(e *Edited, inner []byte, changed bool) (*Document, erro
 	}
 	return again, nil
 }
+
+// layers returns the layers of the body. A body in ASCII is also in the charset that the letter
+// declares, if the charset contains ASCII, and an edit must be written in it.
+func (s *editing) layers() []Layer {
+	list := s.doc.Layers
+	isText := func(l Layer) bool { return l.encoding != nil || l.text }
+	isASCII := func(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c >= utf8.RuneSelf }) }
+	at, content := len(list), s.doc.Body
+	if i := slices.IndexFunc(list, isEnvelope); i >= 0 {
+		at, content = i, list[i].outer
+	}
+	if s.doc.Kind == Protobuf || slices.ContainsFunc(list, isText) || !isASCII(content) {
+		return list
+	}
+	c := s.decoder.reading(&Document{Body: content}, s.hints, s.limits.Left()).declaredCharset()
+	if l := (Layer{Name: c.name, encoding: c.enc}); c.enc != nil && l.writes(content, content) {
+		return slices.Insert(slices.Clone(list), at, l)
+	}
+	return list
+}
+
+// isEnvelope reports whether a layer is JSON around the data.
+func isEnvelope(l Layer) bool { return len(l.After) > 0 && l.Name != "base64" }
 
 // sameLayers reports whether two bodies have the same kinds of layers. Charsets do not count,
 // because a text without special characters is the same in all of them.

@@ -54,7 +54,7 @@ func (s *editing) editText(text string) (*Edited, error) {
 		}
 		e.Changed = []string{"body"}
 	}
-	name, _ := s.doc.Charset()
+	name, _ := (&Document{Layers: s.layers()}).Charset()
 	e.addPassed("Text, " + cmp.Or(name, "UTF-8") + ", " + deadletter.Bytes(len(inner)))
 	e.Text, e.Diff = s.read(inner).Text, Diff(s.text, wholeText(inner))
 	_, err = s.finish(e, inner, text != s.text)
