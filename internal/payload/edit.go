@@ -264,7 +264,9 @@ func (d *Decoder) editing(body []byte, h Hints, b *budget.Budget) (*editing, err
 			return nil, notEditable(fmt.Sprintf("the bytes before it may hold its length of %d, which would no longer fit", l.Bytes))
 		}
 		if l.encoding != nil && !l.writes(content, l.outer) {
-			return nil, notEditable("some characters can be written in several ways in " + l.Name + ", and an edit would change them")
+			return nil, notEditable(
+				"some characters can be written in several ways in " + l.Name + ", and an edit would change them",
+			)
 		}
 		content = l.outer
 	}

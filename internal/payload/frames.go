@@ -106,7 +106,8 @@ func (r *reading) readFrame(body []byte, layers int) (framed, bool) {
 func (r *reading) fits(body []byte, f framed, layers int) bool {
 	rest := f.content
 	if isJSON, _ := looksLikeJSON(rest, false); isJSON {
-		return (f.holds <= holdsText || f.holds == holdsJSON) && (f.name != "length-delimited" || !deadletter.IsText(body))
+		byChance := f.name == "length-delimited" && deadletter.IsText(body)
+		return !byChance && (f.holds <= holdsText || f.holds == holdsJSON)
 	}
 	switch {
 	case f.holds == holdsJSON:

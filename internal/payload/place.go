@@ -21,7 +21,7 @@ type place struct {
 	top    bool                           // the rules for JSON bodies begin here
 	inside *insides                       // finds messages in texts; nil = there are none
 	path   *memberPath                    // for inside: the members that lead here; nil = the whole body
-	also   []place                        // this place by other definitions of the type; what one of them hides is hidden
+	also   []place                        // this place by other definitions of the type, which may hide more
 }
 
 // rootOfJSON returns the place of a JSON body. If the letter names a registered type, the body may

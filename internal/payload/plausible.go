@@ -54,10 +54,11 @@ func (r *reading) definitionsHide(at spot, def *descriptor.Type, s *descriptor.S
 	if len(defs) < 2 || at.hidesNothing() {
 		return false
 	}
-	own := hiddenBytes(r.doc.Body, def, at)
+	body := r.doc.Body
+	own := hiddenBytes(body, def, at)
 	return slices.ContainsFunc(defs[:min(len(defs), descriptor.MaxDefinitions)], func(o *descriptor.Type) bool {
-		other, err := r.scan(r.doc.Body, o)
-		return o.Desc != def.Desc && err == nil && other.UnknownBytes <= s.UnknownBytes && hidesMore(r.doc.Body, own, o, at)
+		other, err := r.scan(body, o)
+		return o.Desc != def.Desc && err == nil && other.UnknownBytes <= s.UnknownBytes && hidesMore(body, own, o, at)
 	})
 }
 
