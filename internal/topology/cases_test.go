@@ -335,6 +335,82 @@ var cases = map[string]struct {
 		},
 		want: []string{"no_binding orders notify likely"},
 	},
+	"a topic pattern of one word, and the key is empty": {
+		change: func(s *topology.Snapshot) {
+			behind(s, "topic", nil, bind("dlx", "parked", "*"), bind("dlx", "parked", "*.#"))
+			s.Policies[0].Definition["dead-letter-routing-key"] = ""
+		},
+		want: []string{"no_binding orders page certain", "no_exchange parked notify certain"},
+	},
+	"a topic pattern of any words, and the key is empty": {
+		change: func(s *topology.Snapshot) {
+			behind(s, "topic", nil, bind("dlx", "parked", "#"))
+			s.Policies[0].Definition["dead-letter-routing-key"] = ""
+		},
+	},
+	"behind a fanout exchange, and the default exchange gets any key": {
+		change: func(s *topology.Snapshot) {
+			bindBehind("fanout", "orders")(s)
+			s.Policies[0].Definition["dead-letter-exchange"] = ""
+		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"behind a fanout exchange that gets only one key, which is not bound": {
+		change: func(s *topology.Snapshot) { linked(s, "direct", "created", "fanout", ""); bindDLX(s, "other") },
+		want:   []string{"no_binding orders page likely"},
+	},
+	"behind a fanout exchange that gets only one key, which is bound": {
+		change: func(s *topology.Snapshot) { linked(s, "direct", "created", "fanout", ""); bindDLX(s, "created") },
+	},
+	"a key that does not come through an internal exchange": {
+		change: func(s *topology.Snapshot) {
+			linked(s, "topic", "eu.#", "direct", "us.orders")
+			s.Bindings = append(s.Bindings, bind("some", "orders", "eu.orders"))
+			bindDLX(s, "eu.orders")
+		},
+	},
+	"a key that does not come through an internal topic exchange": {
+		change: func(s *topology.Snapshot) {
+			linked(s, "topic", "eu.#", "topic", "us.orders")
+			s.Bindings = append(s.Bindings, bind("some", "orders", "eu.orders"))
+			bindDLX(s, "eu.orders")
+		},
+	},
+	"keys from many exchanges in circles": {change: meshed, want: []string{"no_binding orders page likely"}},
+	"a policy of unknown pattern may set an alternate exchange": {
+		change: func(s *topology.Snapshot) { alternate(s, `^dlx(?:\x{41})?$`) },
+		want:   []string{"route_unknown orders digest likely"},
+	},
+	"a policy of unknown pattern sets an alternate exchange, as the broker says": {
+		change: func(s *topology.Snapshot) {
+			alternate(s, `^dlx(?:\x{41})?$`)
+			s.Exchanges[1].Policy = &s.Policies[1].Name
+		},
+	},
+	"one of two policies sets an alternate exchange": {
+		change: func(s *topology.Snapshot) {
+			alternate(s, "^dlx$")
+			s.Policies = append(s.Policies, policy("other", "^dlx$", 0, "federation-upstream-set", "all"))
+			s.Policies[2].ApplyTo = "exchanges"
+		},
+		want: []string{"route_unknown orders digest likely"},
+	},
+	"two policies set the same alternate exchange": {
+		change: func(s *topology.Snapshot) {
+			alternate(s, "^dlx$")
+			s.Policies = append(s.Policies, s.Policies[1])
+			s.Policies[2].Name = "other"
+		},
+	},
+	"a way that is not known, beside one that is": {
+		change: func(s *topology.Snapshot) {
+			behind(s, "fanout", nil, link("dlx", "hash", ""), link("dlx", "every", ""), link("hash", "every", "1"))
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "hash", Type: "x-consistent-hash"},
+				topology.Exchange{Name: "every", Type: "fanout"})
+			s.Bindings = append(s.Bindings, bind("every", "dlo.letters", ""))
+		},
+		want: []string{"no_exchange parked notify certain"},
+	},
 	"the exchange routes by headers that each dead letter has": {
 		change: byHeaders("x-match", "all", "x-first-death-reason", "expired"),
 	},

@@ -18,10 +18,7 @@ type Effect struct {
 // EffectOf returns the Effect of a queue. If the broker says what applies to the queue, that
 // counts. Otherwise EffectOf computes it from the patterns, priorities and keys of the policies.
 func (s *Snapshot) EffectOf(q *Queue) Effect {
-	version := s.behaves()
-	return Effect{
-		q, policyFor(s.Policies, version, q, q.Policy), policyFor(s.Operators, version, q, nil), q.Effective,
-	}
+	return Effect{q, s.policyFor(s.Policies, q, q.Policy), s.policyFor(s.Operators, q, nil), q.Effective}
 }
 
 // Policy returns the policy that applies, or nil.

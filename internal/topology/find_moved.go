@@ -76,7 +76,7 @@ func (in *inspector) exchangesFederated() {
 		if x == nil || x.Internal {
 			continue
 		}
-		if p := in.net.policyOf(x); p.federates() {
+		if p := in.net.ruleOf(x).winner; p.federates() {
 			in.add(Finding{
 				Kind:  Moved,
 				Title: fmt.Sprintf("Policy %s federates exchange %s", safeName(p.Name), safeName(name)),

@@ -14,14 +14,13 @@ type keySet [][]string
 // a key counts as possible.
 const (
 	maxChains = 20    // the maximum number of ways from exchange to exchange to one binding
-	maxSteps  = 2_000 // the maximum number of words that are tried for one example
-	maxTries  = 200   // the maximum number of bindings that are tried for one set of keys
+	maxSteps  = 2_000 // the maximum number of bindings and words that are tried for one binding
 )
 
 // example returns a key of the set. It prefers a word that no pattern contains, because such a word
-// stands for all others. The result "found" is false if the set is empty, and "known" is false if
-// the search was too long.
-func (s keySet) example() (key string, found, known bool) {
+// stands for all others, and takes the empty key only if there is no other. The result "found" is
+// false if the set is empty, and "known" is false if the search needs more steps than are left.
+func (s keySet) example(left *int) (key string, found, known bool) {
 	if len(s) == 1 { // any words do
 		return strings.NewReplacer("*", "word", "#", "some.words").Replace(strings.Join(s[0], ".")), true, true
 	}
@@ -44,20 +43,23 @@ func (s keySet) example() (key string, found, known bool) {
 		skipAny(pattern, next[0].ends[i])
 	}
 	seen := map[string]bool{}
-	for tried := 0; len(next) > 0; next = next[1:] {
+	for ; len(next) > 0; next = next[1:] {
 		at := next[0]
 		if !slices.ContainsFunc(at.ends, func(ends []bool) bool { return !ends[len(ends)-1] }) {
-			return strings.Join(at.key, "."), true, true
+			if found = true; len(at.key) > 0 {
+				return strings.Join(at.key, "."), true, true
+			}
 		}
 		for _, w := range words {
-			if tried++; tried > maxSteps {
+			if *left--; *left < 0 {
 				return "", false, false
 			}
 			to := step{make([][]bool, len(s)), append(slices.Clone(at.key), w)}
 			alive := true
 			var id strings.Builder
 			for i, pattern := range s {
-				to.ends[i] = readWord(pattern, at.ends[i], w)
+				to.ends[i] = slices.Clone(at.ends[i])
+				readWord(pattern, to.ends[i], w)
 				alive = alive && slices.Contains(to.ends[i], true)
 				for _, reached := range to.ends[i] {
 					id.WriteByte(map[bool]byte{true: '1', false: '0'}[reached])
@@ -69,23 +71,34 @@ func (s keySet) example() (key string, found, known bool) {
 			}
 		}
 	}
-	return "", false, true
+	return "", found, true
 }
 
-// readWord returns the positions in a pattern that a key reaches with one more word.
-func readWord(pattern []string, from []bool, word string) []bool {
-	to := make([]bool, len(from))
-	for i, p := range pattern {
-		switch {
-		case !from[i]:
-		case p == "#":
-			to[i] = true
-		case p == "*" || p == word:
-			to[i+1] = true
-		}
+// wordsOf returns the words of a routing key or of a topic pattern. An empty key has none.
+func wordsOf(key string) []string {
+	if key == "" {
+		return nil
 	}
-	skipAny(pattern, to)
-	return to
+	return strings.Split(key, ".")
+}
+
+// start returns the positions in a pattern that the empty key reaches.
+func start(pattern []string) []bool {
+	ends := make([]bool, len(pattern)+1)
+	ends[0] = true
+	skipAny(pattern, ends)
+	return ends
+}
+
+// readWord changes the positions in a pattern that a key has reached to those that it reaches with
+// one more word. The word "*" stands for any word.
+func readWord(pattern []string, ends []bool, word string) {
+	for i := len(pattern); i >= 0; i-- {
+		stays := ends[i] && i < len(pattern) && pattern[i] == "#"
+		ends[i] = stays || i > 0 && ends[i-1] && pattern[i-1] != "#" &&
+			(pattern[i-1] == "*" || word == "*" || pattern[i-1] == word)
+	}
+	skipAny(pattern, ends)
 }
 
 // skipAny adds the positions that are reached if a "#" matches no word.
@@ -97,6 +110,38 @@ func skipAny(pattern []string, ends []bool) {
 	}
 }
 
+// topicFits reports whether a topic pattern matches the words of a routing key.
+func topicFits(pattern, words []string) bool {
+	ends := start(pattern)
+	for _, w := range words {
+		if w == "*" {
+			w = "**" // in a key, it is a word like any other
+		}
+		readWord(pattern, ends, w)
+	}
+	return ends[len(pattern)]
+}
+
+// overlap reports whether a key matches two topic patterns.
+func overlap(a, b []string) bool {
+	ends := start(a)
+	for _, w := range b {
+		if w != "#" {
+			readWord(a, ends, w)
+			continue
+		}
+		for i := 1; i < len(ends); i++ { // words that "#" stands for take the key to all later positions
+			ends[i] = ends[i] || ends[i-1]
+		}
+	}
+	return ends[len(a)]
+}
+
+// isPattern reports whether more than one key may match the words of a topic pattern.
+func isPattern(words []string) bool {
+	return slices.Contains(words, "*") || slices.Contains(words, "#")
+}
+
 // with returns the keys of the set that a binding lets through. The result "known" is false for a
 // binding that looks at something else than the key.
 func (s keySet) with(x *Exchange, b *Binding) (set keySet, known bool) {
@@ -104,37 +149,51 @@ func (s keySet) with(x *Exchange, b *Binding) (set keySet, known bool) {
 	case "fanout":
 		return s, true
 	case "direct", "topic":
-		return append(slices.Clone(s), strings.Split(b.Key, ".")), true
+		return append(slices.Clone(s), b.words), true
 	}
 	return nil, false
 }
 
-// keysOf returns an example of the keys that come through a topic binding of a queue. If other
-// exchanges are bound to the exchange, messages have the keys that come through these. If no key of
-// theirs fits, the messages must come from clients that publish to the exchange itself.
-func (n *network) keysOf(x *Exchange, b *Binding) []publishedKey {
-	var keys []publishedKey
-	for _, set := range n.chains(x.Name, map[string]bool{}) {
-		set, _ = set.with(x, b)
-		key, found, known := set.example()
-		if !known {
-			return nil
-		}
-		if found {
+// keysOf returns keys that come through a binding of a queue. If other exchanges are bound to the
+// exchange, messages have the keys that come through these. If no key of theirs fits, the messages
+// must come from clients that publish to the exchange itself. For many keys, keysOf returns an
+// example. The result "known" is false if messages may also have keys that dlo does not know.
+func (n *network) keysOf(b *Binding) (keys []publishedKey, known bool) {
+	x, left := n.exchanges[b.Source], maxSteps
+	if x == nil {
+		return nil, false
+	}
+	known = true
+	add := func(set keySet) {
+		set, judged := set.with(x, b)
+		key, found, inTime := set.example(&left)
+		literal := slices.IndexFunc(set, func(words []string) bool { return !isPattern(words) })
+		switch {
+		case !judged || !inTime || len(set) == 0:
+			known = false
+		case found && x.routing() == "direct":
+			keys = append(keys, publishedKey{key: b.Key, from: b})
+		case found && literal >= 0:
+			keys = append(keys, publishedKey{key: key, from: b})
+		case found:
 			keys = append(keys, publishedKey{key, b, true, set})
 		}
 	}
-	if len(keys) == 0 && !x.Internal {
-		set, _ := keySet(nil).with(x, b)
-		key, _, _ := set.example()
-		keys = append(keys, publishedKey{key, b, true, set})
+	sets := n.chains(x.Name, map[string]bool{}, &left)
+	for _, set := range sets {
+		add(set)
 	}
-	return keys
+	if sets == nil || len(keys) == 0 && known && !x.Internal {
+		left = maxSteps
+		add(nil)
+	}
+	return keys, known
 }
 
 // chains returns the sets of keys with which messages come to an exchange. If no exchange is bound
-// to it, clients publish to it, with keys that dlo does not know.
-func (n *network) chains(exchange string, seen map[string]bool) []keySet {
+// to it, clients publish to it, with keys that dlo does not know. The result is nil if it is not
+// known, or if the search needs more steps than are left.
+func (n *network) chains(exchange string, seen map[string]bool, left *int) []keySet {
 	all := []keySet{nil}
 	if len(n.into[exchange]) == 0 || seen[exchange] {
 		return all
@@ -143,15 +202,22 @@ func (n *network) chains(exchange string, seen map[string]bool) []keySet {
 	defer delete(seen, exchange)
 	var list []keySet
 	for _, b := range n.into[exchange] {
+		if *left--; *left < 0 {
+			return nil
+		}
 		from := n.exchanges[b.Source]
 		if from == nil || seen[b.Source] {
 			continue
 		}
-		for _, set := range n.chains(b.Source, seen) {
+		sets := n.chains(b.Source, seen, left)
+		for _, set := range sets {
 			set, known := set.with(from, b)
-			if list = append(list, set); !known || len(list) > maxChains {
-				return all
+			if list = append(list, set); !known {
+				return nil
 			}
+		}
+		if sets == nil || len(list) > maxChains {
+			return nil
 		}
 	}
 	if len(list) == 0 {
@@ -160,48 +226,29 @@ func (n *network) chains(exchange string, seen map[string]bool) []keySet {
 	return list
 }
 
-// reachable returns the queues that some keys of a set reach through an exchange. The result is
-// also false if dlo knows that no key does.
-func (n *network) reachable(exchange string, set keySet, d *death) (queues []string, possible bool) {
-	tries := 0
-	var follow func(exchange string, set keySet, seen map[string]bool)
-	follow = func(exchange string, set keySet, seen map[string]bool) {
-		x := n.exchanges[exchange]
-		if x == nil || seen[exchange] {
-			return
+// mayReach returns the queues that messages with some keys of a set may reach through an exchange.
+func (n *network) mayReach(exchange string, keys keySet, d *death, seen map[string]bool) (queues []string) {
+	x := n.exchanges[exchange]
+	if x == nil || seen[exchange] {
+		return nil
+	}
+	seen[exchange] = true
+	for _, b := range n.from[exchange] {
+		fits, known := x.matches(b, "", d)
+		if kind := x.routing(); kind == "direct" || kind == "topic" {
+			fits = !slices.ContainsFunc(keys, func(words []string) bool { return !overlap(words, b.words) })
 		}
-		seen[exchange] = true
-		defer delete(seen, exchange)
-		for _, b := range n.from[exchange] {
-			if tries++; tries > maxTries {
-				possible = true
-				return
-			}
-			part, known := set.with(x, b)
-			if !known { // of headers, and of types that dlo does not know
-				matches, judged := x.matches(b, "", d)
-				if judged && !matches {
-					continue
-				}
-				part = set
-			}
-			if _, found, known := part.example(); known && !found {
-				continue
-			}
-			switch {
-			case b.To == "exchange":
-				follow(b.Destination, part, seen)
-			case n.queues[b.Destination] != nil:
-				possible = true
-				if !slices.Contains(queues, b.Destination) {
-					queues = append(queues, b.Destination)
-				}
-			}
-		}
-		if other, ok := n.alternate(x); ok {
-			follow(other, set, seen)
+		switch {
+		case known && !fits:
+		case b.To == "exchange":
+			queues = append(queues, n.mayReach(b.Destination, keys, d, seen)...)
+		case n.queues[b.Destination] != nil:
+			queues = append(queues, b.Destination)
 		}
 	}
-	follow(exchange, set, map[string]bool{})
-	return queues, possible
+	others, _ := n.alternate(x)
+	for _, other := range others {
+		queues = append(queues, n.mayReach(other, keys, d, seen)...)
+	}
+	return queues
 }

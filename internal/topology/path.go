@@ -46,8 +46,9 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		return p
 	}
 	if p.Exchange.Text != "" {
-		other, ok := n.alternate(x)
-		p.Bound = len(n.from[x.Name]) > 0 || ok && n.exchanges[other] != nil
+		others, known := n.alternate(x)
+		exist := func(other string) bool { return n.exchanges[other] != nil }
+		p.Bound = len(n.from[x.Name]) > 0 || !known || slices.ContainsFunc(others, exist)
 	} else {
 		p.Bound = true
 	}
@@ -75,7 +76,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 			continue
 		}
 		if k.set != nil {
-			if queues, possible := n.reachable(p.Exchange.Text, k.set, d); possible {
+			if queues := n.mayReach(p.Exchange.Text, k.set, d, map[string]bool{}); len(queues) > 0 {
 				p.Partly = append(p.Partly, k.asBound())
 				p.addReached(k, queues, e.Queue.Name)
 				continue
@@ -93,7 +94,14 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		// a key that dlo does not know may be the key of one of these bindings
 		for _, b := range n.from[p.Exchange.Text] {
 			k := publishedKey{key: b.Key, from: b, guessed: true}
-			p.addReached(k, n.route(p.Exchange.Text, b.Key, d).queues, e.Queue.Name)
+			fits, known := x.matches(b, b.Key, d)
+			switch {
+			case !fits || !known:
+			case b.To == "exchange":
+				p.addReached(k, n.route(b.Destination, b.Key, d).queues, e.Queue.Name)
+			case n.queues[b.Destination] != nil:
+				p.addReached(k, []string{b.Destination}, e.Queue.Name)
+			}
 		}
 	}
 	return p
@@ -103,7 +111,7 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 // because of which that is not known.
 func (p *Path) addUnknown(k publishedKey, r routed, self string) {
 	for _, x := range r.unknown {
-		if !slices.Contains(p.Unjudged, x) {
+		if len(r.queues) == 0 && !slices.Contains(p.Unjudged, x) {
 			p.Unjudged = append(p.Unjudged, x)
 		}
 	}

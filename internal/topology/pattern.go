@@ -10,18 +10,21 @@ import (
 
 // compiled is the compiled pattern of a policy. It is stored in the policy when it is first used,
 // so that it is compiled only once, even if the vhost has thousands of queues. Because matching
-// changes the policy in this way, only one goroutine at a time may use a snapshot.
+// changes the policy and the snapshot, only one goroutine at a time may use a snapshot.
 type compiled struct {
 	pattern string
 	linear  *regexp.Regexp  // nil if Go cannot compile the pattern, for example because of a lookahead
 	back    *regexp2.Regexp // knows lookaround, and may need very long; nil if it cannot compile the pattern
-	left    time.Duration   // the time that "back" may still use
+	slow    bool            // it has needed long for a name
 	letters bool            // whether the pattern asks which characters are letters or spaces
 }
 
 const (
-	patternTime = time.Second // for all names together, because patterns come from strangers
-	maxRead     = 10_000      // the maximum size in bytes of a pattern that dlo evaluates
+	// the time for all names and all patterns of a vhost together that need long for a name, because
+	// patterns come from strangers
+	patternTime = time.Second
+	slowMatch   = 50 * time.Microsecond // what is faster costs nothing
+	maxRead     = 10_000                // the maximum size in bytes of a pattern that dlo evaluates
 )
 
 // readDifferently finds what PCRE reads in another way than the packages regexp and regexp2, or
@@ -38,7 +41,7 @@ var readByOneDifferently = regexp.MustCompile(`\[:|-\[|\(\?['<P][A-Za-z_].*\\[1-
 var lettersOf = regexp.MustCompile(`\\[wWbBsS]|\[:|\(\?[a-zA-Z-]*i`)
 
 func compile(pattern string) *compiled {
-	c := &compiled{pattern: pattern, left: patternTime, letters: lettersOf.MatchString(pattern)}
+	c := &compiled{pattern: pattern, letters: lettersOf.MatchString(pattern)}
 	if len(pattern) > maxRead || readDifferently.MatchString(pattern) {
 		return c
 	}
@@ -49,9 +52,19 @@ func compile(pattern string) *compiled {
 	return c
 }
 
+// timeToMatch returns the time that may still be used to evaluate patterns of a snapshot.
+func (s *Snapshot) timeToMatch() *time.Duration {
+	if s.matching == nil {
+		s.matching = new(time.Duration)
+		*s.matching = patternTime
+	}
+	return s.matching
+}
+
 // matchesName evaluates the pattern as RabbitMQ does, with PCRE: byte by byte, and not anchored.
-// The result "known" is false for a pattern that dlo cannot evaluate, or not in time.
-func (p *Policy) matchesName(name string) (matches, known bool) {
+// The result "known" is false for a pattern that dlo cannot evaluate, or not in the time that is
+// left.
+func (p *Policy) matchesName(name string, left *time.Duration) (matches, known bool) {
 	if p.compiled == nil || p.compiled.pattern != p.Pattern {
 		p.compiled = compile(p.Pattern)
 	}
@@ -61,16 +74,21 @@ func (p *Policy) matchesName(name string) (matches, known bool) {
 	}
 	// the $ of PCRE and of regexp2 also matches before a line feed at the end, and the $ of Go does
 	// not
-	if c.linear != nil && !strings.HasSuffix(name, "\n") {
-		return c.linear.MatchString(onlyASCII(name)), true
-	}
-	if c.back == nil || c.left <= 0 {
+	linear := c.linear != nil && !strings.HasSuffix(name, "\n")
+	if !linear && c.back == nil || *left <= 0 && (c.slow || !linear) {
 		return false, false
 	}
-	c.back.MatchTimeout = c.left
-	began := time.Now()
+	defer func(began time.Time) {
+		if took := time.Since(began); took > slowMatch {
+			c.slow = true
+			*left -= took
+		}
+	}(time.Now())
+	if linear {
+		return c.linear.MatchString(onlyASCII(name)), true
+	}
+	c.back.MatchTimeout = *left
 	matches, err := c.back.MatchString(onlyASCII(name))
-	c.left -= time.Since(began)
 	return matches, err == nil
 }
 

@@ -420,7 +420,7 @@ func (p *Planned) priorityWithProbe(s *Snapshot) int {
 		if s.Policies[i].unsupported(s.behaves(), p.Type) != "" {
 			continue
 		}
-		if takes, known := s.Policies[i].matchesQueue(&probe); takes || !known {
+		if takes, known := s.matchesQueue(&s.Policies[i], &probe); takes || !known {
 			n = max(n, s.Policies[i].Priority+1)
 		}
 	}
@@ -507,7 +507,7 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	}
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]
-		if takes, _ := policy.matchesQueue(q); takes && !slices.Contains(chosen, q.Name) &&
+		if takes, _ := p.s.matchesQueue(policy, q); takes && !slices.Contains(chosen, q.Name) &&
 			!deadletter.IsProbe(q.Name) {
 			return fmt.Sprintf("its policy would also apply to queue %s", safeName(q.Name))
 		}

@@ -20,18 +20,22 @@ var KnownKeys = []string{
 
 // applyTo lists, for each type of queue, the values of apply-to that include it.
 var applyTo = map[string][]string{
-	Classic: {"", "all", "queues", "classic_queues"},
-	Quorum:  {"", "all", "queues", "quorum_queues"},
-	Stream:  {"", "all", "queues", "streams"},
+	ofExchanges: {"", "all", "exchanges"},
+	Classic:     {"", "all", "queues", "classic_queues"},
+	Quorum:      {"", "all", "queues", "quorum_queues"},
+	Stream:      {"", "all", "queues", "streams"},
 }
+
+// ofExchanges stands for a type of queue where policies of exchanges are found.
+const ofExchanges = "exchange"
 
 // matchesQueue reports whether a policy matches a queue. The policy then applies unless another one
 // has a higher priority. The result "known" is false if dlo cannot evaluate the pattern.
-func (p *Policy) matchesQueue(q *Queue) (matches, known bool) {
+func (s *Snapshot) matchesQueue(p *Policy, q *Queue) (matches, known bool) {
 	if !slices.Contains(applyTo[q.Kind()], p.ApplyTo) {
 		return false, true
 	}
-	return p.matchesName(q.Name)
+	return p.matchesName(q.Name, s.timeToMatch())
 }
 
 // rule says which policy of a list applies to a queue.
@@ -55,15 +59,16 @@ type rule struct {
 }
 
 // policyFor finds the policy that applies to a queue, which is the matching policy with the highest
-// priority (measured on 3.10.8, 4.0.5, 4.3.6). The parameter "version" is the version of RabbitMQ,
-// and "applied" is the name of the policy that the broker itself reports, "" if it reports that
-// none applies, or nil if that is unknown. If the broker reports one, that one applies.
-func policyFor(policies []Policy, version string, q *Queue, applied *string) rule {
+// priority (measured on 3.10.8, 4.0.5, 4.3.6). The parameter "applied" is the name of the policy
+// that the broker itself reports, "" if it reports that none applies, or nil if that is unknown. If
+// the broker reports one, that one applies.
+func (s *Snapshot) policyFor(policies []Policy, q *Queue, applied *string) rule {
 	var r rule
+	version := s.behaves()
 	var takers []*Policy
 	for i := range policies {
 		p := &policies[i]
-		takes, known := p.matchesQueue(q)
+		takes, known := s.matchesQueue(p, q)
 		unfit := p.unsupported(version, q.Kind()) != ""
 		switch {
 		case unfit && takes:

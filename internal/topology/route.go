@@ -12,6 +12,7 @@ type network struct {
 	from      map[string][]*Binding // the bindings of each source exchange
 	to        map[string][]*Binding // the bindings of each destination queue
 	into      map[string][]*Binding // the bindings of each destination exchange
+	rules     map[string]rule       // for exchanges that were asked for: the policy that applies
 	s         *Snapshot
 }
 
@@ -22,6 +23,7 @@ func newNetwork(s *Snapshot) *network {
 		from:      map[string][]*Binding{},
 		to:        map[string][]*Binding{},
 		into:      map[string][]*Binding{},
+		rules:     map[string]rule{},
 		s:         s,
 	}
 	for i := range s.Queues {
@@ -33,11 +35,12 @@ func newNetwork(s *Snapshot) *network {
 	for i := range s.Exchanges {
 		n.exchanges[s.Exchanges[i].Name] = &s.Exchanges[i]
 	}
-	for i := range s.Bindings {
-		b := &s.Bindings[i]
+	for _, of := range s.Bindings {
+		b := &of
 		if b.Source == "" {
 			continue // a binding of the default exchange, which every queue has
 		}
+		b.words = wordsOf(b.Key)
 		n.from[b.Source] = append(n.from[b.Source], b)
 		if b.To == "queue" {
 			n.to[b.Destination] = append(n.to[b.Destination], b)
@@ -73,18 +76,25 @@ type routed struct {
 // given routing key. The parameter "d" describes a dead letter; nil means any message.
 func (n *network) route(exchange, key string, d *death) routed {
 	var r routed
-	n.follow(exchange, key, d, &r, map[string]bool{}, false)
+	n.follow(exchange, key, d, &r, map[passed]bool{}, false)
 	return r
+}
+
+// passed is an exchange on the way of a message. The field "may" is true if it is not known whether
+// the message comes to the exchange.
+type passed struct {
+	exchange string
+	may      bool
 }
 
 // follow adds to r what a message reaches through an exchange. The parameter "may" is true if it is
 // not known whether the message comes to the exchange.
-func (n *network) follow(exchange, key string, d *death, r *routed, seen map[string]bool, may bool) {
+func (n *network) follow(exchange, key string, d *death, r *routed, seen map[passed]bool, may bool) {
 	x := n.exchanges[exchange]
-	if x == nil || seen[exchange] {
+	if x == nil || seen[passed{exchange, may}] || seen[passed{exchange, false}] {
 		return
 	}
-	seen[exchange] = true
+	seen[passed{exchange, may}] = true
 	reach := func(queue string, may bool) {
 		list := &r.queues
 		if may {
@@ -107,7 +117,7 @@ func (n *network) follow(exchange, key string, d *death, r *routed, seen map[str
 			continue
 		}
 		found = true
-		if !known && !slices.Contains(r.unknown, exchange) {
+		if !known {
 			r.unknown = append(r.unknown, exchange)
 		}
 		switch {
@@ -119,37 +129,49 @@ func (n *network) follow(exchange, key string, d *death, r *routed, seen map[str
 			r.missing = append(r.missing, b.Destination)
 		}
 	}
-	if other, ok := n.alternate(x); ok && !found {
-		n.follow(other, key, d, r, seen, may)
+	if found {
+		return
+	}
+	others, known := n.alternate(x)
+	if !known {
+		r.unknown = append(r.unknown, exchange)
+	}
+	for _, other := range others {
+		n.follow(other, key, d, r, seen, may || !known)
 	}
 }
 
-// alternate returns the alternate exchange of an exchange, which takes the messages that the
-// exchange cannot route. An argument takes precedence over a policy.
-func (n *network) alternate(x *Exchange) (string, bool) {
+// alternate returns the exchanges that may be the alternate exchange of an exchange, which takes
+// the messages that the exchange cannot route. An argument takes precedence over a policy. The
+// result "known" is false if policies are unknown or tied, so that another one or none may be it.
+func (n *network) alternate(x *Exchange) (names []string, known bool) {
 	if name, ok := x.Arguments.Text("alternate-exchange"); ok {
-		return name, true
+		return []string{name}, true
 	}
-	if p := n.policyOf(x); p != nil {
-		return p.Definition.Text("alternate-exchange")
+	r := n.ruleOf(x)
+	sure, ok := r.winner.definition().Text("alternate-exchange")
+	if ok {
+		names = append(names, sure)
 	}
-	return "", false
-}
-
-// policyOf returns the policy that applies to an exchange, or nil.
-func (n *network) policyOf(x *Exchange) *Policy {
-	var winner *Policy
-	for i := range n.s.Policies {
-		p := &n.s.Policies[i]
-		if !slices.Contains([]string{"", "all", "exchanges"}, p.ApplyTo) ||
-			winner != nil && winner.Priority >= p.Priority {
+	known = r.unread == ""
+	for _, p := range slices.Concat(r.tied, r.unsure) {
+		name, sets := p.Definition.Text("alternate-exchange")
+		if x.Policy != nil || name == sure || r.winner != nil && p.Priority < r.winner.Priority {
 			continue
 		}
-		if matches, _ := p.matchesName(x.Name); matches {
-			winner = p
+		if known = false; sets {
+			names = append(names, name)
 		}
 	}
-	return winner
+	return names, known
+}
+
+// ruleOf returns which policy applies to an exchange.
+func (n *network) ruleOf(x *Exchange) rule {
+	if _, known := n.rules[x.Name]; !known {
+		n.rules[x.Name] = n.s.policyFor(n.s.Policies, &Queue{Name: x.Name, Type: ofExchanges}, x.Policy)
+	}
+	return n.rules[x.Name]
 }
 
 // routing returns the type of an exchange that decides how it routes. A delayed exchange routes as
@@ -171,33 +193,11 @@ func (x *Exchange) matches(b *Binding, key string, d *death) (matches, known boo
 	case "direct":
 		return b.Key == key, true
 	case "topic":
-		return topicFits(strings.Split(b.Key, "."), strings.Split(key, ".")), true
+		return topicFits(b.words, wordsOf(key)), true
 	case "headers":
 		return b.matchesHeaders(d)
 	}
 	return false, false
-}
-
-// topicFits reports whether a topic pattern matches a routing key. In the pattern, "*" means one
-// word, and "#" means any number of words.
-func topicFits(pattern, words []string) bool {
-	// The element ends[i] is true if the part of the pattern read so far matches exactly the first
-	// i words.
-	ends := make([]bool, len(words)+1)
-	ends[0] = true
-	for _, p := range pattern {
-		next := make([]bool, len(ends))
-		for i := range ends {
-			switch {
-			case p == "#":
-				next[i] = ends[i] || i > 0 && next[i-1]
-			case i > 0:
-				next[i] = ends[i-1] && (p == "*" || p == words[i-1])
-			}
-		}
-		ends = next
-	}
-	return ends[len(words)]
 }
 
 // takesAll reports whether an exchange routes every message to a queue, whatever its routing key
@@ -234,7 +234,8 @@ func (n *network) anyKey(exchange string, seen map[string]bool) bool {
 // routesNames reports whether every routing key that an exchange routes is the name of a queue.
 // Such an exchange is meant for messages that were published through the default exchange.
 func (n *network) routesNames(x *Exchange) bool {
-	if _, ok := n.alternate(x); ok || x.routing() != "direct" || len(n.from[x.Name]) == 0 {
+	others, known := n.alternate(x)
+	if !known || len(others) > 0 || x.routing() != "direct" || x.Name != "" && len(n.from[x.Name]) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(n.from[x.Name], func(b *Binding) bool { return n.queues[b.Key] == nil })
@@ -252,19 +253,8 @@ func (n *network) published(queue string) (keys []publishedKey, unknown bool) {
 	bound := n.to[queue]
 	keys = []publishedKey{{key: queue, guessed: len(bound) > 0}}
 	for _, b := range bound {
-		x := n.exchanges[b.Source]
-		kind := ""
-		if x != nil {
-			kind = x.routing()
-		}
-		switch {
-		case kind == "direct" || kind == "topic" && !strings.ContainsAny(b.Key, "*#"):
-			keys = append(keys, publishedKey{key: b.Key, from: b})
-		case kind == "topic":
-			keys = append(keys, n.keysOf(x, b)...)
-		default:
-			unknown = true
-		}
+		more, known := n.keysOf(b)
+		keys, unknown = append(keys, more...), unknown || !known
 	}
 	return keys, unknown
 }
@@ -280,11 +270,10 @@ type publishedKey struct {
 	set     keySet // all keys of which this one is an example; nil = there is only this key
 }
 
-// asBound returns the routing key as it is written in its binding, where it may be a pattern. If
-// the key comes from no binding, asBound returns the key of the messages.
+// asBound returns the routing key as it is written in a binding, where it may be a pattern.
 func (k publishedKey) asBound() string {
-	if k.from == nil {
+	if k.set == nil {
 		return k.key
 	}
-	return k.from.Key
+	return strings.Join(k.set[len(k.set)-1], ".")
 }

@@ -138,9 +138,51 @@ func chained(s *topology.Snapshot, first, second string) {
 	s.Exchanges = append(
 		s.Exchanges, topology.Exchange{Name: "all", Type: "topic"}, topology.Exchange{Name: "some", Type: "topic"},
 	)
-	link := bind("all", "some", first)
-	link.To = "exchange"
-	s.Bindings = append(s.Bindings, link, bind("some", "orders", second))
+	s.Bindings = append(s.Bindings, link("all", "some", first), bind("some", "orders", second))
+}
+
+// link binds an exchange to another one.
+func link(source, destination, key string) topology.Binding {
+	return topology.Binding{Source: source, Destination: destination, To: "exchange", Key: key}
+}
+
+// linked binds the queue "orders" to an internal exchange that gets its messages from another one.
+func linked(s *topology.Snapshot, first, firstKey, second, secondKey string) {
+	behind(s, "direct", nil)
+	s.Exchanges = append(
+		s.Exchanges, topology.Exchange{Name: "all", Type: first},
+		topology.Exchange{Name: "some", Type: second, Internal: true},
+	)
+	s.Bindings = append(s.Bindings, link("all", "some", firstKey), bind("some", "orders", secondKey))
+}
+
+// bindDLX routes dead letters with two keys: the given one, and the name of the queue "orders".
+func bindDLX(s *topology.Snapshot, key string) {
+	s.Bindings = append(s.Bindings, bind("dlx", "parked", key), bind("dlx", "parked", "orders"))
+}
+
+// alternate gives the dead-letter exchange no binding, but an alternate exchange by a policy.
+func alternate(s *topology.Snapshot, pattern string) {
+	s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"})
+	s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+	s.Policies = append(s.Policies, policy("alternate", pattern, 0, "alternate-exchange", "dlo.dlx"))
+	s.Policies[1].ApplyTo = "exchanges"
+}
+
+// meshed binds the queue "orders" to the first of many topic exchanges, of which each is bound to
+// all others.
+func meshed(s *topology.Snapshot) {
+	s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "topic"})
+	s.Bindings = append(s.Bindings, bind("x0", "orders", "a.#"), bind("dlx", "dlo.letters", "b"))
+	s.Policies[0].Definition["dead-letter-exchange"] = "dlx"
+	for i := range 13 {
+		s.Exchanges = append(s.Exchanges, topology.Exchange{Name: fmt.Sprint("x", i), Type: "topic"})
+		for j := range 13 {
+			if i != j {
+				s.Bindings = append(s.Bindings, link(fmt.Sprint("x", i), fmt.Sprint("x", j), []string{"#", "*.#"}[i%2]))
+			}
+		}
+	}
 }
 
 // levelsOfDelay adds queues that delay messages by the words of their keys, as some frameworks do:

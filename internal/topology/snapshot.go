@@ -37,7 +37,8 @@ type Snapshot struct {
 	// are then zero and mean nothing.
 	NoRates bool
 
-	like string // the measured version whose rules apply to a file; "" = Version
+	like     string         // the measured version whose rules apply to a file; "" = Version
+	matching *time.Duration // what may still be used to evaluate slow patterns; nil = all of it
 }
 
 // Gap is a part of a vhost that could not be read. Findings that need this part are omitted.
@@ -138,6 +139,7 @@ type Exchange struct {
 	AutoDelete bool       `json:"auto_delete"`
 	Internal   bool       `json:"internal"`
 	Arguments  Definition `json:"arguments"`
+	Policy     *string    `json:"policy"` // the name of the policy that the broker applies; nil = unknown; "" = none
 }
 
 // Binding is a binding of a queue or an exchange to an exchange.
@@ -147,6 +149,8 @@ type Binding struct {
 	To          string     `json:"destination_type"` // "queue" or "exchange"
 	Key         string     `json:"routing_key"`
 	Arguments   Definition `json:"arguments"`
+
+	words []string // the words of Key, in a network
 }
 
 // Policy is a RabbitMQ policy of either kind: one that users set, or an operator policy.

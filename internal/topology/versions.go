@@ -48,6 +48,7 @@ func measuredAround(version string) []string {
 // a queue without a type gets the default type of its vhost, unless it is transient or deleted
 // automatically; 3.10.8 ignores the default type when it imports a file (3.10.8, 4.0.5, 4.3.6).
 func (s *Snapshot) as(version string) *Snapshot {
+	s.timeToMatch() // shared by all versions
 	c := *s
 	c.like = version
 	if c.Version == "" {
