@@ -238,6 +238,8 @@ func (s *Survey) Reports() []topology.Report {
 // read of each vhost. The error wraps ErrNotFound if the Survey has no such vhost. It wraps
 // ErrUnavailable if a vhost has not been read yet, or is read without a management API.
 func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
+	s.mu.Lock() // for the whole plan, because the patterns of a snapshot are evaluated by one at a time
+	defer s.mu.Unlock()
 	places, read, found, err := s.chosenPlaces(w)
 	if err != nil {
 		return nil, err
@@ -266,12 +268,10 @@ func (s *Survey) Plan(w topology.Wish) ([]topology.Plan, error) {
 }
 
 // chosenPlaces returns the vhosts for which a caller wants a plan. For each of them, it also
-// returns the latest snapshot and the findings.
+// returns the latest snapshot and the findings. The caller holds the lock.
 func (s *Survey) chosenPlaces(
 	w topology.Wish,
 ) (places []Place, read []*topology.Snapshot, found [][]topology.Finding, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for i, p := range s.places {
 		if w.Broker != "" && w.Broker != p.Broker || w.VHost != "" && w.VHost != p.VHost {
 			continue

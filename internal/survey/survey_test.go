@@ -299,3 +299,23 @@ func TestAStormBetweenTwoLooks(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestPlansAtTheSameTime checks that several people may ask for a plan at the same time. The race
+// detector finds the fault.
+func TestPlansAtTheSameTime(t *testing.T) {
+	s := New([]Place{{Broker: "main", VHost: "/", Exchange: "amq.fanout"}})
+	s.read[0] = &topology.Snapshot{
+		Broker: "main", VHost: "/", Queues: []topology.Queue{{Name: "orders", Durable: true}, {Name: "letters"}},
+		Bindings: []topology.Binding{{Source: "amq.fanout", Destination: "letters", To: "queue"}},
+		Policies: []topology.Policy{{Name: "p", Pattern: "^(?!a)o"}},
+	}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if plans, err := s.Plan(topology.Wish{Queues: []string{"orders"}}); err != nil || len(plans) != 1 {
+				t.Error(plans, err)
+			}
+		})
+	}
+	wait.Wait()
+}

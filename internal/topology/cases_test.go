@@ -426,6 +426,27 @@ var cases = map[string]struct {
 		change: byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired"),
 		want:   []string{"no_binding orders page likely"},
 	},
+	"the exchange routes only expired messages, and messages expire": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0].Arguments["x-message-ttl"] = json.Number("1000")
+		},
+		want: []string{"no_binding orders page likely"},
+	},
+	"the exchange routes no expired messages, and messages expire": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "rejected")(s)
+			s.Queues[0].Arguments["x-message-ttl"] = json.Number("1000")
+		},
+		want: []string{"route_unknown orders digest likely"},
+	},
+	"the exchange routes only messages beyond the delivery limit": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "delivery_limit")(s)
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+		},
+		want: []string{"no_binding orders page likely"},
+	},
 	"the exchange routes by another queue of the death": {
 		change: byHeaders("x-match", "all-with-x", "x-first-death-queue", "invoices"),
 		want:   []string{"no_binding orders page likely"},

@@ -8,14 +8,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// difference compares what dlo computes for a queue with what the broker reports. It returns both
-// in words, or "" if they are equal, or if the broker reports nothing.
-func (e *Effect) difference() (computed, reported string) {
+// Difference says in one line how the settings of a queue that the broker reports differ from those
+// that dlo computes. It returns "" if they do not differ, or if the broker reports nothing.
+func (e *Effect) Difference() string {
+	const but = ", but the broker reports "
 	if e.policy.differs {
-		return policyWords(e.policy.ignored), policyWords(e.policy.winner)
+		return policyWords(e.policy.ignored) + but + policyWords(e.policy.winner)
 	}
 	if e.reported == nil || len(e.policy.unsure)+len(e.operator.unsure) > 0 {
-		return "", ""
+		return ""
 	}
 	want := e.policy.winner.definition().With(e.operator.winner.definition())
 	same := func(key string, of any) bool {
@@ -25,10 +26,10 @@ func (e *Effect) difference() (computed, reported string) {
 	if len(want) == len(e.reported) && !slices.ContainsFunc(
 		slices.Collect(maps.Keys(e.reported)), func(key string) bool { return !same(key, e.reported[key]) },
 	) {
-		return "", ""
+		return ""
 	}
 	return policyWords(e.policy.winner) + " and operator " + policyWords(e.operator.winner) + ", which set " +
-		want.words(), e.reported.words()
+		want.words() + but + e.reported.words()
 }
 
 func policyWords(p *Policy) string {
@@ -45,16 +46,6 @@ func (d Definition) words() string {
 	return safeName(deadletter.Cut(compact(d), 500))
 }
 
-// Difference says in one line how the settings of a queue that the broker reports differ from those
-// that dlo computes. It returns "" if they do not differ.
-func (e *Effect) Difference() string {
-	computed, reported := e.difference()
-	if computed == "" {
-		return ""
-	}
-	return computed + ", but " + reported
-}
-
 // Doubtful reports whether the policies of a queue need another look: the broker has not said which
 // policy applies, or it says something else than dlo computes.
 func (e *Effect) Doubtful() bool {
@@ -65,17 +56,17 @@ func (e *Effect) Doubtful() bool {
 func (in *inspector) policiesDiffer() {
 	for i := range in.s.Queues {
 		v := in.views[in.s.Queues[i].Name]
-		computed, reported := v.difference()
-		if computed == "" {
+		difference := v.Difference()
+		if difference == "" {
 			continue
 		}
 		f := Finding{
-			Kind: PolicyIgnored, Queue: v.Name, cause: computed + reported, Severity: deadletter.SeverityNotify,
+			Kind: PolicyIgnored, Queue: v.Name, cause: difference, Severity: deadletter.SeverityNotify,
 			Title: fmt.Sprintf("RabbitMQ does not apply to %s what its policies say", safeName(v.Name)),
 			Loses: "nothing by itself: the other findings judge what the broker reports",
 			Why: fmt.Sprintf(
-				"By pattern, priority and keys it would be: %s. The broker reports: %s. RabbitMQ ignores a whole policy if the type of the queue does not support one of its keys.",
-				computed, reported,
+				"By pattern, priority and keys it would be: %s. RabbitMQ ignores a whole policy if the type of the queue does not support one of its keys.",
+				difference,
 			),
 			Cure: "Compare with `rabbitmqctl list_queues name type policy`. " + oneForEachType,
 		}
@@ -93,8 +84,7 @@ const oneForEachType = "Take the key that the type does not support out of the p
 // losesByDifference reports whether a queue has no dead-letter exchange although the policies that
 // dlo computes set one.
 func (in *inspector) losesByDifference(v *view) bool {
-	computed, _ := v.difference()
-	if computed == "" || v.Set || !v.isDurableWork() || deadletter.OwnQueue(v.Name) || in.isInbox(v.Name) {
+	if v.Difference() == "" || v.Set || !v.isDurableWork() || deadletter.OwnQueue(v.Name) || in.isInbox(v.Name) {
 		return false
 	}
 	return v.policy.ignored.setsExchange() || !v.policy.differs && v.policy.winner.setsExchange()

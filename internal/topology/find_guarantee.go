@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 	"slices"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // whileAway is a text that findings contain. It says what happens to publishers if a queue
@@ -20,10 +22,14 @@ func (in *inspector) checkGuarantee(v *view) {
 	}
 	asked, works := v.atLeastOnce()
 	_, _, hindered := v.atLeastOnceHindrance()
+	cause := "" // each queue with an argument of its own is a finding of its own
+	if v.Exchange.From != FromArgument {
+		cause = v.Exchange.source()
+	}
 	switch {
 	case !asked:
 		in.add(Finding{
-			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
+			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered, cause: cause,
 			Title: safeName(v.Name) + " can lose dead letters in a crash",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
@@ -31,7 +37,7 @@ func (in *inspector) checkGuarantee(v *view) {
 		})
 	case !works:
 		in.add(Finding{
-			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
+			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered, cause: cause,
 			Title: safeName(v.Name) + " asks for at-least-once dead-lettering and does not get it",
 			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
 			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
@@ -47,7 +53,13 @@ func (in *inspector) checkStuck(v *view) {
 	if v.Stuck.N <= 0 {
 		return
 	}
-	why, others := in.missingTarget(v)
+	why, others := "The target is full or not available, or the letters are only on their way.", []string(nil)
+	missing := []Kind{ExchangeMissing, QueueMissing, NoBinding}
+	if i := slices.IndexFunc(in.found, func(f Finding) bool {
+		return f.Queue == v.Name && slices.Contains(missing, f.Kind) && f.Severity == deadletter.SeverityPage
+	}); i >= 0 {
+		why, others = in.found[i].Title+".", in.found[i].Others
+	}
 	full := slices.DeleteFunc(
 		slices.Clone(v.Queues),
 		func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name },
@@ -62,22 +74,4 @@ func (in *inspector) checkStuck(v *view) {
 		Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
 		Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",
 	})
-}
-
-// missingTarget says what dead letters of a queue wait for: the exchange, binding or queue that is
-// missing. It also returns the queues that the text names.
-func (in *inspector) missingTarget(v *view) (why string, others []string) {
-	exchange := safeName(v.Exchange.Text)
-	switch {
-	case !v.Exists:
-		return fmt.Sprintf("Exchange %s does not exist.", exchange), nil
-	case in.unknownTarget(v):
-	case v.Exchange.Text == "" && len(v.Queues) == 0 && len(v.Lost) > 0:
-		return fmt.Sprintf("Queue %s does not exist.", nameList(v.Lost)), v.Lost
-	case !v.Bound:
-		return fmt.Sprintf("Exchange %s has no binding.", exchange), nil
-	case len(v.Lost) > 0:
-		return fmt.Sprintf("Exchange %s has no binding for the key %s.", exchange, nameList(v.Lost)), nil
-	}
-	return "The target is full or not available, or the letters are only on their way.", nil
 }

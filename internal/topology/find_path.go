@@ -77,6 +77,7 @@ func (in *inspector) checkPath(v *view) {
 			Kind:      NoBinding,
 			Queue:     v.Name,
 			Plannable: in.replaceable(v),
+			cause:     v.Exchange.Text,
 			Sure:      Likely,
 			Severity:  severities[NoExchange],
 			Title: fmt.Sprintf(
@@ -115,6 +116,7 @@ func (in *inspector) replaceable(v *view) bool {
 func (in *inspector) keysLost(v *view) {
 	f := Finding{
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
+		cause: strings.Join(append(v.Lost, v.Exchange.Text), "\n"),
 		Title: fmt.Sprintf(
 			"%s dead-letters to exchange %s, which has no binding for key %s", safeName(v.Name),
 			safeName(v.Exchange.Text), nameList(v.Lost),
@@ -133,6 +135,7 @@ func (in *inspector) keysLost(v *view) {
 func (in *inspector) keysPartlyLost(v *view) {
 	in.add(Finding{
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
+		cause: strings.Join(append(v.Partly, v.Exchange.Text), "\n"),
 		Title: fmt.Sprintf(
 			"%s dead-letters to exchange %s, which routes only some of the keys %s", safeName(v.Name),
 			safeName(v.Exchange.Text), nameList(v.Partly),
@@ -147,8 +150,11 @@ func (in *inspector) keysPartlyLost(v *view) {
 func (in *inspector) routeUnknown(v *view) {
 	x := in.net.exchanges[v.Unjudged[0]]
 	why := fmt.Sprintf("Exchange %s has the type %s, which dlo does not know.", safeName(x.Name), safeName(x.Type))
-	if x.routing() == "headers" {
+	switch x.routing() {
+	case "headers":
 		why = fmt.Sprintf("Exchange %s routes by headers of the messages, which dlo does not know.", safeName(x.Name))
+	case "direct", "fanout", "topic":
+		why = fmt.Sprintf("It is not known which policy, and so which alternate exchange, exchange %s has.", safeName(x.Name))
 	}
 	in.add(Finding{
 		Kind: RouteUnknown, Queue: v.Name, Sure: Likely, cause: x.Name,

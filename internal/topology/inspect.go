@@ -57,6 +57,7 @@ func inspect(s *Snapshot, o Options) *inspector {
 	if len(all) > 1 {
 		in.found = s.inEach(all)
 	}
+	in.found = oneForEachCause(in.found)
 	slices.SortStableFunc(in.found, func(a, b Finding) int {
 		return cmp.Or(
 			deadletter.LoudestFirst(a.Severity, b.Severity), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Queue, b.Queue),
@@ -80,7 +81,6 @@ func inspectAs(s *Snapshot, o Options) *inspector {
 	for i := range s.Queues {
 		in.checkQueue(in.views[s.Queues[i].Name])
 	}
-	in.found = oneForEachCause(in.found)
 	return in
 }
 

@@ -53,6 +53,8 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		p.Bound = true
 	}
 	d := deathIn(e, n.s.Version, len(carried) > 0)
+	rejected := *d // decides alone what is lost, because consumers reject messages in any queue
+	rejected.reasons = d.reasons[:1]
 	keys, unknown := n.published(e.Queue.Name)
 	if p.Fixed {
 		keys, carried = []publishedKey{{key: p.Key.Text}}, nil
@@ -60,8 +62,11 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	p.AnyKey = unknown && !p.Fixed
 	all := n.takesAll(p.Exchange.Text)
 	for _, k := range keys {
-		r := n.route(p.Exchange.Text, k.key, d)
+		r := n.route(p.Exchange.Text, k.key, &rejected)
 		p.addUnknown(k, r, e.Queue.Name)
+		if n.headers && len(d.reasons) > 1 {
+			p.addUnknown(k, n.route(p.Exchange.Text, k.key, d), e.Queue.Name)
+		}
 		p.Missing = append(p.Missing, r.missing...)
 		p.addReached(k, r.queues, e.Queue.Name)
 		if len(r.queues) > 0 || len(r.unknown) > 0 || all {

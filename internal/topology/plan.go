@@ -228,6 +228,10 @@ func (p *planner) accept(name string) (*view, string) {
 	}
 	key, hinders, hindered := v.atLeastOnceHindrance()
 	_, limited := v.DeliveryLimit(p.s.Version)
+	version := p.s.Version
+	if version != p.variants[0].Version { // the file has none
+		version = ""
+	}
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
@@ -251,10 +255,10 @@ func (p *planner) accept(name string) (*view, string) {
 			"it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once",
 			hinders.setBy(key), safeName(hinders.Text),
 		)
-	case p.makesRetries(v) && (numberOf(p.s.Version) < numberOf("4.3") || p.s.Version == "4.3.0"):
+	case p.makesRetries(v) && (numberOf(version) < numberOf("4.3") || version == "4.3.0"):
 		return nil, fmt.Sprintf(
 			"policies can set delayed retry since RabbitMQ 4.3.1, and this is %s. Plan it without broker-retries",
-			cmp.Or(safeName(p.s.Version), "an unknown version"),
+			cmp.Or(safeName(version), "an unknown version"),
 		)
 	case p.makesRetries(v) && !limited:
 		return nil, "it has no delivery limit, so the broker would retry a message for ever. Plan it without broker-retries"

@@ -130,12 +130,14 @@ func TestThePlanOfBrokerRetries(t *testing.T) {
 		{"4.3.6", quorum("q"), keys},
 		{"4.3.1", quorum("q", "x-delivery-limit", 5), keys},
 		{"4.3.0", quorum("q"), "policies can set delayed retry since RabbitMQ 4.3.1, and this is 4.3.0"},
+		{"", quorum("q"), "policies can set delayed retry since RabbitMQ 4.3.1, and this is an unknown version"},
 		{"4.0.5", quorum("q"), "policies can set delayed retry since RabbitMQ 4.3.1, and this is 4.0.5"},
 		{"4.3.6", quorum("q", "x-delivery-limit", -1), "it has no delivery limit"},
 		{"4.3.6", quorum("q", "x-delayed-retry-type", "all", "x-delayed-retry-min", 100), `{"dead-letter-exchange":"dlo.dlx"}`},
 		{"4.0.5", classic("q"), `{"dead-letter-exchange":"dlo.dlx"}`},
 	} {
-		s := site(c.version)
+		s := site("4.3.6")
+		s.Version, s.Broker = c.version, ""
 		s.Queues = append(s.Queues, c.queue)
 		p := topology.MakePlan(s, topology.Want{Queues: []string{"q"}, Exchange: "dlo.dlx", BrokerRetries: true})
 		text := fmt.Sprint(p.Refused)

@@ -33,6 +33,24 @@ func TestOneCauseIsOneFinding(t *testing.T) {
 		topology.ExchangeMissing: func(s *topology.Snapshot) {
 			s.Policies[0] = policy("limits", `^orders`, 20, "dead-letter-exchange", "gone")
 		},
+		topology.NoBinding: func(s *topology.Snapshot) {
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "dlx", Type: "direct"})
+			s.Bindings = append(s.Bindings, bind("dlx", "dlo.letters", "dead"))
+			s.Policies[0] = policy(
+				"limits", `^orders`, 20, "dead-letter-exchange", "dlx", "dead-letter-routing-key", "daed",
+			)
+		},
+		topology.AtMostOnce: func(s *topology.Snapshot) {
+			for i := range s.Queues {
+				s.Queues[i].Type = topology.Quorum
+			}
+		},
+		topology.OverflowDrops: func(s *topology.Snapshot) {
+			for i := range s.Queues {
+				s.Queues[i].Type = topology.Quorum
+			}
+			s.Policies[0].Definition["dead-letter-strategy"] = "at-least-once"
+		},
 		topology.RouteUnknown: func(s *topology.Snapshot) {
 			behind(s, "x-consistent-hash", nil, bind("dlx", "parked", "1"))
 			s.Policies = append(s.Policies, policy("limits", "^parked$", 0, "dead-letter-exchange", "dlo.dlx"))
@@ -47,7 +65,10 @@ func TestOneCauseIsOneFinding(t *testing.T) {
 		if !strings.Contains(f.Title, "299 more: orders.0, ") {
 			t.Errorf("%s: title %q", kind, f.Title)
 		}
-		if kind != topology.RouteUnknown && !strings.Contains(f.Title+f.Why+f.Loses, "limits") {
+		naming := []topology.Kind{
+			topology.PolicyShadowed, topology.PatternUnknown, topology.PolicyIgnored, topology.ExchangeMissing,
+		}
+		if slices.Contains(naming, kind) && !strings.Contains(f.Title+f.Why+f.Loses, "limits") {
 			t.Errorf("%s does not name the policy: %+v", kind, f)
 		}
 		// a reader of one queue sees only that queue
@@ -99,6 +120,25 @@ func TestAFileWithoutAVersion(t *testing.T) {
 				t.Errorf("%s on %q: plan %+v", key, version, p)
 			}
 		}
+	}
+}
+
+// TestOneCauseOfSomeVersions checks a file without a version whose policy RabbitMQ applies to no
+// classic queue. One of three queues is classic on 3.x only.
+func TestOneCauseOfSomeVersions(t *testing.T) {
+	s := site("4.3.6")
+	s.Broker, s.Version, s.DefaultType = "", "", topology.Quorum
+	s.Queues = append(s.Queues, topology.Queue{Name: "orders.b", Durable: true}, classic("orders.c"))
+	s.Policies[0] = policy("limits", "^orders", 20, "dead-letter-exchange", "dlo.dlx", "delivery-limit", 5)
+	var got []string
+	for _, f := range topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}}) {
+		if f.Kind == topology.PolicyIgnored {
+			before, _, _ := strings.Cut(f.Title, " has no")
+			got = append(got, before+": "+strings.Join(f.Queues(), " "))
+		}
+	}
+	if want := []string{"orders: orders orders.c", "On 3.x: orders.b: orders.b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -184,14 +224,14 @@ func TestAPlanTakesNothingAway(t *testing.T) {
 // TestStuckNamesTheTarget checks that the finding names what is missing.
 func TestStuckNamesTheTarget(t *testing.T) {
 	for want, change := range map[string]func(s *topology.Snapshot){
-		"Exchange gone does not exist.": func(s *topology.Snapshot) {
+		"orders dead-letters to exchange gone, which does not exist.": func(s *topology.Snapshot) {
 			s.Policies[0].Definition["dead-letter-exchange"] = "gone"
 		},
-		"Queue parked does not exist.": func(s *topology.Snapshot) {
+		"orders dead-letters to queue parked, which does not exist.": func(s *topology.Snapshot) {
 			s.Policies[0].Definition = definition("dead-letter-exchange", "", "dead-letter-routing-key", "parked")
 		},
-		"Exchange dlo.dlx has no binding.": func(s *topology.Snapshot) { s.Bindings = nil },
-		"Exchange dlx has no binding for the key dead.": func(s *topology.Snapshot) {
+		"orders dead-letters to exchange dlo.dlx, which has no binding.": func(s *topology.Snapshot) { s.Bindings = nil },
+		"orders dead-letters to exchange dlx, which has no binding for key dead.": func(s *topology.Snapshot) {
 			behind(s, "direct", nil, bind("dlx", "dlo.letters", "other"))
 			s.Policies[0].Definition["dead-letter-routing-key"] = "dead"
 		},

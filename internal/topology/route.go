@@ -13,6 +13,7 @@ type network struct {
 	to        map[string][]*Binding // the bindings of each destination queue
 	into      map[string][]*Binding // the bindings of each destination exchange
 	rules     map[string]rule       // for exchanges that were asked for: the policy that applies
+	headers   bool                  // a binding has arguments, which may ask for the reason of a death
 	s         *Snapshot
 }
 
@@ -40,7 +41,7 @@ func newNetwork(s *Snapshot) *network {
 		if b.Source == "" {
 			continue // a binding of the default exchange, which every queue has
 		}
-		b.words = wordsOf(b.Key)
+		b.words, n.headers = wordsOf(b.Key), n.headers || len(b.Arguments) > 0
 		n.from[b.Source] = append(n.from[b.Source], b)
 		if b.To == "queue" {
 			n.to[b.Destination] = append(n.to[b.Destination], b)

@@ -118,8 +118,10 @@ func (s *Snapshot) inEach(of []*inspector) []Finding {
 	}
 	for i := range list {
 		if len(on[i]) < len(all) {
-			list[i].Title = s.onlyOn(on[i], all) + ": " + list[i].Title
-			list[i].Sure = Likely
+			f, versions := &list[i], s.onlyOn(on[i], all)
+			if f.Title, f.Sure = versions+": "+f.Title, Likely; f.cause != "" {
+				f.cause += "\n" + versions
+			}
 		}
 	}
 	return list
