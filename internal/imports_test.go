@@ -155,8 +155,10 @@ const all = "all"
 var pure = []string{"internal/deadletter", "internal/query", "internal/failure", "internal/topology"}
 
 // besides lists what pure packages may import from elsewhere: RabbitMQ's patterns have lookahead,
-// which the package regexp lacks, and definitions also come as YAML.
-var besides = map[string][]string{"internal/topology": {"github.com/dlclark/regexp2", "go.yaml.in/yaml/v3"}}
+// which the package regexp lacks, and definitions also come as YAML and in UTF-16.
+var besides = map[string][]string{
+	"internal/topology": {"github.com/dlclark/regexp2", "go.yaml.in/yaml/v3", "golang.org/x/text/encoding/unicode"},
+}
 
 type pkg struct {
 	ImportPath string

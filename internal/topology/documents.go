@@ -3,25 +3,27 @@ package topology
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
-	"unicode/utf16"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // definitionsIn finds the definitions in a file as people keep them. It returns JSON as RabbitMQ
 // exports it. The file may be in UTF-8 or UTF-16, and may have other lines before the JSON, such as
-// what rabbitmqctl says or the headers of a response. It may be YAML or JSON of Kubernetes: an
-// object whose texts contain the definitions (ConfigMap, Secret, values of a chart), or manifests
-// of the messaging topology operator (rabbitmq.com/v1beta1).
+// what rabbitmqctl says or the headers of a response. It may be the same as YAML, or YAML or JSON
+// of Kubernetes: an object that contains the definitions (ConfigMap, Secret, values of a chart), or
+// manifests of the messaging topology operator (rabbitmq.com/v1beta1).
 func definitionsIn(text []byte) ([]byte, error) {
 	text, err := asUTF8(text)
 	if err != nil {
@@ -33,7 +35,7 @@ func definitionsIn(text []byte) ([]byte, error) {
 			return object, nil
 		}
 		text = bytes.TrimLeft(object, "\n")
-	} else if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] == '{' {
+	} else if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] == '{' && !bytes.HasPrefix(trimmed, []byte("{{")) {
 		return text, nil // whose mistake the reader of JSON names
 	}
 	var objects []any
@@ -57,29 +59,18 @@ func definitionsIn(text []byte) ([]byte, error) {
 // asUTF8 returns a text in UTF-8, without a byte order mark. A text in UTF-16 may lack the mark:
 // definitions begin with ASCII, of which each second byte is then 0.
 func asUTF8(text []byte) ([]byte, error) {
-	order := binary.ByteOrder(nil)
+	order := unicode.LittleEndian
 	switch {
-	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
-		return text[3:], nil
-	case bytes.HasPrefix(text, []byte("\xff\xfe")):
-		order, text = binary.LittleEndian, text[2:]
-	case bytes.HasPrefix(text, []byte("\xfe\xff")):
-		order, text = binary.BigEndian, text[2:]
-	case len(text) > 3 && text[1] == 0 && text[3] == 0:
-		order = binary.LittleEndian
-	case len(text) > 3 && text[0] == 0 && text[2] == 0:
-		order = binary.BigEndian
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), len(text) > 3 && text[1] == 0 && text[3] == 0:
+	case bytes.HasPrefix(text, []byte("\xfe\xff")), len(text) > 3 && text[0] == 0 && text[2] == 0:
+		order = unicode.BigEndian
 	default:
-		return text, nil
+		return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), nil
 	}
 	if len(text)%2 != 0 {
 		return nil, errors.New("the file is UTF-16, and ends in the middle of a character: it is not complete")
 	}
-	units := make([]uint16, len(text)/2)
-	for i := range units {
-		units[i] = order.Uint16(text[2*i:])
-	}
-	return []byte(string(utf16.Decode(units))), nil
+	return unicode.UTF16(order, unicode.UseBOM).NewDecoder().Bytes(text)
 }
 
 // jsonObject returns the first line of a text at which a whole JSON object begins, up to its end.
@@ -96,10 +87,10 @@ func jsonObject(text []byte) ([]byte, bool) {
 			}
 			lines := bytes.Repeat([]byte("\n"), bytes.Count(text[:at], []byte("\n")))
 			after := trimmed[d.InputOffset():]
-			return append(lines, object...), len(bytes.TrimSpace(after)) == 0 || asciiText(after) && at > 0
+			return append(lines, object...), len(bytes.TrimSpace(after)) == 0 || isText(after) && at > 0
 		}
 		next := bytes.IndexByte(rest, '\n')
-		if next < 0 || !asciiText(rest[:next]) {
+		if next < 0 || !isText(rest[:next]) {
 			return nil, false
 		}
 		at += next + 1
@@ -107,13 +98,18 @@ func jsonObject(text []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// asciiText reports whether a text has printable ASCII only.
-func asciiText(text []byte) bool {
-	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= 0x7f || r < ' ' && !strings.ContainsRune("\r\n\t", r) })
+// isText reports whether bytes are text, which may have the colours of a terminal.
+func isText(text []byte) bool {
+	return utf8.Valid(text) && !bytes.ContainsFunc(text, func(r rune) bool {
+		return r == 0x7f || r < ' ' && !strings.ContainsRune("\r\n\t\x1b", r)
+	})
 }
 
-// definitionsInside returns the texts below some values that are definitions as RabbitMQ exports
-// them. In a Secret they are in base64.
+// maxUnpacked is the maximum size in bytes of definitions that are compressed.
+const maxUnpacked = 16 << 20
+
+// definitionsInside returns the texts and objects below some values that are definitions as
+// RabbitMQ exports them. In a Secret they are in base64, and maybe compressed.
 func definitionsInside(values any, encoded bool) (found [][]byte) {
 	switch v := values.(type) {
 	case []any:
@@ -122,6 +118,16 @@ func definitionsInside(values any, encoded bool) (found [][]byte) {
 		}
 	case map[string]any:
 		encoded = encoded || v["kind"] == "Secret" || v["kind"] == "ConfigMap"
+		queues, _ := v["queues"].([]any)
+		policies, _ := v["policies"].([]any)
+		if slices.ContainsFunc(append(queues, policies...), func(of any) bool {
+			object, _ := of.(map[string]any)
+			return object["name"] != nil && object["vhost"] != nil
+		}) {
+			if b, err := json.Marshal(v); err == nil {
+				return [][]byte{b}
+			}
+		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			found = append(found, definitionsInside(v[key], encoded)...)
 		}
@@ -130,6 +136,10 @@ func definitionsInside(values any, encoded bool) (found [][]byte) {
 		if b, err := base64.StdEncoding.DecodeString(v); encoded && err == nil {
 			text = b
 		}
+		if r, err := gzip.NewReader(bytes.NewReader(text)); err == nil {
+			text, _ = io.ReadAll(io.LimitReader(r, maxUnpacked)) // a text that is cut is no definitions
+		}
+		text, _ = asUTF8(text)
 		object, _ := jsonObject(text)
 		var file map[string]json.RawMessage
 		if json.Unmarshal(object, &file) == nil && (file["queues"] != nil || file["policies"] != nil) {
@@ -139,57 +149,67 @@ func definitionsInside(values any, encoded bool) (found [][]byte) {
 	return found
 }
 
-// manifest is an object of Kubernetes. The fields of the specification are those of the messaging
-// topology operator (its reference of rabbitmq.com/v1beta1).
+// manifest is an object of Kubernetes.
 type manifest struct {
-	Kind    string     `json:"kind"`
-	Version string     `json:"apiVersion"`
-	Items   []manifest `json:"items"`
-	Spec    struct {
-		Name        string                `json:"name"`
-		VHost       string                `json:"vhost"`
-		Type        string                `json:"type"`
-		Durable     bool                  `json:"durable"`
-		AutoDelete  bool                  `json:"autoDelete"`
-		Arguments   map[string]any        `json:"arguments"`
-		Source      string                `json:"source"`
-		Destination string                `json:"destination"`
-		To          string                `json:"destinationType"`
-		RoutingKey  string                `json:"routingKey"`
-		Pattern     string                `json:"pattern"`
-		ApplyTo     string                `json:"applyTo"`
-		Priority    int                   `json:"priority"`
-		Definition  json.RawMessage       `json:"definition"`
-		DefaultType string                `json:"defaultQueueType"`
-		Cluster     struct{ Name string } `json:"rabbitmqClusterReference"`
+	Kind    string `json:"kind"`
+	Version string `json:"apiVersion"`
+	Items   []any  `json:"items"`
+	Meta    struct {
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+}
+
+// manifestSpec is an object of the messaging topology operator (its reference of
+// rabbitmq.com/v1beta1).
+type manifestSpec struct {
+	Spec struct {
+		Name        string                           `json:"name"`
+		VHost       string                           `json:"vhost"`
+		Type        string                           `json:"type"`
+		Durable     bool                             `json:"durable"`
+		AutoDelete  bool                             `json:"autoDelete"`
+		Arguments   map[string]any                   `json:"arguments"`
+		Source      string                           `json:"source"`
+		Destination string                           `json:"destination"`
+		To          string                           `json:"destinationType"`
+		RoutingKey  string                           `json:"routingKey"`
+		Pattern     string                           `json:"pattern"`
+		ApplyTo     string                           `json:"applyTo"`
+		Priority    int                              `json:"priority"`
+		Definition  json.RawMessage                  `json:"definition"`
+		DefaultType string                           `json:"defaultQueueType"`
+		Cluster     struct{ Name, Namespace string } `json:"rabbitmqClusterReference"`
 	} `json:"spec"`
 }
 
 // fromManifests returns the definitions that the messaging topology operator makes of its
 // manifests.
 func fromManifests(text []byte, objects []any) ([]byte, error) {
-	var list []manifest
-	if b, err := json.Marshal(objects); err != nil || json.Unmarshal(b, &list) != nil {
-		return nil, notDefinitions(text, "")
-	}
 	out := map[string][]any{}
 	clusters, others := map[string]bool{}, map[string]bool{}
-	for len(list) > 0 {
-		m := list[0]
-		list = append(m.Items, list[1:]...)
-		s := m.Spec
-		vhost := cmp.Or(s.VHost, "/")
-		policy := map[string]any{
-			"vhost": vhost, "name": s.Name, "pattern": s.Pattern, "apply-to": cmp.Or(s.ApplyTo, "all"),
-			"priority": s.Priority, "definition": s.Definition,
+	for len(objects) > 0 {
+		var m manifest
+		var of manifestSpec
+		b, err := json.Marshal(objects[0])
+		if objects = objects[1:]; err != nil || json.Unmarshal(b, &m) != nil {
+			continue // YAML that is no object of Kubernetes, or one that JSON cannot express
 		}
+		objects = append(m.Items, objects...)
 		if !strings.HasPrefix(m.Version, "rabbitmq.com/") {
 			if len(m.Items) == 0 {
 				others[m.Kind] = true
 			}
 			continue
 		}
-		clusters[s.Cluster.Name] = true
+		if err := json.Unmarshal(b, &of); err != nil {
+			return nil, fmt.Errorf("a manifest of the kind %s cannot be read: %w", safeName(m.Kind), err)
+		}
+		s := of.Spec
+		vhost := cmp.Or(s.VHost, "/")
+		policy := map[string]any{
+			"vhost": vhost, "name": s.Name, "pattern": s.Pattern, "apply-to": cmp.Or(s.ApplyTo, "all"),
+			"priority": s.Priority, "definition": s.Definition,
+		}
 		switch m.Kind {
 		case "Queue":
 			arguments := maps.Clone(s.Arguments)
@@ -220,30 +240,23 @@ func fromManifests(text []byte, objects []any) ([]byte, error) {
 			metadata := map[string]string{"default_queue_type": s.DefaultType}
 			out["vhosts"] = append(out["vhosts"], map[string]any{"name": s.Name, "metadata": metadata})
 		default:
-			delete(clusters, s.Cluster.Name)
 			others[m.Kind] = true
+			continue
 		}
+		clusters[path.Join(cmp.Or(s.Cluster.Namespace, m.Meta.Namespace), s.Cluster.Name)] = true
 	}
 	switch {
 	case len(out["queues"]) == 0 && len(out["policies"]) == 0 && len(others) > 0 && !others[""]:
-		return nil, notDefinitions(
-			text, "it has manifests of Kubernetes ("+namesOf(others)+"), and none is a Queue or a Policy of rabbitmq.com",
+		return nil, fmt.Errorf(
+			"it has objects of Kubernetes (%s), and none is a Queue or a Policy of rabbitmq.com. %s",
+			nameList(slices.Sorted(maps.Keys(others))), exportAdvice,
 		)
 	case len(out["queues"]) == 0 && len(out["policies"]) == 0:
 		return nil, notDefinitions(text, "")
 	case len(clusters) > 1:
-		return nil, fmt.Errorf("the manifests are for several clusters (%s): give those of one cluster", namesOf(clusters))
+		return nil, fmt.Errorf("the manifests are for several clusters (%s): give those of one cluster", nameList(slices.Sorted(maps.Keys(clusters))))
 	}
 	return json.Marshal(out)
-}
-
-// namesOf returns the safe names of a set, sorted.
-func namesOf(set map[string]bool) string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		names = append(names, safeName(name))
-	}
-	return strings.Join(names[:min(len(names), 10)], ", ")
 }
 
 // notDefinitions names what a file is that has no definitions. The parameter "problem" says what is
@@ -264,6 +277,8 @@ func notDefinitions(text []byte, problem string) error {
 		is = "it is compressed: unpack it first"
 	case starts("<!doctype", "<html"):
 		is = "it is a web page, such as the sign-in of a proxy"
+	case bytes.Contains(text, []byte("{{")):
+		is = "it is a template: run helm template, and give what that writes"
 	case starts("["):
 		is = "it must be an object, and is a list, as GET /api/queues returns it, or advanced.config"
 	case starts("listing ", "timeout: "):

@@ -1,8 +1,11 @@
 package topology_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
@@ -78,19 +82,40 @@ func TestDefinitionsAsPeopleHaveThem(t *testing.T) {
 	}
 	indented := "\n    " + strings.ReplaceAll(plainDefinitions, "\n", "\n    ")
 	little, big := binary.LittleEndian, binary.BigEndian
+	var objects any
+	if err := json.Unmarshal([]byte(plainDefinitions), &objects); err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := yaml.Marshal(map[string]any{"rabbitmq": map[string]any{"definitions": objects}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(plainDefinitions)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	secret := "kind: Secret\ndata:\n  d: "
 	for name, text := range map[string]string{
-		"a byte order mark":              "\ufeff" + plainDefinitions,
-		"UTF-16":                         inUTF16(little, "\ufeff"+plainDefinitions),
-		"UTF-16, big-endian":             inUTF16(big, "\ufeff"+plainDefinitions),
-		"UTF-16 without a mark":          inUTF16(little, plainDefinitions),
-		"UTF-16, big-endian, no mark":    inUTF16(big, plainDefinitions),
-		"lines of Windows":               strings.ReplaceAll(plainDefinitions, "\n", "\r\n"),
-		"a banner":                       "Exporting definitions for vhost / ...\n" + plainDefinitions + "\n...done.\n",
-		"the headers of a response":      "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n" + plainDefinitions,
-		"a ConfigMap":                    "apiVersion: v1\nkind: ConfigMap\ndata:\n  definitions.json: |" + indented,
-		"a ConfigMap among others":       "kind: Service\n---\nkind: ConfigMap\ndata:\n  rabbitmq.conf: a = b\n  d.json: |" + indented,
-		"values of a chart":              "# values\nauth: {username: x}\nextraSecrets:\n  load:\n    d.json: |" + indented,
-		"a Secret":                       "kind: Secret\ndata:\n  d: " + base64.StdEncoding.EncodeToString([]byte(plainDefinitions)),
+		"a byte order mark":               "\ufeff" + plainDefinitions,
+		"UTF-16":                          inUTF16(little, "\ufeff"+plainDefinitions),
+		"UTF-16, big-endian":              inUTF16(big, "\ufeff"+plainDefinitions),
+		"UTF-16 without a mark":           inUTF16(little, plainDefinitions),
+		"UTF-16, big-endian, no mark":     inUTF16(big, plainDefinitions),
+		"lines of Windows":                strings.ReplaceAll(plainDefinitions, "\n", "\r\n"),
+		"a banner":                        "Exporting definitions for vhost / ...\n" + plainDefinitions + "\n...done.\n",
+		"the headers of a response":       "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n" + plainDefinitions,
+		"a ConfigMap":                     "apiVersion: v1\nkind: ConfigMap\ndata:\n  definitions.json: |" + indented,
+		"a ConfigMap among others":        "kind: Service\n---\nkind: ConfigMap\ndata:\n  rabbitmq.conf: a = b\n  d.json: |" + indented,
+		"values of a chart":               "# values\nauth: {username: x}\nextraSecrets:\n  load:\n    d.json: |" + indented,
+		"a Secret":                        "kind: Secret\ndata:\n  d: " + base64.StdEncoding.EncodeToString([]byte(plainDefinitions)),
+		"a Secret with a byte order mark": secret + base64.StdEncoding.EncodeToString([]byte("\ufeff"+plainDefinitions)),
+		"a Secret with a compressed text": secret + base64.StdEncoding.EncodeToString(packed.Bytes()),
+		"a banner in another language":    "Übersicht\n" + plainDefinitions,
+		"a banner with colours":           "\x1b[32mINFO\x1b[0m\n" + plainDefinitions,
+		"YAML in values of a chart":       string(asYAML),
+		"manifests beside others": operatorManifests + "---\nkind: Application\napiVersion: argoproj.io/v1alpha1\n" +
+			"spec: {source: {repoURL: x}, destination: {server: y}}\n---\nkind: ConfigMap\ndata: {5672: x}\n",
 		"a Secret with text":             "kind: Secret\nstringData:\n  d: |" + indented,
 		"a list of kubectl, as JSON":     `{"apiVersion":"v1","kind":"List","items":[{"kind":"ConfigMap","data":{"d":` + quoted(plainDefinitions) + `}}]}`,
 		"manifests of the operator":      operatorManifests,
@@ -146,7 +171,10 @@ func TestOtherFilesAreNamed(t *testing.T) {
 		`{"error":"not_authorised","reason":"Login failed"}`:                             "not_authorised Login failed",
 		queue + "a}}\n---\n" + queue + "b}}\n":                                           "several clusters (a, b)",
 		"a: '{\"queues\":[]}'\nb: '{\"queues\":[]}'\n":                                   "there are 2 definitions",
-		"x: &a [*a]\n":                                                                   "anchor",
+		"apiVersion: v1\nkind: ConfigMap\ndata: {5672: {{ .Values.x }}}\n":               "it is a template",
+		queue + "a, namespace: x}}\n---\n" + queue + "a, namespace: y}}\n":               "several clusters (x/a, y/a)",
+		queue + "a}}\n---\n" + queue + "b}}\n---\n" + strings.ReplaceAll(queue, "Queue", "User") + "b}}\n": "several clusters (a, b)",
+		"x: &a [*a]\n": "anchor",
 	} {
 		_, err := topology.ReadDefinitions([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 300 {
