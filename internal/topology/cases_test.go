@@ -426,6 +426,14 @@ var cases = map[string]struct {
 		change: byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired"),
 		want:   []string{"no_binding orders page likely"},
 	},
+	"the exchange routes by another queue of the death, and messages have any key": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-queue", "invoices")(s)
+			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "events", Type: "fanout"})
+			s.Bindings = append(s.Bindings, bind("events", "orders", ""))
+		},
+		want: []string{"no_binding orders page likely"},
+	},
 	"the exchange routes only expired messages, and messages expire": {
 		change: func(s *topology.Snapshot) {
 			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)

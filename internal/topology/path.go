@@ -78,6 +78,9 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		}
 		if k.from == nil && k.guessed {
 			p.Again = true // only letters that dlo requeues come with this key
+			if p.AnyKey && x.routing() == "headers" && n.mayReach(x.Name, nil, d, map[string]bool{}) == nil {
+				p.Lost = append(p.Lost, "#") // no binding fits, whatever the key is
+			}
 			continue
 		}
 		if k.set != nil {
