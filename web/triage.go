@@ -18,7 +18,7 @@ import (
 
 const (
 	triageRows   = 50 // the maximum number of groups on a page
-	settledShown = 6   // the maximum number of operations and decisions shown since the last digest
+	settledShown = 6  // the maximum number of operations and decisions shown since the last digest
 )
 
 // triage handles GET /triage?tab=&q=&after=. After a decision, the URL also contains the parameters

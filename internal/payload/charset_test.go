@@ -220,20 +220,24 @@ func TestEditsAreWrittenInTheCharset(t *testing.T) {
 			"Nimes", "Nîmes €", nil, "ISO-8859-1 has no character € (U+20AC)", 1, 10,
 		},
 		{
-			"ASCII before, compressed", zlibbed(t, []byte("to Nimes")), Hints{ContentEncoding: "deflate:ISO-8859-1"},
+			"ASCII before, compressed", zlibbed(t, []byte("to Nimes")),
+			Hints{ContentEncoding: "deflate:ISO-8859-1"},
 			"Nimes", "Nîmes", zlibbed(t, written(t, latin, "to Nîmes")), "", 0, 0,
 		},
 		{
 			"ASCII before, in an envelope", []byte(`{"specversion":"1.0","id":"e","source":"s","type":"t","data":{"city":"Nimes"}}`),
-			Hints{ContentType: ce + "; charset=ISO-8859-1"}, "Nimes", "Nîmes",
+			Hints{ContentType: ce + "; charset=ISO-8859-1"},
+			"Nimes", "Nîmes",
 			written(t, latin, "{\"specversion\":\"1.0\",\"id\":\"e\",\"source\":\"s\",\"type\":\"t\",\"data\":{\n  \"city\": \"Nîmes\"\n}}"), "", 0, 0,
 		},
 		{
-			"ASCII before, and ISO-2022-JP", []byte("to Kyoto"), Hints{ContentType: "text/plain; charset=ISO-2022-JP"},
+			"ASCII before, and ISO-2022-JP", []byte("to Kyoto"),
+			Hints{ContentType: "text/plain; charset=ISO-2022-JP"},
 			"Kyoto", "京都", written(t, japanese.ISO2022JP.NewEncoder(), "to 京都"), "", 0, 0,
 		},
 		{
-			"ASCII that is said to be UTF-16", []byte("to Nimes"), Hints{ContentType: "text/plain; charset=UTF-16"},
+			"ASCII that is said to be UTF-16", []byte("to Nimes"),
+			Hints{ContentType: "text/plain; charset=UTF-16"},
 			"Nimes", "Nîmes", []byte("to Nîmes"), "", 0, 0,
 		},
 		{
@@ -340,7 +344,8 @@ func TestMasksSeeTheConvertedText(t *testing.T) {
 message Login { bytes hash = 5 [debug_redact = true]; bytes salt = 4; }`)}
 	message := []byte("\x2a\x20geheim-geheim-geheim-geheim-\xe4\xf6\xfc\xdf\x22\x20" + strings.Repeat("s\xe9", 16))
 	for _, h := range []Hints{
-		{Was: "s.Login", ContentEncoding: "iso-8859-1"}, {Was: "s.Login", ContentType: "text/plain"},
+		{Was: "s.Login", ContentEncoding: "iso-8859-1"},
+		{Was: "s.Login", ContentType: "text/plain"},
 		{Was: "s.Login", ContentType: "application/octet-stream; charset=latin1"},
 	} {
 		doc := logins.Decode(message, h, nil)

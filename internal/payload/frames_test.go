@@ -137,11 +137,13 @@ func TestFrames(t *testing.T) {
 			func(b []byte) []byte { return section(0x77, long(0xb0, grpc(b))) }, "AMQP 1.0 > gRPC",
 		},
 		"delimited in gRPC in gzip": {
-			Hints{}, message, func(b []byte) []byte { return gzipped(grpc(delimited(b))) }, nil,
+			Hints{},
+			message, func(b []byte) []byte { return gzipped(grpc(delimited(b))) }, nil,
 			"gzip > gRPC > length-delimited",
 		},
 		"gzip in gRPC in base64": {
-			Hints{}, json, func(b []byte) []byte { return encodeStd(grpcFlag(1, gzipped(b))) }, nil,
+			Hints{},
+			json, func(b []byte) []byte { return encodeStd(grpcFlag(1, gzipped(b))) }, nil,
 			"base64 > gRPC > gzip",
 		},
 		"gzip in gRPC":        {Hints{}, message, func(b []byte) []byte { return grpc(gzipped(b)) }, nil, "gRPC > gzip"},
@@ -298,7 +300,8 @@ message Seat { optional string row = 1; optional string seat = 2; }`
 		wire(section(0x75, short(0xa0, card[:8])), section(0x75, short(0xa0, card[8:]))),
 	} {
 		for _, mask := range []*Mask{
-			nil, patternMask().Mask, {JSON: []deadletter.FieldPath{{"x"}}},
+			nil, patternMask().Mask,
+			{JSON: []deadletter.FieldPath{{"x"}}},
 			{Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"x"}}}},
 		} {
 			doc := (&Decoder{Types: registry(t, "pay", cards), Mask: mask}).Decode(values, Hints{Type: "amqp-1.0"}, nil)

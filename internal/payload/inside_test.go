@@ -33,7 +33,8 @@ func TestMessagesInJSON(t *testing.T) {
 		"in a list":      {Hints{}, `{"rows": ["x", "` + std(message) + `"]}`, "rows.[1].note", "left at the gateway"},
 		"the whole list": {Hints{}, `["` + std(message) + `"]`, "[0].note", "left at the gateway"},
 		"URL alphabet": {
-			Hints{}, `{"payload": "` + base64.RawURLEncoding.EncodeToString(message) + `"}`, "payload.note",
+			Hints{},
+			`{"payload": "` + base64.RawURLEncoding.EncodeToString(message) + `"}`, "payload.note",
 			"left at the gateway",
 		},
 		"escaped":                 {Hints{}, `{"payload": "` + strings.ReplaceAll(std(message), "/", `\/`) + `"}`, "payload.note", "left at the gateway"},

@@ -32,7 +32,8 @@ func TestFieldsWhoseTypeIsMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, mask := range []*Mask{
-				nil, {Fields: []deadletter.MaskedField{{Path: path}}},
+				nil,
+				{Fields: []deadletter.MaskedField{{Path: path}}},
 				// rules for something inside a field whose type is missing, by its type or by a name
 				{Fields: []deadletter.MaskedField{{Type: "far.Money", Path: path}}},
 				{Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"number"}}}},

@@ -24,11 +24,15 @@ func TestATypeInAHeader(t *testing.T) {
 		"another case":  {deadletter.Table{"X-Message-TYPE": "shop.v1.Pair"}, Hints{}, "shop.v1.Pair", "the header X-Message-TYPE"},
 		"a type URL":    {deadletter.Table{"name": "type.googleapis.com/shop.v1.Pair"}, Hints{}, "shop.v1.Pair", "the header name"},
 		"two, and the first of the setting counts": {
-			deadletter.Table{"name": "shop.v1.OtherPair", "X-Message-Type": "shop.v1.Pair"}, Hints{}, "shop.v1.Pair",
+			deadletter.Table{"name": "shop.v1.OtherPair", "X-Message-Type": "shop.v1.Pair"},
+			Hints{},
+			"shop.v1.Pair",
 			"the header X-Message-Type",
 		},
 		"two, and one names nothing": {
-			deadletter.Table{"name": "shop.v1.Pair", "x-message-type": "PairMade"}, Hints{}, "shop.v1.Pair",
+			deadletter.Table{"name": "shop.v1.Pair", "x-message-type": "PairMade"},
+			Hints{},
+			"shop.v1.Pair",
 			"the header name",
 		},
 		"a word of the publisher":  {deadletter.Table{"name": "Pair"}, Hints{}, "", ""},
@@ -39,7 +43,9 @@ func TestATypeInAHeader(t *testing.T) {
 			deadletter.Table{"name": "shop.v1.Pair"}, Hints{Queue: "bound"}, "shop.v1.Pair", "the header name",
 		},
 		"after the type property": {
-			deadletter.Table{"name": "shop.v1.Pair"}, Hints{Type: "shop.v1.OtherPair"}, "shop.v1.OtherPair",
+			deadletter.Table{"name": "shop.v1.Pair"},
+			Hints{Type: "shop.v1.OtherPair"},
+			"shop.v1.OtherPair",
 			"the type property",
 		},
 		"the type property is a word": {

@@ -189,12 +189,20 @@ func TestHeadersExchangesOfABroker(t *testing.T) {
 	ch := openChannel(t, address, nil)
 	declareOwn(t, ch, node)
 	cases := []amqp.Table{
-		nil, {"x-match": "all"}, {"x-match": "any"}, {"x-match": "all", "x-first-death-reason": "expired"},
-		{"x-match": "any", "x-first-death-reason": "rejected"}, {"x-match": "all-with-x", "x-first-death-reason": "expired"},
+		nil,
+		{"x-match": "all"},
+		{"x-match": "any"},
+		{"x-match": "all", "x-first-death-reason": "expired"},
+		{"x-match": "any", "x-first-death-reason": "rejected"},
+		{"x-match": "all-with-x", "x-first-death-reason": "expired"},
 		{"x-match": "all-with-x", "x-first-death-reason": "rejected"},
 		{"x-match": "any-with-x", "x-first-death-reason": "rejected", "tenant": "a"},
-		{"x-match": "all-with-x", "x-first-death-queue": "elsewhere"}, {"x-match": "any-with-x"}, {"x-match": "all-with-x"},
-		{"x-match": "all-with-x", "x-first-death-reason": nil}, {"tenant": "a"}, {"x-match": "any", "tenant": "a"},
+		{"x-match": "all-with-x", "x-first-death-queue": "elsewhere"},
+		{"x-match": "any-with-x"},
+		{"x-match": "all-with-x"},
+		{"x-match": "all-with-x", "x-first-death-reason": nil},
+		{"tenant": "a"},
+		{"x-match": "any", "tenant": "a"},
 	}
 	for i, arguments := range cases {
 		work, dead, exchange := fmt.Sprint("work.", i), fmt.Sprint("dead.", i), fmt.Sprint("dlx.", i)
