@@ -22,7 +22,7 @@ type compiled struct {
 const (
 	// the time for all names and all patterns of a vhost together that need long for a name, because
 	// patterns come from strangers
-	patternTime = time.Second
+	patternTime = 2 * time.Second
 	slowMatch   = 50 * time.Microsecond // what is faster costs nothing
 	maxRead     = 10_000                // the maximum size in bytes of a pattern that dlo evaluates
 )
