@@ -158,6 +158,7 @@ func (r *reading) convert() bool {
 		}
 		text, ok := r.textIn(c)
 		if nowJSON, _ := looksLikeJSON(text, false); !ok || isJSON && !nowJSON {
+			doc.step(false, c.name+": the bytes are no text in it, or no longer JSON")
 			continue
 		}
 		r.hideText = r.unreadableText()

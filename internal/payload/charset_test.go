@@ -151,6 +151,9 @@ func TestCharsets(t *testing.T) {
 			if strings.Contains(doc.JSON+doc.Text, "\ufffd") || strings.Contains(doc.JSON, `\ufffd`) {
 				t.Error("a character is lost")
 			}
+			if strings.HasPrefix(c.name, "ASCII is declared") && !strings.Contains(stepsText(doc), "US-ASCII: the bytes are no text in it") {
+				t.Errorf("no step says why the charset is not used:\n%s", stepsText(doc))
+			}
 			notes := strings.Join(doc.Notes, "\n")
 			if strings.Contains(notes, "guess") != guessed || strings.Contains(Summary(doc, ""), "guessed") != guessed {
 				t.Errorf("notes %q, summary %q", notes, Summary(doc, ""))
