@@ -1,24 +1,40 @@
 package system
 
 import (
-	"bufio"
 	"fmt"
 	"net/http"
 	neturl "net/url"
 	"os/exec"
 	"strings"
-	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// TestAMQP10Values lets a client of AMQP 1.0 reject values, whose sections begin with their length.
-// An edit must write the length again. If the old length stayed in place, the broker would end the
-// connection of the consumer each time.
-func TestAMQP10Values(t *testing.T) {
-	testenv.Full(t)
-	t.Parallel()
+// startClient runs a client of another language until the test ends, and returns what it says.
+func startClient(t *testing.T, cmd *exec.Cmd) *output {
+	t.Helper()
+	said := &output{}
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("the client says:\n%s", said.String())
+		}
+	})
+	return said
+}
+
+// amqp10Client starts dlo, and a script of testdata that speaks AMQP 1.0 and uses the queue "work".
+func amqp10Client(t *testing.T, script string, queue amqp.Table) (*child, *output) {
+	t.Helper()
 	node := testenv.Broker(t)
 	if !node.AtLeast("4.0") {
 		t.Skip("3.x refuses AMQP 1.0 without a plugin")
@@ -30,7 +46,7 @@ func TestAMQP10Values(t *testing.T) {
 		)
 	}
 	vhost, url := node.VHost(t)
-	newAudit(t, url, "work", nil)
+	newAudit(t, url, "work", queue)
 	p := newChild(t, url, "default: {retry: {delays: []}}\n")
 	p.Start("")
 	p.Draining()
@@ -39,31 +55,19 @@ func TestAMQP10Values(t *testing.T) {
 		t.Fatal(err)
 	}
 	address.Path = ""
-	worker := exec.Command(python, "testdata/amqp10.py", address.String(), vhost, "work")
-	out, err := worker.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if worker.Stderr = worker.Stdout; worker.Start() != nil {
-		t.Fatal("the client does not start")
-	}
-	t.Cleanup(func() { worker.Process.Kill(); worker.Wait() })
-	var mu sync.Mutex
-	var said []string
-	go func() {
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			mu.Lock()
-			said = append(said, lines.Text())
-			mu.Unlock()
-		}
-	}()
-	says := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return strings.Join(said, "\n")
-	}
+	// without -B, Python would leave compiled files in testdata
+	return p, startClient(t, exec.Command(python, "-B", "testdata/"+script, address.String(), vhost, "work"))
+}
+
+// TestAMQP10Values lets a client of AMQP 1.0 reject values, whose sections begin with their length.
+// An edit must write the length again. If the old length stayed in place, the broker would end the
+// connection of the consumer each time.
+func TestAMQP10Values(t *testing.T) {
+	testenv.Full(t)
+	t.Parallel()
+	p, said := amqp10Client(t, "amqp10.py", nil)
 	eventually(
-		t, "the values are letters", func() bool { return p.letters("dead") == 3 || strings.Contains(says(), "rror") },
+		t, "the values are letters", func() bool { return p.letters("dead") == 3 || strings.Contains(said.String(), "rror") },
 	)
 	ids := p.ids(`SELECT id, random FROM letters ORDER BY id`)
 	for _, id := range ids {
@@ -80,9 +84,11 @@ func TestAMQP10Values(t *testing.T) {
 	}
 	eventually(
 		t, "the values arrive",
-		func() bool { return strings.Count(says(), "accepted") == 3 || strings.Contains(says(), "error") },
+		func() bool {
+			return strings.Count(said.String(), "accepted") == 3 || strings.Contains(said.String(), "error")
+		},
 	)
-	if got := says(); got != "accepted 14\naccepted 424\naccepted 14" {
+	if got := said.String(); got != "accepted 14\naccepted 424\naccepted 14\n" {
 		t.Error(got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/testenv"
@@ -33,19 +32,8 @@ func TestCelery(t *testing.T) {
 	env := append(os.Environ(), "AMQP_URL="+url, "REPAIRED="+repaired, "CHARGED="+charged)
 	conn, _ := testenv.Channel(t, url)
 	worker := exec.Command(shop[0], append(shop[1:], "work")...)
-	var said output
-	worker.Env, worker.Stdout, worker.Stderr = env, &said, &said
-	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		worker.Process.Kill()
-		worker.Wait()
-		if t.Failed() {
-			t.Logf("the worker says:\n%s", said.String())
-		}
-	})
+	worker.Env = env
+	startClient(t, worker)
 	send := exec.Command(shop[0], append(append(shop[1:], "send"), compressions...)...)
 	send.Env = env
 	if out, err := send.CombinedOutput(); err != nil {

@@ -38,4 +38,5 @@ class Worker(MessagingHandler):
         print("error", event.link.remote_condition, flush=True)
 
 
-Container(Worker(sys.argv[1], sys.argv[2], sys.argv[3], ['{"id": 7}', '{"id": 7, "text": "' + "x" * 400 + '"}', b'{"id": 8}'])).run()
+if __name__ == "__main__":
+    Container(Worker(sys.argv[1], sys.argv[2], sys.argv[3], ['{"id": 7}', '{"id": 7, "text": "' + "x" * 400 + '"}', b'{"id": 8}'])).run()
