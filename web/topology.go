@@ -104,7 +104,7 @@ func (w *Web) planFor(same []topology.Finding) *topology.Plan {
 	}
 	wish := topology.Wish{Broker: f.Broker, VHost: f.VHost, AtLeastOnce: f.Weak()}
 	for i := range same {
-		wish.Queues = append(wish.Queues, same[i].Queues()...)
+		wish.Queues = append(wish.Queues, same[i].Curable()...)
 	}
 	plans, err := w.Topology.Plan(wish)
 	if err != nil || len(plans) != 1 {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,19 +54,20 @@ func (s *Server) unknownPaths() map[string]bool {
 }
 
 // reportedByBroker reports whether a broker already reports a finding as a problem. This happens
-// for some kinds of findings about inboxes.
+// for some kinds of findings about inboxes only.
 func (s *Server) reportedByBroker(f *topology.Finding) bool {
 	if f.Kind != topology.LettersDeleted && f.Kind != topology.DeliveryLimit {
 		return false
 	}
+	var inboxes []string
 	for _, b := range s.brokers() {
 		for _, i := range b.Inboxes {
-			if b.Name == f.Broker && b.VHost == f.VHost && i.Queue == f.Queue {
-				return true
+			if b.Name == f.Broker && b.VHost == f.VHost {
+				inboxes = append(inboxes, i.Queue)
 			}
 		}
 	}
-	return false
+	return !slices.ContainsFunc(f.Queues(), func(queue string) bool { return !slices.Contains(inboxes, queue) })
 }
 
 // pathProblem joins findings of one kind in one vhost into one problem. The problem gets the

@@ -334,23 +334,30 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 // fixed while a part of the management API does not respond.
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
-		again := slices.ContainsFunc(
+		if slices.ContainsFunc(
 			found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue },
-		)
-		read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == old.Queue })
-		over := old.Queue != "" && !read && !queuesUnread(s) // the queue is gone
-		if s.Passive {
-			over = read // a passive look of a queue reads everything that the findings about that queue need
+		) {
+			continue
 		}
-		if !again && !over {
+		left := slices.DeleteFunc(old.Queues(), func(queue string) bool {
+			read := slices.ContainsFunc(s.Queues, func(q topology.Queue) bool { return q.Name == queue })
+			if s.Passive {
+				return read // a passive look of a queue reads everything that the findings about that queue need
+			}
+			return !read && !queuesUnread(s) // the queue is gone
+		})
+		switch {
+		case len(left) == len(old.Queues()):
 			found = append(found, old)
+		case len(left) > 0:
+			found = append(found, old.Only(left...))
 		}
 	}
 	return found
 }
 
-// keepFirstTimes sets the time at which each finding was first found. If dlo also found it when it
-// read the vhost before, the finding keeps its time.
+// keepFirstTimes sets the time at which each finding was first found. If dlo also found it for one of
+// its queues when it read the vhost before, the finding keeps its time.
 func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	type key struct {
 		kind  topology.Kind
@@ -358,18 +365,20 @@ func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	}
 	first := map[key]time.Time{}
 	for _, f := range before {
-		for _, queue := range append(f.More, f.Queue) {
+		for _, queue := range append([]string{f.Queue}, f.More...) {
 			first[key{f.Kind, queue}] = f.Since
 		}
 	}
 	for i := range found {
 		f := &found[i]
-		switch at, ok := first[key{f.Kind, f.Queue}]; {
-		case !f.Since.IsZero():
-		case ok:
-			f.Since = at
-		default:
-			f.Since = now
+		if !f.Since.IsZero() {
+			continue
+		}
+		f.Since = now
+		for _, queue := range append([]string{f.Queue}, f.More...) {
+			if at, ok := first[key{f.Kind, queue}]; ok && at.Before(f.Since) {
+				f.Since = at
+			}
 		}
 	}
 }

@@ -319,3 +319,28 @@ func TestPlansAtTheSameTime(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// TestAFindingOfSeveralQueuesLasts checks a finding of several queues. It keeps its time if another
+// queue comes before the first one. If a part of the vhost cannot be read, it keeps the queues that
+// are not gone.
+func TestAFindingOfSeveralQueuesLasts(t *testing.T) {
+	queues := func(names ...string) (list []topology.Queue) {
+		for _, name := range names {
+			list = append(list, topology.Queue{Name: name, Durable: true})
+		}
+		return list
+	}
+	began, later := time.Unix(1000, 0), time.Unix(2000, 0)
+	before := topology.Inspect(&topology.Snapshot{ReadAt: began, Queues: queues("b", "c", "d")}, topology.Options{})
+	keepFirstTimes(before, nil, began)
+	found := topology.Inspect(&topology.Snapshot{ReadAt: later, Queues: queues("a", "b", "c")}, topology.Options{})
+	keepFirstTimes(found, before, later)
+	if len(found) != 1 || !found[0].Since.Equal(began) || len(found[0].Queues()) != 3 {
+		t.Errorf("%+v", found)
+	}
+	gaps := []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
+	kept := keepUnchecked(nil, before, &topology.Snapshot{ReadAt: later, Queues: queues("c", "d"), Gaps: gaps})
+	if len(kept) != 1 || !slices.Equal(kept[0].Queues(), []string{"c", "d"}) || !kept[0].Since.Equal(began) {
+		t.Errorf("%+v", kept)
+	}
+}

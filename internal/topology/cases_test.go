@@ -555,6 +555,17 @@ var cases = map[string]struct {
 		},
 		want: []string{"moved  digest certain"},
 	},
+	"exchanges that one policy federates": {
+		change: func(s *topology.Snapshot) {
+			s.Exchanges = append(
+				s.Exchanges, topology.Exchange{Name: "events", Type: "fanout"}, topology.Exchange{Name: "logs", Type: "fanout"},
+			)
+			s.Bindings = append(s.Bindings, bind("events", "orders", ""), bind("logs", "orders", ""))
+			s.Policies = append(s.Policies, policy("all", "^(events|logs)$", 99, "federation-upstream-set", "all"))
+			s.Policies[1].ApplyTo = "exchanges"
+		},
+		want: []string{"moved  digest certain"},
+	},
 	"queues of federation links": {
 		change: func(s *topology.Snapshot) {
 			s.Queues = append(
@@ -654,6 +665,12 @@ var cases = map[string]struct {
 			s.Policies[0].Definition["queue-leader-locator"] = "balanced"
 		},
 	},
+	"three policies of one name": {
+		change: func(s *topology.Snapshot) {
+			s.Policies = append(s.Policies, s.Policies[0], s.Policies[0])
+		},
+		want: []string{"policy_twice  notify certain"},
+	},
 	"two policies of one name": {
 		change: func(s *topology.Snapshot) {
 			s.Policies = append(s.Policies, policy("dlo", "^emails$", 10, "dead-letter-exchange", "dlo.dlx"))
@@ -677,6 +694,13 @@ var cases = map[string]struct {
 	"a pattern that only PCRE knows": {
 		change: func(s *topology.Snapshot) { s.Policies[0].Pattern = `^orders(?R)?$` },
 		want:   []string{"pattern_unknown orders digest likely"},
+	},
+	"two patterns that only PCRE knows": {
+		change: func(s *topology.Snapshot) {
+			s.Policies[0].Pattern = `^orders(?R)?$`
+			s.Policies = append(s.Policies, policy("other", `^orders(?R)?`, 0, "max-length", 1000))
+		},
+		want: []string{"pattern_unknown orders digest likely", "pattern_unknown orders digest likely"},
 	},
 	"a pattern that needs too long": {
 		change: func(s *topology.Snapshot) {
@@ -795,7 +819,7 @@ var cases = map[string]struct {
 			s.Bindings = append(s.Bindings, bind("retry", "wait", ""))
 			s.Policies = []topology.Policy{policy("retry", "^(orders|emails)$", 1, "dead-letter-exchange", "retry")}
 		},
-		want: []string{"retry_recipe emails digest certain", "retry_recipe orders digest certain"},
+		want: []string{"retry_recipe orders digest certain"},
 	},
 	"a queue that delays messages": {
 		change: func(s *topology.Snapshot) {

@@ -102,7 +102,7 @@ func (in *inspector) unfitPolicy(v *view, p *Policy) {
 	version := in.s.behaves()
 	key := p.unsupported(version, v.Kind())
 	in.add(Finding{
-		Kind: PolicyIgnored, Queue: v.Name, cause: p.Name + v.Kind(), Plannable: true, Loses: losesAll(v),
+		Kind: PolicyIgnored, Queue: v.Name, cause: p.Name, Plannable: true, Loses: losesAll(v),
 		Title: fmt.Sprintf(
 			"%s has no dead-letter exchange, because RabbitMQ does not apply policy %s to it", safeName(v.Name),
 			safeName(p.Name),

@@ -129,6 +129,7 @@ func (in *inspector) checkRecipe(v *view) {
 	}
 	in.add(Finding{
 		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1], Sure: sure,
+		cause: withArrows(round[1 : len(round)-1]),
 		Title: fmt.Sprintf("%s retries through %s", safeName(v.Name), withArrows(round[1:len(round)-1])),
 		Loses: "nothing, as long as the consumer counts x-death and stops",
 		Why:   why,

@@ -22,10 +22,7 @@ func (in *inspector) checkGuarantee(v *view) {
 	}
 	asked, works := v.atLeastOnce()
 	_, _, hindered := v.atLeastOnceHindrance()
-	cause := "" // each queue with an argument of its own is a finding of its own
-	if v.Exchange.From != FromArgument {
-		cause = v.Exchange.source()
-	}
+	cause := "policy " + v.policyName() // it could set what is missing
 	switch {
 	case !asked:
 		in.add(Finding{
@@ -68,7 +65,7 @@ func (in *inspector) checkStuck(v *view) {
 		others, why = full, fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
 	}
 	in.add(Finding{
-		Kind: Stuck, Queue: v.Name, Others: others, Sure: Likely,
+		Kind: Stuck, Queue: v.Name, Others: others, Sure: Likely, cause: v.Exchange.Text + "\n" + v.Key.Text,
 		Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", safeName(v.Name), v.Stuck.N),
 		Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
 		Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,

@@ -26,11 +26,12 @@ func (in *inspector) keepsLetters(v *view, inbox bool) {
 // the queue may want these limits.
 func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	var ways []string
-	for _, d := range v.droppingLimits() {
-		ways = append(ways, fmt.Sprintf("%s %d", d.Key, d.N))
-	}
+	limits := v.droppingLimits()
 	if d, ok := v.Least("expires"); ok {
-		ways = append(ways, fmt.Sprintf("expires %d", d.N))
+		limits = append(limits, Limit{"expires", d})
+	}
+	for _, d := range limits {
+		ways = append(ways, fmt.Sprintf("%s %d", d.Key, d.N))
 	}
 	if v.AutoDelete {
 		ways = append(ways, "auto-delete")
@@ -43,7 +44,7 @@ func (in *inspector) lettersDeleted(v *view, inbox bool) {
 		return
 	}
 	f := Finding{
-		Kind: LettersDeleted, Queue: v.Name,
+		Kind: LettersDeleted, Queue: v.Name, cause: policiesOf(limits),
 		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", safeName(v.Name)),
 		Loses: "letters that wait too long, that exceed the limit of the queue, or that are in the queue when it is deleted",
 		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
@@ -70,6 +71,7 @@ func (in *inspector) lettersRefused(v *view) {
 	}
 	in.add(Finding{
 		Kind: LettersDeleted, Queue: v.Name, Others: losing, Severity: deadletter.SeverityNotify,
+		cause: "refused " + policiesOf(limits[:1]),
 		Title: fmt.Sprintf("Dead-letter queue %s refuses letters once it is full", safeName(v.Name)),
 		Loses: "each new letter of " + nameList(losing) + ", while the queue is full",
 		Why: fmt.Sprintf(
@@ -78,6 +80,19 @@ func (in *inspector) lettersRefused(v *view) {
 		),
 		Cure: "Remove the limit. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
 	})
+}
+
+// policiesOf returns the names of the policies that set some limits. It returns "" if an argument of
+// a queue sets one of them, or if there are none.
+func policiesOf(limits []Limit) string {
+	var names []string
+	for _, l := range limits {
+		if l.Policy == "" {
+			return ""
+		}
+		names = append(names, l.Policy)
+	}
+	return strings.Join(names, "\n")
 }
 
 // deliveryLimit reports a dead-letter queue that deletes a letter after too many deliveries. Such a
@@ -92,7 +107,7 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 		return
 	}
 	f := Finding{
-		Kind: DeliveryLimit, Queue: v.Name,
+		Kind: DeliveryLimit, Queue: v.Name, cause: limit.Policy,
 		Title: fmt.Sprintf(
 			"Dead-letter queue %s deletes a letter after %d deliveries", safeName(v.Name), max(limit.N, 0)+1,
 		),
@@ -100,6 +115,7 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	}
 	switch {
 	case limit.From == "":
+		f.cause = "default"
 		f.Why = "Since RabbitMQ 4.0, a quorum queue has a delivery limit of 20 unless another limit is set."
 		f.Cure = "Set a policy with delivery-limit -1 for the queue: -1 means no limit."
 	case limit.N < 0:

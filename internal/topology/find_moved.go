@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // Shovel is a dynamic shovel. It moves messages between queues or exchanges, which may be on other
@@ -71,15 +73,22 @@ func (p *Policy) federates() bool {
 
 // exchangesFederated reports exchanges that have bindings and that get messages from other brokers.
 func (in *inspector) exchangesFederated() {
+	exchanges := map[*Policy][]string{}
 	for _, name := range slices.Sorted(maps.Keys(in.net.from)) {
-		x := in.net.exchanges[name]
-		if x == nil || x.Internal {
-			continue
+		if x := in.net.exchanges[name]; x != nil && !x.Internal {
+			p := in.net.ruleOf(x).winner
+			exchanges[p] = append(exchanges[p], name)
 		}
-		if p := in.net.ruleOf(x).winner; p.federates() {
+	}
+	for i := range in.s.Policies {
+		p := &in.s.Policies[i]
+		if names := exchanges[p]; len(names) > 0 && p.federates() {
 			in.add(Finding{
-				Kind:  Moved,
-				Title: fmt.Sprintf("Policy %s federates exchange %s", safeName(p.Name), safeName(name)),
+				Kind: Moved,
+				Title: fmt.Sprintf(
+					"Policy %s federates %s: %s", safeName(p.Name),
+					deadletter.Plural(len(names), "exchange", "exchanges"), nameList(names),
+				),
 				Loses: "nothing that dlo can see",
 				Why:   "A federated exchange gets messages of other brokers as well. A message that is rejected here dies here.",
 				Cure:  "Nothing has to change here. Adopt the queues on the other brokers as well.",

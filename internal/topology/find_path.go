@@ -17,7 +17,7 @@ func (in *inspector) checkPath(v *view) {
 	case !v.Exists:
 		in.add(Finding{
 			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
-			cause: v.Exchange.Text + "\n" + v.Exchange.source(),
+			cause: v.Exchange.Text,
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", safeName(v.Name), exchange),
 			Loses: "every dead letter of this queue",
 			Why: fmt.Sprintf(
@@ -49,9 +49,9 @@ func (in *inspector) checkPath(v *view) {
 		}
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: v.Missing, Loses: loses,
-			cause: v.Exchange.Text + "\n" + strings.Join(v.Missing, "\n") + loses,
+			cause: strings.Join(v.Missing, "\n"),
 			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", safeName(v.Name), exchange),
-			Why:   fmt.Sprintf("The exchange is bound to %s, which the file does not declare.", nameList(v.Missing)),
+			Why:   fmt.Sprintf("Exchange %s is bound to %s, which the file does not declare.", exchange, nameList(v.Missing)),
 			Cure:  "Declare the queue that the binding names, or remove the binding.",
 		})
 	case !v.Bound:
@@ -77,7 +77,7 @@ func (in *inspector) checkPath(v *view) {
 			Kind:      NoBinding,
 			Queue:     v.Name,
 			Plannable: in.replaceable(v),
-			cause:     v.Exchange.Text,
+			cause:     v.Exchange.Text + "\nnames",
 			Sure:      Likely,
 			Severity:  severities[NoExchange],
 			Title: fmt.Sprintf(
@@ -116,7 +116,7 @@ func (in *inspector) replaceable(v *view) bool {
 func (in *inspector) keysLost(v *view) {
 	f := Finding{
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
-		cause: strings.Join(append(v.Lost, v.Exchange.Text), "\n"),
+		cause: v.Exchange.Text + "\nkey " + v.Key.Text,
 		Title: fmt.Sprintf(
 			"%s dead-letters to exchange %s, which has no binding for key %s", safeName(v.Name),
 			safeName(v.Exchange.Text), nameList(v.Lost),
@@ -135,7 +135,7 @@ func (in *inspector) keysLost(v *view) {
 func (in *inspector) keysPartlyLost(v *view) {
 	in.add(Finding{
 		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
-		cause: strings.Join(append(v.Partly, v.Exchange.Text), "\n"),
+		cause: v.Exchange.Text + "\nsome",
 		Title: fmt.Sprintf(
 			"%s dead-letters to exchange %s, which routes only some of the keys %s", safeName(v.Name),
 			safeName(v.Exchange.Text), nameList(v.Partly),
@@ -172,17 +172,14 @@ func (in *inspector) routeUnknown(v *view) {
 // for the first time, it is routed to a queue. When it dies again, it is lost.
 func (in *inspector) lostAgain(v *view) {
 	in.add(Finding{
-		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v),
+		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v), cause: v.Exchange.Text,
 		Title: fmt.Sprintf("%s loses a requeued letter that dies again", safeName(v.Name)),
 		Loses: "letters that were requeued and failed again",
 		Why: fmt.Sprintf(
-			"A requeued letter has the routing key %s, the name of its queue. Exchange %s routes only other keys, and the broker drops what it cannot route.",
-			safeName(v.Name), safeName(v.Exchange.Text),
+			"A requeued letter has the name of its queue as its routing key. Exchange %s routes only other keys, and the broker drops what it cannot route.",
+			safeName(v.Exchange.Text),
 		),
-		Cure: fmt.Sprintf(
-			"Bind the dead-letter queue with the key %s as well, or set a dead-letter routing key that is bound.",
-			safeName(v.Name),
-		),
+		Cure: "Bind the dead-letter queue with the name of the queue as a key as well, or set a dead-letter routing key that is bound.",
 	})
 }
 
@@ -207,7 +204,7 @@ func (in *inspector) noExchange(v *view) {
 		exchange, _ := loser.Definition.Text("dead-letter-exchange")
 		in.add(Finding{
 			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: losesAll(v),
-			cause: winner.Name + "\n" + loser.Name,
+			cause: winner.Name,
 			Title: fmt.Sprintf(
 				"%s has no dead-letter exchange, because policy %s hides policy %s", safeName(v.Name),
 				safeName(winner.Name), safeName(loser.Name),
@@ -224,7 +221,7 @@ func (in *inspector) noExchange(v *view) {
 		return
 	}
 	in.add(Finding{
-		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: losesAll(v),
+		Kind: NoExchange, Queue: v.Name, Plannable: true, Loses: losesAll(v), cause: "policy " + v.policyName(),
 		Title: safeName(v.Name) + " has no dead-letter exchange",
 		Why:   "If a queue has no dead-letter exchange, the broker deletes each message that a consumer rejects without requeue.",
 		Cure:  "Set a policy with a dead-letter exchange. The queue stays as it is: no argument changes, so no consumer gets a 406 when it declares the queue.",

@@ -26,7 +26,7 @@ func (in *inspector) checkPolicies(v *view) {
 func (in *inspector) patternUnknown(v *view) {
 	for _, p := range slices.Concat(v.policy.unsure, v.operator.unsure) {
 		f := Finding{
-			Kind: PatternUnknown, Queue: v.Name, Sure: Likely, cause: p.Name,
+			Kind: PatternUnknown, Queue: v.Name, Sure: Likely, cause: p.Name + "\n" + p.Pattern,
 			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", safeName(p.Name), safeName(v.Name)),
 			Loses: "nothing by itself",
 			Why: fmt.Sprintf(
@@ -60,7 +60,7 @@ func (in *inspector) argumentWins(v *view) {
 			continue
 		}
 		in.add(Finding{
-			Kind: ArgumentWins, Queue: v.Name,
+			Kind: ArgumentWins, Queue: v.Name, cause: p.Name,
 			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", safeName(v.Name), safeName(p.Name)),
 			Loses: "nothing by itself: dead letters go where the argument says",
 			Why: fmt.Sprintf(
@@ -125,6 +125,7 @@ func (in *inspector) operatorCaps(v *view) {
 		return
 	}
 	without := Effect{Queue: v.Queue, policy: v.policy}
+	var capped []string
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires", "delivery-limit"} {
 		asked, set := without.Least(key)
 		low, _ := v.Least(key)
@@ -135,29 +136,32 @@ func (in *inspector) operatorCaps(v *view) {
 				was = strconv.FormatInt(max(asked.N, 0), 10)
 			}
 		}
-		if !set || low.From != FromOperator || was == strconv.FormatInt(max(low.N, 0), 10) {
-			continue
+		if set && low.From == FromOperator && was != strconv.FormatInt(max(low.N, 0), 10) {
+			capped = append(capped, fmt.Sprintf("%s from %s to %d", key, was, max(low.N, 0)))
 		}
-		in.add(Finding{
-			Kind: OperatorCaps, Queue: v.Name, cause: p.Name + "\n" + key + "\n" + was,
-			Title: fmt.Sprintf(
-				"Operator policy %s lowers %s of %s from %s to %d", safeName(p.Name), key, safeName(v.Name), was,
-				max(low.N, 0),
-			),
-			Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
-			Why:   "If an argument, a policy and an operator policy set different limits, the smallest one applies.",
-			Cure:  "Ask the operators of the broker, if the lower limit is not intended.",
-		})
 	}
+	if len(capped) == 0 {
+		return
+	}
+	in.add(Finding{
+		Kind: OperatorCaps, Queue: v.Name, cause: p.Name,
+		Title: fmt.Sprintf("Operator policy %s lowers limits of %s", safeName(p.Name), safeName(v.Name)),
+		Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
+		Why: fmt.Sprintf(
+			"It lowers %s. If an argument, a policy and an operator policy set different limits, the smallest one applies.",
+			strings.Join(capped, " and "),
+		),
+		Cure: "Ask the operators of the broker, if the lower limit is not intended.",
+	})
 }
 
 // policiesTwice reports two policies that have the same name. Only a definitions file can contain
 // them.
 func (in *inspector) policiesTwice() {
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i := range in.s.Policies {
 		p := &in.s.Policies[i]
-		if seen[p.Name] {
+		if seen[p.Name]++; seen[p.Name] == 2 {
 			in.add(Finding{
 				Kind:  PolicyTwice,
 				Title: fmt.Sprintf("Two policies have the name %s", safeName(p.Name)),
@@ -166,7 +170,6 @@ func (in *inspector) policiesTwice() {
 				Cure:  "Give each policy its own name.",
 			})
 		}
-		seen[p.Name] = true
 	}
 }
 
@@ -236,7 +239,7 @@ func (in *inspector) hiddenChanged(v *view) {
 		is = fmt.Sprintf("policy %s would apply without it", safeName(hidden.Name))
 	}
 	in.add(Finding{
-		Kind: HiddenChanged, Queue: v.Name,
+		Kind: HiddenChanged, Queue: v.Name, cause: applied.Name,
 		Title: fmt.Sprintf(
 			"A change of another policy has no effect on %s, because policy %s of dlo hides it", safeName(v.Name),
 			safeName(applied.Name),

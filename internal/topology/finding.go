@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -78,8 +79,8 @@ type Finding struct {
 	Cure      string              `json:"cure"`      // what a person can do about it
 	Plannable bool                `json:"plannable"` // a policy cures the finding, so a plan may contain the queue
 
-	cause  string            // findings of one kind with the same cause are one finding; "" = each is its own
-	titles map[string]string // the title for each queue alone, if there are several
+	cause string    // findings of one kind with the same cause are one finding; "" = each is its own
+	parts []Finding // the finding for each queue alone, if there are several
 }
 
 // severities holds the usual severity of each kind. Page means that letters are lost although
@@ -137,16 +138,64 @@ func (f *Finding) Queues() []string {
 	return append([]string{f.Queue}, f.More...)
 }
 
-// Only returns the finding for some of its queues, of which there must be at least one.
-func (f Finding) Only(queues ...string) Finding {
-	f.Queue, f.More = queues[0], slices.Clone(queues[1:])
-	if title, ok := f.titles[f.Queue]; ok {
-		f.Title = title
-		if n := len(f.More); n > 0 {
-			f.Title += fmt.Sprintf("; the same is true of %d more: %s", n, nameList(f.More))
+// Curable returns those queues of the finding for which a policy cures it.
+func (f *Finding) Curable() []string {
+	if !f.Plannable || len(f.parts) == 0 {
+		return f.Queues()
+	}
+	var list []string
+	for _, p := range f.parts {
+		if p.Plannable {
+			list = append(list, p.Queue)
 		}
 	}
+	return list
+}
+
+// Only returns the finding for some of its queues, of which there must be at least one.
+func (f Finding) Only(queues ...string) Finding {
+	parts := slices.DeleteFunc(
+		slices.Clone(f.parts), func(p Finding) bool { return !slices.Contains(queues, p.Queue) },
+	)
+	if len(parts) == 0 {
+		f.Queue, f.More = queues[0], slices.Clone(queues[1:])
+		return f
+	}
+	only := joined(parts)
+	only.Since = f.Since
+	return only
+}
+
+// joined returns findings with the same cause as one. Its title is that of the first one. Its other
+// texts have what each of them says.
+func joined(parts []Finding) Finding {
+	f := parts[0]
+	if len(parts) == 1 {
+		return f
+	}
+	var loses, why, cure []string
+	for _, p := range parts {
+		loses, why, cure = withText(loses, p.Loses), withText(why, p.Why), withText(cure, p.Cure)
+		f.Plannable = f.Plannable || p.Plannable
+	}
+	for _, p := range parts[1:] {
+		f.More, f.Others = append(f.More, p.Queue), append(f.Others, p.Others...)
+	}
+	f.parts = parts
+	f.Title += fmt.Sprintf("; the same is true of %d more: %s", len(f.More), nameList(f.More))
+	f.Loses, f.Why, f.Cure = strings.Join(loses, "; "), strings.Join(why, " "), strings.Join(cure, " ")
 	return f
+}
+
+// withText adds a text to a list, unless it is there or the list has five texts.
+func withText(list []string, text string) []string {
+	switch {
+	case slices.Contains(list, text) || len(list) > 5:
+		return list
+	case len(list) == 5:
+		text = "…"
+	}
+	return append(list, text)
 }
 
 // Apart returns the finding with texts that name only its own queue. It is for people who may not

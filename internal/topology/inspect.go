@@ -84,38 +84,28 @@ func inspectAs(s *Snapshot, o Options) *inspector {
 	return in
 }
 
-// oneForEachCause joins findings of one kind that have the same cause. The joined finding has all
-// queues, and the texts of the first one.
+// oneForEachCause joins findings of one kind that have the same cause.
 func oneForEachCause(found []Finding) []Finding {
 	type key struct {
-		kind      Kind
-		cause     string
-		severity  deadletter.Severity
-		sure      Sureness
-		plannable bool
+		kind     Kind
+		cause    string
+		severity deadletter.Severity
+		sure     Sureness
 	}
 	at := map[key]int{}
-	var list []Finding
+	var causes [][]Finding
 	for _, f := range found {
-		k := key{f.Kind, f.cause, f.Severity, f.Sure, f.Plannable}
+		k := key{f.Kind, f.cause, f.Severity, f.Sure}
+		if _, known := at[k]; !known || k.cause == "" {
+			at[k] = len(causes)
+			causes = append(causes, nil)
+		}
 		f.cause = ""
-		n, joins := at[k]
-		if k.cause == "" || !joins {
-			at[k] = len(list)
-			list = append(list, f)
-			continue
-		}
-		first := &list[n]
-		if first.titles == nil {
-			first.titles = map[string]string{first.Queue: first.Title}
-		}
-		first.titles[f.Queue] = f.Title
-		first.More, first.Others = append(first.More, f.Queue), append(first.Others, f.Others...)
+		causes[at[k]] = append(causes[at[k]], f)
 	}
-	for i, f := range list {
-		if len(f.More) > 0 {
-			list[i] = f.Only(f.Queues()...)
-		}
+	list := make([]Finding, len(causes))
+	for i, parts := range causes {
+		list[i] = joined(parts)
 	}
 	return list
 }

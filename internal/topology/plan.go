@@ -150,7 +150,7 @@ func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []st
 	var list []string
 	for _, f := range found {
 		if len(globs) == 0 && f.Plannable && (atLeastOnce || !f.Weak()) {
-			list = append(list, f.Queues()...)
+			list = append(list, f.Curable()...)
 		}
 	}
 	for _, g := range globs {

@@ -265,8 +265,8 @@ func TestAPlanMatchesOnlyItsQueues(t *testing.T) {
 		t.Error(wrong)
 	}
 	left := topology.Inspect(after, topology.Options{Inboxes: []string{"dlo.letters"}})
-	if want := 2*len(chosen) + 1; len(left) != want {
-		t.Errorf("%d findings are left, want %d", len(left), want)
+	if want := 2*len(chosen) + 1; len(left) != 1 || len(left[0].Queues()) != want {
+		t.Errorf("%d findings are left, the first for %d queues, want %d", len(left), len(left[0].Queues()), want)
 	}
 	names := map[string]bool{}
 	for _, planned := range p.Policies {
