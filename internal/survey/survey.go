@@ -356,8 +356,8 @@ func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []top
 	return found
 }
 
-// keepFirstTimes sets the time at which each finding was first found. If dlo also found it for one of
-// its queues when it read the vhost before, the finding keeps its time.
+// keepFirstTimes sets the time at which each finding was first found. If dlo also found it for one
+// of its queues when it read the vhost before, the finding keeps its time.
 func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	type key struct {
 		kind  topology.Kind

@@ -439,6 +439,58 @@ var cases = map[string]struct {
 			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
 			s.Queues[0].Arguments["x-message-ttl"] = json.Number("1000")
 		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes only expired messages, messages expire at once, and dlo sees no consumer": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0].Arguments["x-message-ttl"] = json.Number("0")
+			setFigures(s, 5, 0, topology.Rates{})
+		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes only expired messages, messages expire by policy, and the queue is quorum": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0] = quorum("orders", "x-dead-letter-strategy", "at-least-once", "x-overflow", "reject-publish")
+			s.Policies[0].Definition["message-ttl"] = json.Number("1000")
+		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes only expired messages by their latest death, and there is a length limit": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "any-with-x", "x-last-death-reason", "expired")(s)
+			s.Queues[0] = classic("orders", "x-message-ttl", 1000, "x-max-length", 100)
+		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes only messages above a length limit": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "maxlen")(s)
+			s.Queues[0].Arguments["x-max-length"] = json.Number("100")
+		},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes only messages above a length limit, and messages expire": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "maxlen")(s)
+			s.Queues[0] = classic("orders", "x-message-ttl", 1000, "x-max-length", 100)
+		},
+		want: []string{"no_binding orders page likely"},
+	},
+	"the exchange routes only expired messages, and a consumer may reject some": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0].Arguments["x-message-ttl"] = json.Number("1000")
+			setFigures(s, 0, 1, topology.Rates{})
+		},
+		want: []string{"no_binding orders page likely"},
+	},
+	"the exchange routes only expired messages, and the full queue refuses messages": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0] = classic("orders", "x-max-length", 100, "x-overflow", "reject-publish")
+		},
 		want: []string{"no_binding orders page likely"},
 	},
 	"the exchange routes no expired messages, and messages expire": {
@@ -446,7 +498,16 @@ var cases = map[string]struct {
 			byHeaders("x-match", "all-with-x", "x-first-death-reason", "rejected")(s)
 			s.Queues[0].Arguments["x-message-ttl"] = json.Number("1000")
 		},
-		want: []string{"route_unknown orders digest likely"},
+		want: []string{"no_binding orders notify likely"},
+	},
+	"the exchange routes no expired messages, and messages wait without a consumer": {
+		change: func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "rejected")(s)
+			s.Queues[0].Arguments["x-message-ttl"] = json.Number("1000")
+			setFigures(s, 0, 0, topology.Rates{})
+		},
+		options: idleFor("orders", 20),
+		want:    []string{"no_binding orders page likely"},
 	},
 	"the exchange routes only messages beyond the delivery limit": {
 		change: func(s *topology.Snapshot) {

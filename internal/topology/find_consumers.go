@@ -20,9 +20,8 @@ func (in *inspector) checkConsumers(v *view) {
 // checkIdle reports a queue that holds messages and has had no consumer for longer than
 // Options.IdleAfter.
 func (in *inspector) checkIdle(v *view) {
-	since, idle := in.o.Idle[v.Name]
-	if !idle || !v.Consumers.Known || v.Consumers.N > 0 || in.s.ReadAt.Sub(since) < in.o.IdleAfter || !v.Ready.Known ||
-		v.Ready.N == 0 {
+	since, idle := in.idleSince(v)
+	if !idle || !v.Ready.Known || v.Ready.N == 0 {
 		return
 	}
 	minutes := int(in.s.ReadAt.Sub(since) / time.Minute)
@@ -56,6 +55,13 @@ func (in *inspector) checkIdle(v *view) {
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`, and delete the queue."
 	}
 	in.add(f)
+}
+
+// idleSince reports since when a queue has had no consumer, if that is longer than
+// Options.IdleAfter.
+func (in *inspector) idleSince(v *view) (since time.Time, idle bool) {
+	since, idle = in.o.Idle[v.Name]
+	return since, idle && v.Consumers.Known && v.Consumers.N == 0 && in.s.ReadAt.Sub(since) >= in.o.IdleAfter
 }
 
 // checkStorm reports consumers that requeue messages that they cannot handle. The messages go back

@@ -82,8 +82,8 @@ func (in *inspector) lettersRefused(v *view) {
 	})
 }
 
-// policiesOf returns the names of the policies that set some limits. It returns "" if an argument of
-// a queue sets one of them, or if there are none.
+// policiesOf returns the names of the policies that set some limits. It returns "" if an argument
+// of a queue sets one of them, or if there are none.
 func policiesOf(limits []Limit) string {
 	var names []string
 	for _, l := range limits {

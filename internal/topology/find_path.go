@@ -64,6 +64,8 @@ func (in *inspector) checkPath(v *view) {
 		})
 	case len(v.Lost) > 0:
 		in.keysLost(v)
+	case len(v.LostReasons) > 0:
+		in.reasonsLost(v)
 	case v.Again && in.leadsToInbox(v):
 		in.lostAgain(v)
 	case len(v.Unjudged) > 0:
@@ -127,6 +129,47 @@ func (in *inspector) keysLost(v *view) {
 	}
 	if !v.Fixed {
 		f.Sure = Likely
+	}
+	in.add(f)
+}
+
+// reasonWords says which messages die for the reasons of deaths that RabbitMQ names.
+var reasonWords = map[string]string{
+	"rejected": "rejected messages", "expired": "expired messages",
+	"maxlen": "messages above a length limit", "delivery_limit": "messages beyond the delivery limit",
+}
+
+// lostReasons says in words which dead letters of a queue reach no queue because of their reason.
+func (v *view) lostReasons() string {
+	var words []string
+	for _, reason := range v.LostReasons {
+		words = append(words, reasonWords[reason])
+	}
+	return strings.Join(words, " and ")
+}
+
+// reasonsLost reports a headers exchange that routes dead letters of some reasons only. Rejections
+// need a consumer. So they may never happen in a queue in which messages wait until they expire or
+// are too many, unless dlo sees a consumer. If messages wait there and nobody has read the queue for
+// some time, it is certain that they expire.
+func (in *inspector) reasonsLost(v *view) {
+	waits := len(v.droppingLimits()) > 0 && v.Consumers.N == 0
+	rejected, expired := slices.Contains(v.LostReasons, "rejected"), slices.Contains(v.LostReasons, "expired")
+	_, idle := in.idleSince(v)
+	f := Finding{
+		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely,
+		cause: v.Exchange.Text + "\nreasons " + v.lostReasons(),
+		Title: fmt.Sprintf(
+			"%s dead-letters to exchange %s, which does not route %s", safeName(v.Name), safeName(v.Exchange.Text),
+			v.lostReasons(),
+		),
+		Loses: v.lostReasons(),
+		Why:   "The exchange routes by the reason of a death, and has no binding for these reasons.",
+		Cure:  "If these messages should not be lost, bind a dead-letter queue to the exchange for their reasons too.",
+	}
+	if !(rejected && (!waits || expired) || expired && idle) {
+		f.Severity = severities[NoExchange]
+		f.Why += " dlo does not know whether messages die for these reasons here."
 	}
 	in.add(f)
 }

@@ -8,27 +8,31 @@ import (
 
 // death is what dlo knows about the headers of a dead letter.
 type death struct {
-	queue   string
-	reasons []string // the reasons for which messages may die in the queue
-	again   bool     // the message may have died before in another queue
-	latest  bool     // the broker also sets headers of the latest death (4.0.5, 4.3.6; not 3.10.8)
+	queue  string
+	reason string
+	again  bool // the message may have died before in another queue
+	latest bool // the broker also sets headers of the latest death (4.0.5, 4.3.6; not 3.10.8)
 }
 
-// deathIn returns what is known about the dead letters of a queue. The parameter "again" is true if
-// dead letters of other queues die in it as well.
-func deathIn(e *Effect, version string, again bool) *death {
-	d := death{e.Queue.Name, []string{"rejected"}, again, sinceVersion4(version)}
+// deathsIn returns the ways in which messages may die in a queue. The first is a rejection. The
+// parameter "again" is true if dead letters of other queues die in it as well.
+func deathsIn(e *Effect, version string, again bool) []*death {
+	reasons := []string{"rejected"}
 	for _, limit := range e.droppingLimits() {
 		if limit.Key == "message-ttl" {
-			d.reasons = append(d.reasons, "expired")
-		} else {
-			d.reasons = append(d.reasons, "maxlen")
+			reasons = append(reasons, "expired")
+		} else if !slices.Contains(reasons, "maxlen") {
+			reasons = append(reasons, "maxlen")
 		}
 	}
 	if _, limited := e.DeliveryLimit(version); limited {
-		d.reasons = append(d.reasons, "delivery_limit")
+		reasons = append(reasons, "delivery_limit")
 	}
-	return &d
+	var list []*death
+	for _, reason := range reasons {
+		list = append(list, &death{e.Queue.Name, reason, again, sinceVersion4(version)})
+	}
+	return list
 }
 
 // header compares a header of a dead letter with the value of a binding. The result "known" is
@@ -50,8 +54,7 @@ func (d *death) header(name string, want any) (equal, known bool) {
 	case first && d.again:
 		return false, false
 	case what == "reason":
-		return want == d.reasons[0], len(d.reasons) == 1 ||
-			!slices.ContainsFunc(d.reasons, func(reason string) bool { return want == reason })
+		return want == d.reason, true
 	case what == "queue":
 		return want == d.queue, true
 	}

@@ -14,12 +14,14 @@ type Path struct {
 	Guessed  []string // those of Queues that only messages with a guessed routing key reach
 	Missing  []string // queues that bindings of a file name, but that the file does not contain
 	Dangles  bool     // for some key, all queues that dead letters would reach are missing
-	Lost     []string // routing keys of messages that reach the queue, but whose dead letters reach no queue
-	Partly   []string // topic patterns of keys of which some are lost and some are not
-	Again    bool     // a letter that dlo requeued to the queue by its name is lost if it dies again
-	AnyKey   bool     // some messages have routing keys that dlo does not know, and their dead letters keep these keys
-	OnlyName bool     // AnyKey is true, and the exchange routes only keys that are names of queues
-	Unjudged []string // exchanges that look at something that dlo does not know, or whose type is unknown
+	// the reasons of those deaths whose letters reach no queue, although those of other deaths do
+	LostReasons []string
+	Lost        []string // routing keys of messages that reach the queue, but whose dead letters reach no queue
+	Partly      []string // topic patterns of keys of which some are lost and some are not
+	Again       bool     // a letter that dlo requeued to the queue by its name is lost if it dies again
+	AnyKey      bool     // some messages have routing keys that dlo does not know, and their dead letters keep these keys
+	OnlyName    bool     // AnyKey is true, and the exchange routes only keys that are names of queues
+	Unjudged    []string // exchanges that look at something that dlo does not know, or whose type is unknown
 
 	hops []hop
 }
@@ -52,9 +54,10 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	} else {
 		p.Bound = true
 	}
-	d := deathIn(e, n.s.Version, len(carried) > 0)
-	rejected := *d // decides alone what is lost, because consumers reject messages in any queue
-	rejected.reasons = d.reasons[:1]
+	deaths := deathsIn(e, n.s.Version, len(carried) > 0)
+	if !n.headers { // no exchange asks for the reason of a death
+		deaths = deaths[:1]
+	}
 	keys, unknown := n.published(e.Queue.Name)
 	if p.Fixed {
 		keys, carried = []publishedKey{{key: p.Key.Text}}, nil
@@ -62,29 +65,23 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	p.AnyKey = unknown && !p.Fixed
 	all := n.takesAll(p.Exchange.Text)
 	for _, k := range keys {
-		r := n.route(p.Exchange.Text, k.key, &rejected)
-		p.addUnknown(k, r, e.Queue.Name)
-		if n.headers && len(d.reasons) > 1 {
-			p.addUnknown(k, n.route(p.Exchange.Text, k.key, d), e.Queue.Name)
-		}
-		p.Missing = append(p.Missing, r.missing...)
-		p.addReached(k, r.queues, e.Queue.Name)
-		if len(r.queues) > 0 || len(r.unknown) > 0 || all {
+		reached, missing := n.reach(&p, e.Queue.Name, k, deaths)
+		if reached || all {
 			continue
 		}
-		if len(r.missing) > 0 {
+		if missing {
 			p.Dangles = true
 			continue
 		}
 		if k.from == nil && k.guessed {
 			p.Again = true // only letters that dlo requeues come with this key
-			if p.AnyKey && x.routing() == "headers" && n.mayReach(x.Name, nil, d, map[string]bool{}) == nil {
+			if p.AnyKey && x.routing() == "headers" && n.mayReach(x.Name, nil, deaths, map[string]bool{}) == nil {
 				p.Lost = append(p.Lost, "#") // no binding fits, whatever the key is
 			}
 			continue
 		}
 		if k.set != nil {
-			if queues := n.mayReach(p.Exchange.Text, k.set, d, map[string]bool{}); len(queues) > 0 {
+			if queues := n.mayReach(p.Exchange.Text, k.set, deaths, map[string]bool{}); len(queues) > 0 {
 				p.Partly = append(p.Partly, k.asBound())
 				p.addReached(k, queues, e.Queue.Name)
 				continue
@@ -93,26 +90,46 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		p.Lost = append(p.Lost, k.asBound())
 	}
 	for _, k := range carried {
-		r := n.route(p.Exchange.Text, k.key, d)
-		p.addUnknown(k, r, e.Queue.Name)
-		p.addReached(k, r.queues, e.Queue.Name)
+		n.reach(&p, e.Queue.Name, k, deaths)
 	}
 	p.OnlyName = p.AnyKey && len(p.Unjudged) == 0 && !all && len(p.Lost) == 0 && !p.Dangles && n.routesNames(x)
 	if p.AnyKey {
 		// a key that dlo does not know may be the key of one of these bindings
 		for _, b := range n.from[p.Exchange.Text] {
 			k := publishedKey{key: b.Key, from: b, guessed: true}
-			fits, known := x.matches(b, b.Key, d)
-			switch {
-			case !fits || !known:
-			case b.To == "exchange":
-				p.addReached(k, n.route(b.Destination, b.Key, d).queues, e.Queue.Name)
-			case n.queues[b.Destination] != nil:
-				p.addReached(k, []string{b.Destination}, e.Queue.Name)
+			for _, d := range deaths {
+				fits, known := x.matches(b, b.Key, d)
+				switch {
+				case !fits || !known:
+				case b.To == "exchange":
+					p.addReached(k, n.route(b.Destination, b.Key, d).queues, e.Queue.Name)
+				case n.queues[b.Destination] != nil:
+					p.addReached(k, []string{b.Destination}, e.Queue.Name)
+				}
 			}
 		}
 	}
 	return p
+}
+
+// reach adds the queues that dead letters with the routing key k reach. The result "reached" is
+// false if they certainly reach none, and "missing" is true if a queue is missing that they would
+// reach.
+func (n *network) reach(p *Path, self string, k publishedKey, deaths []*death) (reached, missing bool) {
+	var lost []string
+	for _, d := range deaths {
+		r := n.route(p.Exchange.Text, k.key, d)
+		p.addUnknown(k, r, self)
+		p.addReached(k, r.queues, self)
+		if len(r.queues) == 0 && len(r.unknown) == 0 {
+			lost, missing = append(lost, d.reason), missing || len(r.missing) > 0
+			p.Missing = append(p.Missing, r.missing...)
+		}
+	}
+	if reached = len(lost) < len(deaths); reached && len(p.LostReasons) == 0 {
+		p.LostReasons = lost
+	}
+	return reached, missing
 }
 
 // addUnknown adds the queues that dead letters with the routing key k may reach, and the exchanges
