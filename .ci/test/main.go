@@ -58,7 +58,7 @@ var (
 	// expected matches the reasons for which a test may be skipped. It is in another tier, or needs
 	// root, another version of RabbitMQ or another operating system.
 	expected = regexp.MustCompile(
-		`^in (test-full|soak|bench)$|without the race detector|needs root|cannot be mounted here|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`,
+		`^in (test-full|soak|bench)$|without the race detector|needs root|cannot be mounted here|could not be fetched|^only Linux|^quorum queues of 3\.x|^3\.x refuses|^-update|to install what is missing:`,
 	)
 )
 
@@ -244,6 +244,9 @@ func (r *results) read(e event) {
 				"skipped, although make test requires it: %s: %s\n", whole,
 				cmp.Or(r.reasons[whole], "it does not say why"),
 			)
+		}
+		if e.Action == "skip" && strings.Contains(r.reasons[whole], "could not be fetched") {
+			fmt.Printf("skipped: %s: %s\n", whole, r.reasons[whole])
 		}
 		if whole == key {
 			r.end(key, e.Action)

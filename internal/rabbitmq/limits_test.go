@@ -16,16 +16,17 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// onBothKinds runs a test on the shared broker, and on a broker that reports no statistics.
-func onBothKinds(t *testing.T, test func(t *testing.T, node *testenv.Node)) {
+// onBothKinds runs a test on a shared broker, and on a broker that reports no statistics. The
+// parameter "root" is the folder of their RabbitMQ, as in testenv.BrokerIn.
+func onBothKinds(t *testing.T, root string, test func(t *testing.T, node *testenv.Node)) {
 	t.Run("with statistics", func(t *testing.T) {
 		t.Parallel()
-		test(t, testenv.Broker(t))
+		test(t, testenv.BrokerIn(t, root))
 	})
 	t.Run("without statistics", func(t *testing.T) {
 		t.Parallel()
 		test(t, testenv.PrivateBrokerWith(t, testenv.Options{
-			Conf: []string{"management_agent.disable_metrics_collector = true"},
+			Root: root, Conf: []string{"management_agent.disable_metrics_collector = true"},
 		}))
 	})
 }
@@ -40,7 +41,7 @@ func limitsOf(pattern string, keys map[string]any) map[string]any {
 // does not know.
 func TestALimitIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
-	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
+	onBothKinds(t, "", func(t *testing.T, node *testenv.Node) {
 		vhost, address := node.VHost(t)
 		ch := openChannel(t, address, nil)
 		declareOwn(t, ch, node)
@@ -128,7 +129,7 @@ func TestALimitEndsTheSession(t *testing.T) {
 func TestAPatternThatDloCannotEvaluate(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
+	onBothKinds(t, "", func(t *testing.T, node *testenv.Node) {
 		vhost, address := node.VHost(t)
 		declareOwn(t, openChannel(t, address, nil), node)
 		setPolicy(t, node, vhost, "operator-policies", "limit", limitsOf("^dlo(?R)?", map[string]any{"max-length": 50}))
@@ -149,7 +150,7 @@ func TestAPatternThatDloCannotEvaluate(t *testing.T) {
 // support. RabbitMQ then applies no key of them, so each reject is lost. dlo must say so.
 func TestAPolicyThatTheBrokerIgnores(t *testing.T) {
 	t.Parallel()
-	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
+	onBothKinds(t, "", func(t *testing.T, node *testenv.Node) {
 		vhost, address := node.VHost(t)
 		ch := openChannel(t, address, nil)
 		key, value := "queue-leader-locator", any("balanced") // 3.10: not for classic queues

@@ -33,7 +33,11 @@ var policyValues = map[string]any{
 func TestKeysOfPolicies(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	node := testenv.Broker(t)
+	onEachVersion(t, measureKeys)
+}
+
+func measureKeys(t *testing.T, root string) {
+	node := testenv.BrokerIn(t, root)
 	vhost, address := node.VHost(t)
 	out, err := node.Ctl("-q", "eval", "lists:usort([K || {{policy_validator, K}, _} <- ets:tab2list(rabbit_registry)]).")
 	if err != nil {
@@ -116,7 +120,11 @@ var patternsOfPolicies = []string{
 func TestPatternsOfPolicies(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	node := testenv.Broker(t)
+	onEachVersion(t, comparePatterns)
+}
+
+func comparePatterns(t *testing.T, root string) {
+	node := testenv.BrokerIn(t, root)
 	patterns := slices.Clone(patternsOfPolicies)
 	random := rand.New(rand.NewPCG(1, 2))
 	parts := []string{
@@ -184,7 +192,11 @@ func TestPatternsOfPolicies(t *testing.T) {
 func TestHeadersExchangesOfABroker(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	node := testenv.Broker(t)
+	onEachVersion(t, compareHeaders)
+}
+
+func compareHeaders(t *testing.T, root string) {
+	node := testenv.BrokerIn(t, root)
 	vhost, address := node.VHost(t)
 	ch := openChannel(t, address, nil)
 	declareOwn(t, ch, node)

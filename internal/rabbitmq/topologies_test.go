@@ -223,55 +223,74 @@ func (g *generated) deadLetters(r *rand.Rand, w work, dlx, dead string, keys map
 func TestGeneratedTopologies(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	onBothKinds(t, func(t *testing.T, node *testenv.Node) {
-		arrived, lost, refused := 0, 0, 0
-		for seed := range uint64(40) {
-			vhost, address := node.VHost(t)
-			g := generate(rand.New(rand.NewPCG(seed, 49)), vhost)
-			file := g.file(node.Version())
-			if err := node.API(http.MethodPost, "/api/definitions", file, nil); err != nil {
-				t.Logf("seed %d: %s refuses the file: %v", seed, node.Version(), err)
-				refused++
-				continue
-			}
-			arrives := g.rejectInEach(t, openChannel(t, address, nil))
-			text, err := json.Marshal(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			byFile, err := topology.ReadDefinitions(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			byBroker, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{vhost})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for from, s := range map[string]*topology.Snapshot{"file": &byFile[0], "broker": &byBroker[0]} {
-				found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
-				for _, w := range g.works {
-					page, said := saysLost(found, w.queue)
-					switch {
-					case arrives[w.queue] && page != "":
-						t.Errorf("seed %d, %s, %+v: the letter arrives, and there is a page: %s", seed, from, w, page)
-					case !arrives[w.queue] && !said && !w.open:
-						t.Errorf("seed %d, %s, %+v: the letter is lost, and nothing says so", seed, from, w)
-					}
-				}
-			}
-			for _, w := range g.works {
-				if arrives[w.queue] {
-					arrived++
-				} else {
-					lost++
+	onEachVersion(t, func(t *testing.T, root string) { onBothKinds(t, root, compareTopologies) })
+}
+
+func compareTopologies(t *testing.T, node *testenv.Node) {
+	type imported struct {
+		*generated
+		seed    uint64
+		ch      *amqp.Channel
+		file    []byte
+		arrived map[string]bool // the work queues whose message arrived in another queue
+	}
+	var all []imported
+	arrived, lost, refused := 0, 0, 0
+	for seed := range uint64(40) {
+		vhost, address := node.VHost(t)
+		g := generate(rand.New(rand.NewPCG(seed, 49)), vhost)
+		file := g.file(node.Version())
+		if err := node.API(http.MethodPost, "/api/definitions", file, nil); err != nil {
+			t.Logf("seed %d: %s refuses the file: %v", seed, node.Version(), err)
+			refused++
+			continue
+		}
+		text, err := json.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ch := openChannel(t, address, nil)
+		g.rejectInEach(t, ch)
+		all = append(all, imported{g, seed, ch, text, map[string]bool{}})
+	}
+	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		for _, i := range all {
+			i.collect(t, i.ch, i.arrived)
+		}
+	}
+	for _, i := range all {
+		byFile, err := topology.ReadDefinitions(i.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byBroker, err := rabbitmq.Look(t.Context(), node.ManagementURLOf("guest:guest"), []string{i.vhost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for from, s := range map[string]*topology.Snapshot{"file": &byFile[0], "broker": &byBroker[0]} {
+			found := topology.Inspect(s, topology.Options{Inboxes: []string{"dlo.letters"}})
+			for _, w := range i.works {
+				page, said := saysLost(found, w.queue)
+				switch {
+				case i.arrived[w.queue] && page != "":
+					t.Errorf("seed %d, %s, %+v: the letter arrives, and there is a page: %s", i.seed, from, w, page)
+				case !i.arrived[w.queue] && !said && !w.open:
+					t.Errorf("seed %d, %s, %+v: the letter is lost, and nothing says so", i.seed, from, w)
 				}
 			}
 		}
-		t.Logf("%s: %d arrived, %d lost, %d files refused", node.Version(), arrived, lost, refused)
-		if arrived < 20 || lost < 20 {
-			t.Errorf("only %d arrived, and %d were lost", arrived, lost)
+		for _, w := range i.works {
+			if i.arrived[w.queue] {
+				arrived++
+			} else {
+				lost++
+			}
 		}
-	})
+	}
+	t.Logf("%s: %d arrived, %d lost, %d files refused", node.Version(), arrived, lost, refused)
+	if arrived < 20 || lost < 20 {
+		t.Errorf("only %d arrived, and %d were lost", arrived, lost)
+	}
 }
 
 // saysLost returns the page about lost dead letters of a queue. The result "said" is also true if a
@@ -293,9 +312,8 @@ func saysLost(found []topology.Finding, queue string) (page string, said bool) {
 	return page, said
 }
 
-// rejectInEach publishes a message to each work queue and rejects it. It returns the queues whose
-// message arrived in another queue.
-func (g *generated) rejectInEach(t *testing.T, ch *amqp.Channel) map[string]bool {
+// rejectInEach publishes a message to each work queue and rejects it.
+func (g *generated) rejectInEach(t *testing.T, ch *amqp.Channel) {
 	t.Helper()
 	for _, w := range g.works {
 		if err := ch.PublishWithContext(
@@ -314,24 +332,26 @@ func (g *generated) rejectInEach(t *testing.T, ch *amqp.Channel) map[string]bool
 			t.Fatal(err)
 		}
 	}
-	arrived := map[string]bool{}
-	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
-		for _, q := range g.objects["queues"] {
-			name := q["name"].(string)
-			if slices.ContainsFunc(g.works, func(w work) bool { return w.queue == name }) {
-				continue
+}
+
+// collect takes the messages out of all queues except the work queues. It adds the work queues that
+// they come from to the parameter "arrived".
+func (g *generated) collect(t *testing.T, ch *amqp.Channel, arrived map[string]bool) {
+	t.Helper()
+	for _, q := range g.objects["queues"] {
+		name := q["name"].(string)
+		if slices.ContainsFunc(g.works, func(w work) bool { return w.queue == name }) {
+			continue
+		}
+		for {
+			d, ok, err := ch.Get(name, true)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for {
-				d, ok, err := ch.Get(name, true)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !ok {
-					break
-				}
-				arrived[d.MessageId] = true
+			if !ok {
+				break
 			}
+			arrived[d.MessageId] = true
 		}
 	}
-	return arrived
 }

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,27 +18,36 @@ import (
 // version.
 const brokerVariable = "DLO_TEST_BROKER"
 
-// shared is the RabbitMQ node that all tests of a binary share. Starting a node takes seconds, and
-// creating a vhost takes milliseconds. For this reason, each test uses its own vhost on the shared
-// node.
-var shared sharedNode
+// shared are the RabbitMQ nodes that all tests of a binary share, one for each root folder.
+// Starting a node takes seconds, and creating a vhost takes milliseconds. For this reason, each
+// test uses its own vhost on a shared node.
+var shared sharedNodes
 
-type sharedNode struct {
-	once sync.Once
-	node *Node
-	err  error
+type sharedNodes struct {
+	mu    sync.Mutex
+	start map[string]func() (*Node, error)
 }
 
-func (s *sharedNode) start() (*Node, error) {
-	s.once.Do(func() {
-		s.node, s.err = Start(context.Background(), Options{Root: os.Getenv(brokerVariable)})
-	})
-	return s.node, s.err
+func (s *sharedNodes) of(root string) (*Node, error) {
+	s.mu.Lock()
+	if s.start == nil {
+		s.start = map[string]func() (*Node, error){}
+	}
+	if s.start[root] == nil {
+		s.start[root] = sync.OnceValues(func() (*Node, error) {
+			return Start(context.Background(), Options{Root: root})
+		})
+	}
+	start := s.start[root]
+	s.mu.Unlock()
+	return start()
 }
 
-func (s *sharedNode) stop() {
-	if s.node != nil {
-		s.node.Stop()
+func (s *sharedNodes) stop() {
+	for _, start := range s.start {
+		if n, err := start(); err == nil {
+			n.Stop()
+		}
 	}
 }
 
@@ -48,8 +58,15 @@ func (s *sharedNode) stop() {
 // DLO_TEST_REQUIRE=1, the test fails instead.
 func Broker(t testing.TB) *Node {
 	t.Helper()
+	return BrokerIn(t, "")
+}
+
+// BrokerIn returns a shared node like Broker, with the RabbitMQ in the root folder "root". If it is
+// empty, it uses the RabbitMQ that DLO_TEST_BROKER names.
+func BrokerIn(t testing.TB, root string) *Node {
+	t.Helper()
 	skipIfShort(t, "a broker")
-	n, err := shared.start()
+	n, err := shared.of(cmp.Or(root, os.Getenv(brokerVariable)))
 	if err != nil {
 		Unavailable(t, fmt.Errorf("broker: %w", err))
 	}

@@ -16,7 +16,7 @@ import (
 // command that installs the program.
 var ErrMissing = errors.New("not installed")
 
-// Main runs the tests of a package and then stops their shared broker and browser. It returns the
+// Main runs the tests of a package and then stops their shared brokers and browser. It returns the
 // exit code:
 //
 //	func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }

@@ -150,8 +150,8 @@ func (v *view) lostReasons() string {
 
 // reasonsLost reports a headers exchange that routes dead letters of some reasons only. Rejections
 // need a consumer. So they may never happen in a queue in which messages wait until they expire or
-// are too many, unless dlo sees a consumer. If messages wait there and nobody has read the queue for
-// some time, it is certain that they expire.
+// are too many, unless dlo sees a consumer. If nobody has read the queue for some time, it is
+// certain that messages expire.
 func (in *inspector) reasonsLost(v *view) {
 	waits := len(v.droppingLimits()) > 0 && v.Consumers.N == 0
 	rejected, expired := slices.Contains(v.LostReasons, "rejected"), slices.Contains(v.LostReasons, "expired")
