@@ -99,7 +99,7 @@ var faults = map[string]fault{
 		policy: toDLO("dead-letter-exchange", "dlx"),
 		binds:  [][3]string{{"events", "orders", "order"}, {"dlx", "dlo.letters", "order"}},
 		want:   "second_death_lost",
-		says:   "Bind the dead-letter queue with the key orders as well",
+		says:   "Bind the dead-letter queue with the name of the queue as a key as well",
 		cure:   func(t *testing.T, b *faulty) { b.bind(t, "dlo.letters", "orders", "dlx") },
 	},
 	"argument, declared again": {

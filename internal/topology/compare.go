@@ -1,21 +1,20 @@
 package topology
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 )
 
 // Same reports whether two policies are equal in everything that a broker stores about them.
 func (p *Policy) Same(other *Policy) bool {
-	return p.Name == other.Name && p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo && p.Priority == other.Priority && string(p.Definition.JSON()) == string(other.Definition.JSON())
+	return p.Name == other.Name && p.Pattern == other.Pattern && p.ApplyTo == other.ApplyTo &&
+		p.Priority == other.Priority && string(p.Definition.JSON()) == string(other.Definition.JSON())
 }
 
 // Words returns the policy as one line of text, so that people can compare two policies.
 func (p *Policy) Words() string {
-	return fmt.Sprintf(
-		"pattern %s, apply-to %s, priority %d, definition %s", safeName(p.Pattern), safeName(p.ApplyTo), p.Priority,
-		p.Definition.JSON(),
+	return textf(
+		"pattern %s, apply-to %s, priority %d, definition %s", p.Pattern, p.ApplyTo, p.Priority, p.Definition.JSON(),
 	)
 }
 
@@ -24,48 +23,26 @@ func (p *Policy) Words() string {
 // shown.
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
+	add := func(format string, args ...any) { list = append(list, textf(format, args...)) }
 	for i := range p.Policies {
 		old := &p.Policies[i]
 		j := slices.IndexFunc(now.Policies, func(n Planned) bool { return n.Name == old.Name })
 		if j < 0 {
-			list = append(
-				list,
-				fmt.Sprintf(
-					"policy %s for %s is not planned any more%s", old.Name, nameList(old.Queues),
-					now.whyRefused(old.Queues),
-				),
-			)
+			add("policy %s for %s is not planned any more%s", old.Name, nameList(old.Queues), now.whyRefused(old.Queues))
 			continue
 		}
 		fresh := &now.Policies[j]
 		switch {
 		case !old.Same(&fresh.Policy):
-			list = append(
-				list,
-				fmt.Sprintf(
-					"policy %s is now planned with %s; before, it was planned with %s", old.Name, fresh.Words(),
-					old.Words(),
-				),
-			)
+			add("policy %s is now planned with %s; before, it was planned with %s", old.Name, fresh.Words(), old.Words())
 		case old.Hides != fresh.Hides || !reflect.DeepEqual(old.Changes, fresh.Changes) ||
 			!slices.Equal(old.Queues, fresh.Queues):
-			list = append(
-				list,
-				fmt.Sprintf(
-					"policy %s now changes other keys, applies to other queues, or hides another policy", old.Name,
-				),
-			)
+			add("policy %s now changes other keys, applies to other queues, or hides another policy", old.Name)
 		}
 	}
-	for i := range now.Policies {
-		if !slices.ContainsFunc(p.Policies, func(o Planned) bool { return o.Name == now.Policies[i].Name }) {
-			list = append(
-				list,
-				fmt.Sprintf(
-					"policy %s for %s is planned now, but was not planned before", now.Policies[i].Name,
-					nameList(now.Policies[i].Queues),
-				),
-			)
+	for _, n := range now.Policies {
+		if !slices.ContainsFunc(p.Policies, func(o Planned) bool { return o.Name == n.Name }) {
+			add("policy %s for %s is planned now, but was not planned before", n.Name, nameList(n.Queues))
 		}
 	}
 	return list
@@ -75,7 +52,7 @@ func (p *Plan) Differences(now *Plan) []string {
 func (p *Plan) whyRefused(queues []string) string {
 	for _, r := range p.Refused {
 		if slices.Contains(queues, r.Queue) {
-			return fmt.Sprintf(": queue %s: %s", safeName(r.Queue), r.Why)
+			return textf(": queue %s: %s", r.Queue, r.Why)
 		}
 	}
 	return ""

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -62,9 +61,9 @@ func (in *inspector) policiesDiffer() {
 		}
 		f := Finding{
 			Kind: PolicyIgnored, Queue: v.Name, cause: difference, Severity: deadletter.SeverityNotify,
-			Title: fmt.Sprintf("RabbitMQ does not apply to %s what its policies say", safeName(v.Name)),
+			Title: textf("RabbitMQ does not apply to %s what its policies say", v.Name),
 			Loses: "nothing by itself: the other findings judge what the broker reports",
-			Why: fmt.Sprintf(
+			Why: textf(
 				"By pattern, priority and keys it would be: %s. RabbitMQ ignores a whole policy if the type of the queue does not support one of its keys.",
 				difference,
 			),
@@ -103,13 +102,10 @@ func (in *inspector) unfitPolicy(v *view, p *Policy) {
 	key := p.unsupported(version, v.Kind())
 	in.add(Finding{
 		Kind: PolicyIgnored, Queue: v.Name, cause: p.Name, Plannable: true, Loses: losesAll(v),
-		Title: fmt.Sprintf(
-			"%s has no dead-letter exchange, because RabbitMQ does not apply policy %s to it", safeName(v.Name),
-			safeName(p.Name),
-		),
-		Why: fmt.Sprintf(
+		Title: textf("%s has no dead-letter exchange, because RabbitMQ does not apply policy %s to it", v.Name, p.Name),
+		Why: textf(
 			"Policy %s has the key %s, which queues of the type %s do not support on RabbitMQ %s. RabbitMQ then applies no key of the policy to them.",
-			safeName(p.Name), key, v.Kind(), safeName(version),
+			p.Name, key, v.Kind(), version,
 		),
 		Cure: oneForEachType,
 	})

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -32,26 +31,26 @@ func (in *inspector) checkIdle(v *view) {
 		if in.s.NoRates {
 			unknown = "The broker reports no rates (rates_mode none), so"
 		}
-		f.Title = fmt.Sprintf("%s has had no consumer for %d min", safeName(v.Name), minutes)
+		f.Title = textf("%s has had no consumer for %d min", v.Name, minutes)
 		f.Loses = "nothing yet: messages wait"
-		f.Why = fmt.Sprintf("%d messages wait. %s dlo does not know whether more arrive.", v.Ready.N, unknown)
+		f.Why = textf("%d messages wait. %s dlo does not know whether more arrive.", v.Ready.N, unknown)
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`."
 	case v.Rates.Publish.PerSecond > 0:
-		f.Title = fmt.Sprintf("%s has had no consumer for %d min", safeName(v.Name), minutes)
+		f.Title = textf("%s has had no consumer for %d min", v.Name, minutes)
 		f.Loses = "nothing yet: messages pile up"
-		f.Why = fmt.Sprintf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
+		f.Why = textf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
 		f.Cure = "Start a consumer."
 		if limit, ok := v.Least("max-length"); ok && v.dropsOld() {
-			f.Loses = fmt.Sprintf("the oldest message for each new one, from %d messages on", limit.N)
+			f.Loses = textf("the oldest message for each new one, from %d messages on", limit.N)
 			if v.Set {
 				f.Loses += "; they become dead letters"
 			}
 		}
 	default:
 		f.Kind = LeftBehind
-		f.Title = fmt.Sprintf("%s was left behind with %d messages", safeName(v.Name), v.Ready.N)
+		f.Title = textf("%s was left behind with %d messages", v.Name, v.Ready.N)
 		f.Loses = "nothing, but nobody handles these messages"
-		f.Why = fmt.Sprintf("It has had no consumer for %d min, and no message arrives.", minutes)
+		f.Why = textf("It has had no consumer for %d min, and no message arrives.", minutes)
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`, and delete the queue."
 	}
 	in.add(f)
@@ -73,9 +72,9 @@ func (in *inspector) checkStorm(v *view) {
 	}
 	in.add(Finding{
 		Kind: RedeliveryStorm, Queue: v.Name, Sure: Likely,
-		Title: fmt.Sprintf("%s delivers the same messages again, %.0f times a second", safeName(v.Name), again),
+		Title: textf("%s delivers the same messages again, %.0f times a second", v.Name, again),
 		Loses: "no message, but time: new messages wait behind those that fail",
-		Why: fmt.Sprintf(
+		Why: textf(
 			"Its consumers requeue messages that they cannot handle (%.0f redeliveries and %.0f acknowledgements a second). The broker puts a requeued message back to the head of the queue, and delivers it again immediately.",
 			again, done,
 		),

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -120,7 +119,7 @@ func (in *inspector) checkRecipe(v *view) {
 		ttl, _ := in.views[name].Least("message-ttl")
 		wait += time.Duration(ttl.N) * time.Millisecond
 	}
-	why := fmt.Sprintf(
+	why := textf(
 		"A rejected message returns after %s: %s. The delay is the same each time, and nothing ends the retries but the consumer.",
 		wait, withArrows(round),
 	)
@@ -130,7 +129,7 @@ func (in *inspector) checkRecipe(v *view) {
 	in.add(Finding{
 		Kind: RetryRecipe, Queue: v.Name, Others: round[1 : len(round)-1], Sure: sure,
 		cause: withArrows(round[1 : len(round)-1]),
-		Title: fmt.Sprintf("%s retries through %s", safeName(v.Name), withArrows(round[1:len(round)-1])),
+		Title: textf("%s retries through %s", v.Name, withArrows(round[1:len(round)-1])),
 		Loses: "nothing, as long as the consumer counts x-death and stops",
 		Why:   why,
 		Cure:  "dlo can take over: dead-letter the queue to dlo, and give it a rule with growing delays and a last attempt. docs/adopting.md has the steps.",

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -62,11 +61,11 @@ func (in *inspector) checkStuck(v *view) {
 		func(name string) bool { _, _, full := in.views[name].reachedLimit(); return !full || name == v.Name },
 	)
 	if len(full) > 0 {
-		others, why = full, fmt.Sprintf("Queue %s is full, and refuses letters.", nameList(full))
+		others, why = full, textf("Queue %s is full, and refuses letters.", nameList(full))
 	}
 	in.add(Finding{
 		Kind: Stuck, Queue: v.Name, Others: others, Sure: Likely, cause: v.Exchange.Text + "\n" + v.Key.Text,
-		Title: fmt.Sprintf("%s holds %d dead letters that it cannot pass on", safeName(v.Name), v.Stuck.N),
+		Title: textf("%s holds %d dead letters that it cannot pass on", v.Name, v.Stuck.N),
 		Loses: "nothing yet: the letters wait in the queue, and count towards its length limit",
 		Why:   "With at-least-once, a dead letter waits until its target confirms it. " + why,
 		Cure:  "Check that the dead-letter exchange exists, that it is bound, and that its queue accepts messages. The broker then tries again within three minutes.",

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -31,7 +30,7 @@ func (in *inspector) lettersDeleted(v *view, inbox bool) {
 		limits = append(limits, Limit{"expires", d})
 	}
 	for _, d := range limits {
-		ways = append(ways, fmt.Sprintf("%s %d", d.Key, d.N))
+		ways = append(ways, textf("%s %d", d.Key, d.N))
 	}
 	if v.AutoDelete {
 		ways = append(ways, "auto-delete")
@@ -45,7 +44,7 @@ func (in *inspector) lettersDeleted(v *view, inbox bool) {
 	}
 	f := Finding{
 		Kind: LettersDeleted, Queue: v.Name, cause: policiesOf(limits),
-		Title: fmt.Sprintf("Dead-letter queue %s deletes letters", safeName(v.Name)),
+		Title: textf("Dead-letter queue %s deletes letters", v.Name),
 		Loses: "letters that wait too long, that exceed the limit of the queue, or that are in the queue when it is deleted",
 		Why:   "The queue has " + strings.Join(ways, ", ") + ".",
 		Cure:  "Remove these settings. An argument cannot be changed: let dlo drain the queue, or replace it by a queue without the argument.",
@@ -72,9 +71,9 @@ func (in *inspector) lettersRefused(v *view) {
 	in.add(Finding{
 		Kind: LettersDeleted, Queue: v.Name, Others: losing, Severity: deadletter.SeverityNotify,
 		cause: "refused " + policiesOf(limits[:1]),
-		Title: fmt.Sprintf("Dead-letter queue %s refuses letters once it is full", safeName(v.Name)),
+		Title: textf("Dead-letter queue %s refuses letters once it is full", v.Name),
 		Loses: "each new letter of " + nameList(losing) + ", while the queue is full",
-		Why: fmt.Sprintf(
+		Why: textf(
 			"The queue has %s %d and overflow reject-publish. The broker drops a dead letter that its queue refuses, unless it died in a queue that dead-letters at least once.",
 			limits[0].Key, limits[0].N,
 		),
@@ -108,9 +107,7 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 	}
 	f := Finding{
 		Kind: DeliveryLimit, Queue: v.Name, cause: limit.Policy,
-		Title: fmt.Sprintf(
-			"Dead-letter queue %s deletes a letter after %d deliveries", safeName(v.Name), max(limit.N, 0)+1,
-		),
+		Title: textf("Dead-letter queue %s deletes a letter after %d deliveries", v.Name, max(limit.N, 0)+1),
 		Loses: "letters that were delivered too often without being acknowledged; lost connections alone can cause this",
 	}
 	switch {
@@ -119,12 +116,12 @@ func (in *inspector) deliveryLimit(v *view, inbox bool) {
 		f.Why = "Since RabbitMQ 4.0, a quorum queue has a delivery limit of 20 unless another limit is set."
 		f.Cure = "Set a policy with delivery-limit -1 for the queue: -1 means no limit."
 	case limit.N < 0:
-		f.Why = fmt.Sprintf(
+		f.Why = textf(
 			"%s sets the delivery limit %d. RabbitMQ 3.x reads a negative limit as 0.", limit.source(), limit.N,
 		)
 		f.Cure = "Remove the limit: on 3.x, a quorum queue has none by default."
 	default:
-		f.Why = fmt.Sprintf("%s sets the delivery limit %d.", limit.source(), limit.N)
+		f.Why = textf("%s sets the delivery limit %d.", limit.source(), limit.N)
 		f.Cure = "Remove the limit. On RabbitMQ 4.0 and later, set delivery-limit -1, which means no limit."
 	}
 	if !inbox {

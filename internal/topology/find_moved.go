@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -39,13 +38,11 @@ func (in *inspector) checkMoved(v *view) {
 		}
 		sure, of := Certain, safeName(v.Name)
 		if at != "" {
-			sure, of = Likely, fmt.Sprintf(
-				"a queue %s at %s, which may be this broker or another one", safeName(v.Name), safeName(at),
-			)
+			sure, of = Likely, textf("a queue %s at %s, which may be this broker or another one", v.Name, at)
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name, Sure: sure,
-			Title: fmt.Sprintf("The shovel %s %s %s", safeName(s.Name), does, of),
+			Title: textf("The shovel %s %s %s", s.Name, does, of),
 			Loses: "nothing that dlo can see",
 			Why:   "A shovel moves messages without a rejection, so dlo does not see what happens to them afterwards.",
 			Cure:  "If the shovel takes dead letters somewhere else, dlo can drain the queue instead: see docs/adopting.md.",
@@ -57,7 +54,7 @@ func (in *inspector) checkMoved(v *view) {
 		}
 		in.add(Finding{
 			Kind: Moved, Queue: v.Name, cause: p.Name,
-			Title: fmt.Sprintf("Policy %s federates %s", safeName(p.Name), safeName(v.Name)),
+			Title: textf("Policy %s federates %s", p.Name, v.Name),
 			Loses: "nothing that dlo can see",
 			Why:   "A federated queue gets messages of other brokers while it has consumers. A message that is rejected here dies here.",
 			Cure:  "Nothing has to change here. Adopt the queue on the other brokers as well.",
@@ -85,9 +82,9 @@ func (in *inspector) exchangesFederated() {
 		if names := exchanges[p]; len(names) > 0 && p.federates() {
 			in.add(Finding{
 				Kind: Moved,
-				Title: fmt.Sprintf(
-					"Policy %s federates %s: %s", safeName(p.Name),
-					deadletter.Plural(len(names), "exchange", "exchanges"), nameList(names),
+				Title: textf(
+					"Policy %s federates %s: %s", p.Name, deadletter.Plural(len(names), "exchange", "exchanges"),
+					nameList(names),
 				),
 				Loses: "nothing that dlo can see",
 				Why:   "A federated exchange gets messages of other brokers as well. A message that is rejected here dies here.",

@@ -1,46 +1,37 @@
 package topology
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
 
 // checkPath checks that the dead letters of a queue reach another queue.
 func (in *inspector) checkPath(v *view) {
-	if !v.Set {
+	exchange := v.Exchange.Text
+	switch {
+	case !v.Set:
 		in.noExchange(v)
 		return
-	}
-	exchange := safeName(v.Exchange.Text)
-	switch {
 	case !v.Exists:
 		in.add(Finding{
-			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy,
-			cause: v.Exchange.Text,
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, which does not exist", safeName(v.Name), exchange),
+			Kind: ExchangeMissing, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy, cause: exchange,
+			Title: textf("%s dead-letters to exchange %s, which does not exist", v.Name, exchange),
 			Loses: "every dead letter of this queue",
-			Why: fmt.Sprintf(
+			Why: textf(
 				"%s names exchange %s. The broker drops a dead letter without a trace if its exchange does not exist.",
 				v.Exchange.source(), exchange,
 			),
-			Cure: fmt.Sprintf(
-				"Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange,
-			),
+			Cure: textf("Declare the exchange %s and bind a queue to it, or dead-letter to an exchange that exists.", exchange),
 		})
 	case in.unknownTarget(v):
-	case v.Exchange.Text == "" && v.Fixed && len(v.Queues) == 0:
+	case exchange == "" && v.Fixed && len(v.Queues) == 0:
 		in.add(Finding{
 			Kind: QueueMissing, Queue: v.Name, Others: []string{v.Key.Text}, Plannable: v.Key.From == FromPolicy,
 			cause: v.Key.Text,
-			Title: fmt.Sprintf(
-				"%s dead-letters to queue %s, which does not exist", safeName(v.Name), safeName(v.Key.Text),
-			),
+			Title: textf("%s dead-letters to queue %s, which does not exist", v.Name, v.Key.Text),
 			Loses: "every dead letter of this queue",
 			Why:   "The default exchange delivers to the queue that the routing key names. The broker drops a dead letter whose queue does not exist.",
-			Cure: fmt.Sprintf(
-				"Declare the queue %s, or dead-letter to an exchange with a binding.", safeName(v.Key.Text),
-			),
+			Cure:  textf("Declare the queue %s, or dead-letter to an exchange with a binding.", v.Key.Text),
 		})
 	case v.Dangles && in.s.ReadAt.IsZero():
 		loses := "every dead letter of this queue"
@@ -48,53 +39,71 @@ func (in *inspector) checkPath(v *view) {
 			loses = "those dead letters that match no other binding"
 		}
 		in.add(Finding{
-			Kind: QueueMissing, Queue: v.Name, Others: v.Missing, Loses: loses,
-			cause: strings.Join(v.Missing, "\n"),
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, whose queue is missing", safeName(v.Name), exchange),
-			Why:   fmt.Sprintf("Exchange %s is bound to %s, which the file does not declare.", exchange, nameList(v.Missing)),
+			Kind: QueueMissing, Queue: v.Name, Others: v.Missing, Loses: loses, cause: strings.Join(v.Missing, "\n"),
+			Title: textf("%s dead-letters to exchange %s, whose queue is missing", v.Name, exchange),
+			Why:   textf("Exchange %s is bound to %s, which the file does not declare.", exchange, nameList(v.Missing)),
 			Cure:  "Declare the queue that the binding names, or remove the binding.",
 		})
 	case !v.Bound:
-		in.add(Finding{
-			Kind: NoBinding, Queue: v.Name, Plannable: v.Exchange.From == FromPolicy, cause: v.Exchange.Text,
-			Title: fmt.Sprintf("%s dead-letters to exchange %s, which has no binding", safeName(v.Name), exchange),
+		in.noBinding(v, "has no binding", Finding{
 			Loses: "every dead letter of this queue",
 			Why:   "The broker drops a message without a trace if the exchange cannot route it.",
-			Cure:  fmt.Sprintf("Bind a dead-letter queue to the exchange %s.", exchange),
+			Cure:  textf("Bind a dead-letter queue to the exchange %s.", exchange),
 		})
 	case len(v.Lost) > 0:
-		in.keysLost(v)
+		sure := Certain
+		if !v.Fixed {
+			sure = Likely
+		}
+		in.noBinding(v, "has no binding for key "+nameList(v.Lost), Finding{
+			Sure: sure, Loses: "dead letters with these routing keys: " + nameList(v.Lost),
+			Why:  "A dead letter keeps its routing key unless the queue sets another one. The broker drops a message without a trace if the exchange cannot route it.",
+			Cure: "Bind the dead-letter queue with these keys, or set a dead-letter routing key that is bound.",
+		})
 	case len(v.LostReasons) > 0:
 		in.reasonsLost(v)
 	case v.Again && in.leadsToInbox(v):
-		in.lostAgain(v)
+		// the letter reaches a queue when it dies for the first time
+		in.add(Finding{
+			Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v), cause: exchange,
+			Title: textf("%s loses a requeued letter that dies again", v.Name),
+			Loses: "letters that were requeued and failed again",
+			Why: textf(
+				"A requeued letter has the name of its queue as its routing key. Exchange %s routes only other keys, and the broker drops what it cannot route.",
+				exchange,
+			),
+			Cure: "Bind the dead-letter queue with the name of the queue as a key as well, or set a dead-letter routing key that is bound.",
+		})
 	case len(v.Unjudged) > 0:
 		in.routeUnknown(v)
-	case len(v.Partly) > 0 && len(v.droppingLimits()) == 0:
-		// messages that only wait in this queue come with the keys that are meant to go on
-		in.keysPartlyLost(v)
-	case v.OnlyName && len(v.droppingLimits()) == 0:
-		// messages that only wait in this queue may have the names of queues as routing keys
-		in.add(Finding{
-			Kind:      NoBinding,
-			Queue:     v.Name,
-			Plannable: in.replaceable(v),
-			cause:     v.Exchange.Text + "\nnames",
-			Sure:      Likely,
-			Severity:  severities[NoExchange],
-			Title: fmt.Sprintf(
-				"%s dead-letters to exchange %s, which probably routes only requeued letters", safeName(v.Name),
-				exchange,
-			),
+	case len(v.droppingLimits()) > 0:
+		// messages that only wait in this queue come with the keys that are meant to go on, which may
+		// be the names of queues
+	case len(v.Partly) > 0:
+		in.noBinding(v, "routes only some of the keys "+nameList(v.Partly), Finding{
+			Sure: Likely, Severity: severities[NoExchange],
+			Loses: "dead letters with those routing keys that the exchange does not route",
+			Why:   "Messages come with any key that fits the pattern, and a dead letter keeps its key. The exchange has bindings for some of these keys only, and the broker drops what it cannot route.",
+			Cure:  "If other keys come, bind the dead-letter queue with the same pattern, or set a dead-letter routing key that is bound.",
+		})
+	case v.OnlyName:
+		in.noBinding(v, "probably routes only requeued letters", Finding{
+			Sure: Likely, Severity: severities[NoExchange],
 			Loses: "dead letters with other routing keys than the name of the queue",
-			Why: fmt.Sprintf(
-				"Messages reach the queue through an exchange that does not look at routing keys, so dlo does not know their keys. Exchange %s routes only names of queues as keys. A dead letter keeps its key, and the broker drops it if no binding has that key.",
-				exchange,
-			),
-			Cure: "Set a dead-letter routing key that is bound, or dead-letter to a fanout exchange.",
+			Why:   "Messages reach the queue through an exchange that does not look at routing keys, so dlo does not know their keys. The dead-letter exchange routes only names of queues as keys. A dead letter keeps its key, and the broker drops it if no binding has that key.",
+			Cure:  "Set a dead-letter routing key that is bound, or dead-letter to a fanout exchange.",
 		})
 	}
 	in.targetsFull(v)
+}
+
+// noBinding completes and records a finding about the bindings of a dead-letter exchange. The
+// parameter "which" says in its title what is wrong with the exchange.
+func (in *inspector) noBinding(v *view, which string, f Finding) {
+	f.Kind, f.Queue, f.Plannable = NoBinding, v.Name, in.replaceable(v)
+	f.cause = strings.Join([]string{v.Exchange.Text, v.Key.Text, f.Why}, "\n")
+	f.Title = textf("%s dead-letters to exchange %s, which %s", v.Name, v.Exchange.Text, which)
+	in.add(f)
 }
 
 // unknownTarget reports whether dead letters seem to reach no queue, but may reach a queue that the
@@ -112,25 +121,6 @@ func (in *inspector) unknownTarget(v *view) bool {
 func (in *inspector) replaceable(v *view) bool {
 	return v.Exchange.From == FromPolicy &&
 		!slices.ContainsFunc(v.Queues, func(name string) bool { return !in.isInbox(name) })
-}
-
-// keysLost reports the routing keys for which the dead-letter exchange has no binding.
-func (in *inspector) keysLost(v *view) {
-	f := Finding{
-		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v),
-		cause: v.Exchange.Text + "\nkey " + v.Key.Text,
-		Title: fmt.Sprintf(
-			"%s dead-letters to exchange %s, which has no binding for key %s", safeName(v.Name),
-			safeName(v.Exchange.Text), nameList(v.Lost),
-		),
-		Loses: "dead letters with these routing keys: " + nameList(v.Lost),
-		Why:   "A dead letter keeps its routing key unless the queue sets another one. The broker drops a message without a trace if the exchange cannot route it.",
-		Cure:  "Bind the dead-letter queue with these keys, or set a dead-letter routing key that is bound.",
-	}
-	if !v.Fixed {
-		f.Sure = Likely
-	}
-	in.add(f)
 }
 
 // reasonWords says which messages die for the reasons of deaths that RabbitMQ names.
@@ -157,86 +147,42 @@ func (in *inspector) reasonsLost(v *view) {
 	rejected, expired := slices.Contains(v.LostReasons, "rejected"), slices.Contains(v.LostReasons, "expired")
 	_, idle := in.idleSince(v)
 	f := Finding{
-		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely,
-		cause: v.Exchange.Text + "\nreasons " + v.lostReasons(),
-		Title: fmt.Sprintf(
-			"%s dead-letters to exchange %s, which does not route %s", safeName(v.Name), safeName(v.Exchange.Text),
-			v.lostReasons(),
-		),
-		Loses: v.lostReasons(),
-		Why:   "The exchange routes by the reason of a death, and has no binding for these reasons.",
-		Cure:  "If these messages should not be lost, bind a dead-letter queue to the exchange for their reasons too.",
+		Sure: Likely, Loses: v.lostReasons(),
+		Why:  "The exchange routes by the reason of a death, and has no binding for " + v.lostReasons() + ".",
+		Cure: "If these messages should not be lost, bind a dead-letter queue to the exchange for their reasons too.",
 	}
 	if !(rejected && (!waits || expired) || expired && idle) {
 		f.Severity = severities[NoExchange]
 		f.Why += " dlo does not know whether messages die for these reasons here."
 	}
-	in.add(f)
-}
-
-// keysPartlyLost reports topic patterns of which the dead-letter exchange routes only some keys.
-func (in *inspector) keysPartlyLost(v *view) {
-	in.add(Finding{
-		Kind: NoBinding, Queue: v.Name, Plannable: in.replaceable(v), Sure: Likely, Severity: severities[NoExchange],
-		cause: v.Exchange.Text + "\nsome",
-		Title: fmt.Sprintf(
-			"%s dead-letters to exchange %s, which routes only some of the keys %s", safeName(v.Name),
-			safeName(v.Exchange.Text), nameList(v.Partly),
-		),
-		Loses: "dead letters with those routing keys that the exchange does not route",
-		Why:   "Messages come with any key that fits the pattern, and a dead letter keeps its key. The exchange has bindings for some of these keys only, and the broker drops what it cannot route.",
-		Cure:  "If other keys come, bind the dead-letter queue with the same pattern, or set a dead-letter routing key that is bound.",
-	})
+	in.noBinding(v, "does not route "+v.lostReasons(), f)
 }
 
 // routeUnknown reports an exchange on the path of dead letters that dlo cannot judge.
 func (in *inspector) routeUnknown(v *view) {
 	x := in.net.exchanges[v.Unjudged[0]]
-	why := fmt.Sprintf("Exchange %s has the type %s, which dlo does not know.", safeName(x.Name), safeName(x.Type))
+	why := textf("Exchange %s has the type %s, which dlo does not know.", x.Name, x.Type)
 	switch x.routing() {
 	case "headers":
-		why = fmt.Sprintf("Exchange %s routes by headers of the messages, which dlo does not know.", safeName(x.Name))
+		why = textf("Exchange %s routes by headers of the messages, which dlo does not know.", x.Name)
 	case "direct", "fanout", "topic":
-		why = fmt.Sprintf("It is not known which policy, and so which alternate exchange, exchange %s has.", safeName(x.Name))
+		why = textf("It is not known which policy, and so which alternate exchange, exchange %s has.", x.Name)
 	}
 	in.add(Finding{
 		Kind: RouteUnknown, Queue: v.Name, Sure: Likely, cause: x.Name,
-		Title: fmt.Sprintf(
-			"It is not known where the dead letters of %s go, because of exchange %s", safeName(v.Name),
-			safeName(x.Name),
-		),
+		Title: textf("It is not known where the dead letters of %s go, because of exchange %s", v.Name, x.Name),
 		Loses: "nothing that dlo can see",
 		Why:   why,
 		Cure:  "Reject a test message, and look where it arrives. A dead-letter exchange of the type fanout takes every message.",
 	})
 }
 
-// lostAgain reports a queue that loses letters after they were requeued. When such a letter dies
-// for the first time, it is routed to a queue. When it dies again, it is lost.
-func (in *inspector) lostAgain(v *view) {
-	in.add(Finding{
-		Kind: SecondDeathLost, Queue: v.Name, Plannable: in.replaceable(v), cause: v.Exchange.Text,
-		Title: fmt.Sprintf("%s loses a requeued letter that dies again", safeName(v.Name)),
-		Loses: "letters that were requeued and failed again",
-		Why: fmt.Sprintf(
-			"A requeued letter has the name of its queue as its routing key. Exchange %s routes only other keys, and the broker drops what it cannot route.",
-			safeName(v.Exchange.Text),
-		),
-		Cure: "Bind the dead-letter queue with the name of the queue as a key as well, or set a dead-letter routing key that is bound.",
-	})
-}
-
 // noExchange reports a queue without a dead-letter exchange. If a policy was meant to set an
 // exchange for the queue, it also reports that policy.
 func (in *inspector) noExchange(v *view) {
-	if slices.ContainsFunc(append(v.policy.unsure, v.operator.unsure...), (*Policy).setsExchange) {
-		return // one of these policies may set the exchange, which the finding PatternUnknown reports
-	}
-	if slices.ContainsFunc(v.policy.tied, (*Policy).setsExchange) {
-		return // the finding PolicyTied reports this
-	}
-	if in.losesByDifference(v) {
-		return // the finding PolicyIgnored reports this
+	if slices.ContainsFunc(slices.Concat(v.policy.unsure, v.operator.unsure, v.policy.tied), (*Policy).setsExchange) ||
+		in.losesByDifference(v) {
+		return // the findings PatternUnknown, PolicyTied and PolicyIgnored report this
 	}
 	if i := slices.IndexFunc(v.policy.unfit, (*Policy).setsExchange); i >= 0 {
 		in.unfitPolicy(v, v.policy.unfit[i])
@@ -246,19 +192,17 @@ func (in *inspector) noExchange(v *view) {
 		loser, winner := v.policy.losers[i], v.policy.winner
 		exchange, _ := loser.Definition.Text("dead-letter-exchange")
 		in.add(Finding{
-			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: losesAll(v),
-			cause: winner.Name,
-			Title: fmt.Sprintf(
-				"%s has no dead-letter exchange, because policy %s hides policy %s", safeName(v.Name),
-				safeName(winner.Name), safeName(loser.Name),
+			Kind: PolicyShadowed, Queue: v.Name, Plannable: true, Loses: losesAll(v), cause: winner.Name,
+			Title: textf(
+				"%s has no dead-letter exchange, because policy %s hides policy %s", v.Name, winner.Name, loser.Name,
 			),
-			Why: fmt.Sprintf(
+			Why: textf(
 				"Only the matching policy of the highest priority applies to a queue. Policy %s has priority %d and sets no exchange. Policy %s sets %s, but has priority %d.",
-				safeName(winner.Name), winner.Priority, safeName(loser.Name), safeName(exchange), loser.Priority,
+				winner.Name, winner.Priority, loser.Name, exchange, loser.Priority,
 			),
-			Cure: fmt.Sprintf(
+			Cure: textf(
 				"Add the dead-letter keys to policy %s, or set a policy of higher priority with the keys of both.",
-				safeName(winner.Name),
+				winner.Name,
 			),
 		})
 		return
@@ -274,11 +218,11 @@ func (in *inspector) noExchange(v *view) {
 // losesAll says what a queue without a dead-letter exchange loses.
 func losesAll(v *view) string {
 	loses := "every message that a consumer rejects"
-	if drops := v.droppingLimits(); len(drops) > 0 {
-		keys := make([]string, len(drops))
-		for i, d := range drops {
-			keys[i] = d.Key
-		}
+	var keys []string
+	for _, limit := range v.droppingLimits() {
+		keys = append(keys, limit.Key)
+	}
+	if len(keys) > 0 {
 		loses += ", and every message that its " + strings.Join(keys, " and ") + " removes"
 	}
 	return loses
@@ -304,9 +248,9 @@ func (in *inspector) targetsFull(v *view) {
 		}
 		in.add(Finding{
 			Kind: QueueFull, Queue: v.Name, Others: []string{name}, Loses: loses, cause: name,
-			Title: fmt.Sprintf("%s dead-letters to queue %s, which is full", safeName(v.Name), safeName(name)),
-			Why:   fmt.Sprintf("%s holds %s, its limit (%s). %s", safeName(name), holds, limit.source(), what),
-			Cure:  fmt.Sprintf("Empty %s, and remove its length limit.", safeName(name)),
+			Title: textf("%s dead-letters to queue %s, which is full", v.Name, name),
+			Why:   textf("%s holds %s, its limit (%s). %s", name, holds, limit.source(), what),
+			Cure:  textf("Empty %s, and remove its length limit.", name),
 		})
 	}
 }
@@ -320,7 +264,7 @@ func (v *view) reachedLimit() (limit Limit, holds string, reached bool) {
 			has, unit = v.Bytes, "bytes"
 		}
 		if has.Known && limit.N > 0 && has.N >= limit.N {
-			return limit, fmt.Sprintf("%d %s", has.N, unit), true
+			return limit, textf("%d %s", has.N, unit), true
 		}
 	}
 	return Limit{}, "", false
@@ -335,7 +279,7 @@ func (s Setting) source() string {
 	case s.Policy == "":
 		return "A policy that dlo cannot find"
 	}
-	return fmt.Sprintf("The %s %s", s.From, safeName(s.Policy))
+	return textf("The %s %s", s.From, s.Policy)
 }
 
 // setBy returns words that say what sets a setting, such as "it was declared with the argument
@@ -344,5 +288,5 @@ func (s Setting) setBy(key string) string {
 	if s.From == FromArgument {
 		return "it was declared with the argument x-" + key
 	}
-	return fmt.Sprintf("the %s %s sets %s", s.From, safeName(s.Policy), key)
+	return textf("the %s %s sets %s", s.From, s.Policy, key)
 }

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,11 +26,11 @@ func (in *inspector) patternUnknown(v *view) {
 	for _, p := range slices.Concat(v.policy.unsure, v.operator.unsure) {
 		f := Finding{
 			Kind: PatternUnknown, Queue: v.Name, Sure: Likely, cause: p.Name + "\n" + p.Pattern,
-			Title: fmt.Sprintf("dlo cannot tell whether policy %s applies to %s", safeName(p.Name), safeName(v.Name)),
+			Title: textf("dlo cannot tell whether policy %s applies to %s", p.Name, v.Name),
 			Loses: "nothing by itself",
-			Why: fmt.Sprintf(
+			Why: textf(
 				"Its pattern %s uses a feature of PCRE that dlo does not have, or needs too long.",
-				safeName(deadletter.Cut(p.Pattern, 500)),
+				deadletter.Cut(p.Pattern, 500),
 			),
 			Cure: "Run `rabbitmqctl list_queues name policy` to see which policy applies.",
 		}
@@ -61,11 +60,11 @@ func (in *inspector) argumentWins(v *view) {
 		}
 		in.add(Finding{
 			Kind: ArgumentWins, Queue: v.Name, cause: p.Name,
-			Title: fmt.Sprintf("%s ignores the dead-letter exchange of policy %s", safeName(v.Name), safeName(p.Name)),
+			Title: textf("%s ignores the dead-letter exchange of policy %s", v.Name, p.Name),
 			Loses: "nothing by itself: dead letters go where the argument says",
-			Why: fmt.Sprintf(
+			Why: textf(
 				"The queue was declared with x-dead-letter-exchange %s. An argument overrides a policy, which sets %s.",
-				safeName(v.Exchange.Text), safeName(exchange),
+				v.Exchange.Text, exchange,
 			),
 			Cure: "Empty and delete the queue, and declare it again without the argument. Or have dlo drain the queue that the argument leads to.",
 		})
@@ -87,13 +86,12 @@ func (in *inspector) policyTied(v *view) {
 		}
 		in.add(Finding{
 			Kind: PolicyTied, Queue: v.Name, Plannable: v.Queue.Policy != nil, cause: winner.Name + "\n" + other.Name,
-			Title: fmt.Sprintf(
-				"Policies %s and %s both match %s with priority %d", safeName(winner.Name), safeName(other.Name),
-				safeName(v.Name), winner.Priority,
+			Title: textf(
+				"Policies %s and %s both match %s with priority %d", winner.Name, other.Name, v.Name, winner.Priority,
 			),
 			Loses: tieLoses(winner, other),
 			Why:   "RabbitMQ does not define which of two policies of equal priority applies, and the choice can change when either is set again.",
-			Cure: fmt.Sprintf(
+			Cure: textf(
 				"Give one of them another priority. Only one policy applies, so it needs the keys of both: %s.",
 				nameList([]string{winner.Name, other.Name}),
 			),
@@ -109,9 +107,9 @@ func tieLoses(a, b *Policy) string {
 	case has != otherHas:
 		return "every dead letter, if the broker picks the policy without the exchange"
 	case to != other:
-		return fmt.Sprintf(
+		return textf(
 			"nothing by itself: dead letters go to exchange %s or to exchange %s, depending on the policy that the broker picks",
-			safeName(to), safeName(other),
+			to, other,
 		)
 	default:
 		return "nothing by itself: the policies have different routing keys, and dead letters get the key of the policy that the broker picks"
@@ -137,7 +135,7 @@ func (in *inspector) operatorCaps(v *view) {
 			}
 		}
 		if set && low.From == FromOperator && was != strconv.FormatInt(max(low.N, 0), 10) {
-			capped = append(capped, fmt.Sprintf("%s from %s to %d", key, was, max(low.N, 0)))
+			capped = append(capped, textf("%s from %s to %d", key, was, max(low.N, 0)))
 		}
 	}
 	if len(capped) == 0 {
@@ -145,9 +143,9 @@ func (in *inspector) operatorCaps(v *view) {
 	}
 	in.add(Finding{
 		Kind: OperatorCaps, Queue: v.Name, cause: p.Name,
-		Title: fmt.Sprintf("Operator policy %s lowers limits of %s", safeName(p.Name), safeName(v.Name)),
+		Title: textf("Operator policy %s lowers limits of %s", p.Name, v.Name),
 		Loses: "messages above the lower limit: they become dead letters, or are deleted if the queue has no dead-letter exchange",
-		Why: fmt.Sprintf(
+		Why: textf(
 			"It lowers %s. If an argument, a policy and an operator policy set different limits, the smallest one applies.",
 			strings.Join(capped, " and "),
 		),
@@ -164,7 +162,7 @@ func (in *inspector) policiesTwice() {
 		if seen[p.Name]++; seen[p.Name] == 2 {
 			in.add(Finding{
 				Kind:  PolicyTwice,
-				Title: fmt.Sprintf("Two policies have the name %s", safeName(p.Name)),
+				Title: textf("Two policies have the name %s", p.Name),
 				Loses: "the dead letters of the queues that only the first one matches",
 				Why:   "A second policy of the same name replaces the first when the file is imported.",
 				Cure:  "Give each policy its own name.",
@@ -184,15 +182,15 @@ func (in *inspector) policiesChanged() {
 		at := slices.IndexFunc(in.s.Policies, func(p Policy) bool { return p.Name == applied.Name })
 		switch {
 		case at < 0:
-			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was deleted", safeName(applied.Name))
+			f.Title = textf("Policy %s, which dlo has set, was deleted", applied.Name)
 			f.Why = "dlo set: " + applied.Words() + "."
-			f.Cure = fmt.Sprintf(
+			f.Cure = textf(
 				"If that is intended, run `dlo topology undo` for its queues, so that dlo forgets it. If not, plan and apply again. Its name was %s.",
-				safeName(applied.Name),
+				applied.Name,
 			)
 		case !in.s.Policies[at].Same(&applied.Policy):
-			f.Title = fmt.Sprintf("Policy %s, which dlo has set, was changed by somebody else", safeName(applied.Name))
-			f.Why = fmt.Sprintf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
+			f.Title = textf("Policy %s, which dlo has set, was changed by somebody else", applied.Name)
+			f.Why = textf("dlo set: %s. It is now: %s.", applied.Words(), in.s.Policies[at].Words())
 			f.Cure = "dlo leaves it alone. Set it back, or delete it and run `dlo topology undo` for its queues, so that dlo forgets it."
 		default:
 			continue
@@ -233,19 +231,18 @@ func (in *inspector) hiddenChanged(v *view) {
 	}
 	was, is := "no policy applied to the queue", "no other policy applies to it"
 	if applied.Hides != "" {
-		was = fmt.Sprintf("policy %s applied to the queue", safeName(applied.Hides))
+		was = textf("policy %s applied to the queue", applied.Hides)
 	}
 	if hidden.Name != "" {
-		is = fmt.Sprintf("policy %s would apply without it", safeName(hidden.Name))
+		is = textf("policy %s would apply without it", hidden.Name)
 	}
 	in.add(Finding{
 		Kind: HiddenChanged, Queue: v.Name, cause: applied.Name,
-		Title: fmt.Sprintf(
-			"A change of another policy has no effect on %s, because policy %s of dlo hides it", safeName(v.Name),
-			safeName(applied.Name),
+		Title: textf(
+			"A change of another policy has no effect on %s, because policy %s of dlo hides it", v.Name, applied.Name,
 		),
 		Loses: "nothing by itself: the queue keeps its old settings",
-		Why: fmt.Sprintf(
+		Why: textf(
 			"When dlo set its policy, %s, and dlo repeated the keys. Now %s. The difference: %s.", was, is,
 			strings.Join(words, "; "),
 		),

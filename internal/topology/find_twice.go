@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -21,15 +20,14 @@ func (in *inspector) takenTwice() {
 			}
 			in.add(Finding{
 				Kind: TakenTwice, Others: inboxes,
-				Title: fmt.Sprintf(
-					"Exchange %s routes each dead letter to %d inboxes: %s", safeName(x.Name), len(inboxes),
-					nameList(inboxes),
+				Title: textf(
+					"Exchange %s routes each dead letter to %d inboxes: %s", x.Name, len(inboxes), nameList(inboxes),
 				),
 				Loses: "nothing, but each letter is stored and retried once for each inbox, so consumers handle it more than once",
 				Why:   "dlo drains all of these queues, and the broker puts a copy of the letter into each.",
-				Cure: fmt.Sprintf(
+				Cure: textf(
 					"Remove the bindings of all but one of these queues from exchange %s. dlo binds the first entry of inboxes, so put dlo.letters there.",
-					safeName(x.Name),
+					x.Name,
 				),
 			})
 			break

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -250,6 +251,16 @@ func (q *Queue) isDurableWork() bool {
 
 // safeName returns a name in a form that is safe to show.
 func safeName(name string) string { return deadletter.Visible(name) }
+
+// textf is fmt.Sprintf for texts that people read. It makes names in the arguments safe to show.
+func textf(format string, args ...any) string {
+	for i, arg := range args {
+		if name, ok := arg.(string); ok {
+			args[i] = safeName(name)
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
 
 // nameList joins the first five names of a list into a text.
 func nameList(list []string) string {

@@ -38,9 +38,7 @@ func (s keySet) example(left *int) (key string, found, known bool) {
 	}
 	next := []step{{ends: make([][]bool, len(s))}}
 	for i, pattern := range s {
-		next[0].ends[i] = make([]bool, len(pattern)+1)
-		next[0].ends[i][0] = true
-		skipAny(pattern, next[0].ends[i])
+		next[0].ends[i] = start(pattern)
 	}
 	seen := map[string]bool{}
 	for ; len(next) > 0; next = next[1:] {

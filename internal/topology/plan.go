@@ -124,10 +124,9 @@ func MakePlan(s *Snapshot, w Want) Plan {
 			p.refuse(name, why)
 			continue
 		}
-		hides := v.policyName()
 		// The queues of one policy have the same type and the same priority, and the same policy
 		// applies to them now.
-		key := fmt.Sprintf("%s\x00%s\x00%d", hides, v.Kind(), v.priority())
+		key := fmt.Sprintf("%s\x00%s\x00%d", v.policyName(), v.Kind(), v.priority())
 		groups[key] = append(groups[key], v)
 	}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
@@ -191,9 +190,9 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, "the configuration of the broker has no dead-letter exchange"
 	}
 	if !p.net.takesAll(p.w.Exchange) {
-		return nil, fmt.Sprintf(
+		return nil, textf(
 			"exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration",
-			safeName(p.w.Exchange),
+			p.w.Exchange,
 		)
 	}
 	q := p.net.queues[name]
@@ -207,7 +206,7 @@ func (p *planner) accept(name string) (*view, string) {
 	case q.isFederation():
 		return nil, "it belongs to a federation link, which declares and deletes it"
 	case slices.Contains(reached, name):
-		return nil, fmt.Sprintf("exchange %s leads to it", safeName(p.w.Exchange))
+		return nil, textf("exchange %s leads to it", p.w.Exchange)
 	case !utf8.ValidString(name):
 		return nil, "the name is not valid UTF-8, and a policy cannot carry it"
 	case safeName(name) != name || safeName(p.s.VHost) != p.s.VHost:
@@ -217,9 +216,7 @@ func (p *planner) accept(name string) (*view, string) {
 	case intentFor(p.w.Intents, name) == IntentNever:
 		return nil, "the setting intents in the configuration says that none of its messages are kept"
 	case !q.isDurableWork():
-		return nil, fmt.Sprintf(
-			"its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind(),
-		)
+		return nil, textf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
 	}
 	e := p.s.EffectOf(q)
 	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
@@ -235,35 +232,34 @@ func (p *planner) accept(name string) (*view, string) {
 	others := slices.DeleteFunc(slices.Clone(v.Queues), func(to string) bool { return slices.Contains(reached, to) })
 	switch {
 	case v.Exchange.From == FromArgument && v.Set:
-		return nil, fmt.Sprintf(
+		return nil, textf(
 			"it was declared with the argument x-dead-letter-exchange %s, which overrides every policy",
-			safeName(v.Exchange.Text),
+			v.Exchange.Text,
 		)
 	case v.Exchange.From == FromOperator && v.Set:
-		return nil, fmt.Sprintf(
-			"operator policy %s sets its dead-letter exchange, which overrides every policy",
-			safeName(v.Exchange.Policy),
+		return nil, textf(
+			"operator policy %s sets its dead-letter exchange, which overrides every policy", v.Exchange.Policy,
 		)
 	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v) && !p.makesRetries(v):
 		return nil, "its dead letters already go to " + safeName(p.w.Exchange)
 	case len(others) > 0:
-		return nil, fmt.Sprintf(
+		return nil, textf(
 			"its dead letters already go to %s. To take them over, let dlo drain that queue", nameList(others),
 		)
 	case p.w.AtLeastOnce && v.Kind() == Quorum && hindered:
-		return nil, fmt.Sprintf(
+		return nil, textf(
 			"it cannot dead-letter at least once: %s %s, which overrides every policy. Plan it without at-least-once",
-			hinders.setBy(key), safeName(hinders.Text),
+			hinders.setBy(key), hinders.Text,
 		)
 	case p.makesRetries(v) && (numberOf(version) < numberOf("4.3") || version == "4.3.0"):
-		return nil, fmt.Sprintf(
+		return nil, textf(
 			"policies can set delayed retry since RabbitMQ 4.3.1, and this is %s. Plan it without broker-retries",
 			cmp.Or(safeName(version), "an unknown version"),
 		)
 	case p.makesRetries(v) && !limited:
 		return nil, "it has no delivery limit, so the broker would retry a message for ever. Plan it without broker-retries"
 	case v.priority() > maxPriority:
-		return nil, fmt.Sprintf(
+		return nil, textf(
 			"a matching policy has the priority %d, and a policy cannot have a higher one", v.priority()-1,
 		)
 	}
@@ -277,9 +273,9 @@ func (p *planner) hidesUnknown(v *view) string {
 		return why
 	}
 	if len(v.policy.tied) > 0 && v.Queue.Policy == nil {
-		return fmt.Sprintf(
+		return textf(
 			"policies %s and %s have the same priority, and the file does not say which one applies. A policy of dlo would take away what it sets",
-			safeName(v.policyName()), safeName(v.policy.tied[0].Name),
+			v.policyName(), v.policy.tied[0].Name,
 		)
 	}
 	at := slices.IndexFunc(p.s.Queues, func(q Queue) bool { return q.Name == v.Name })
@@ -305,21 +301,19 @@ func (e *Effect) policyName() string {
 func (e *Effect) unknownPolicy() string {
 	const stays = "A policy of dlo would hide it, and take away what it sets"
 	if len(e.policy.unsure) > 0 {
-		return fmt.Sprintf(
-			"dlo cannot evaluate the pattern of policy %s, so it may apply to the queue. %s",
-			safeName(e.policy.unsure[0].Name), stays,
+		return textf(
+			"dlo cannot evaluate the pattern of policy %s, so it may apply to the queue. %s", e.policy.unsure[0].Name,
+			stays,
 		)
 	}
 	if e.policy.unread != "" {
-		return fmt.Sprintf(
-			"policy %s applies to it, and dlo could not read that policy. %s", safeName(e.policy.unread), stays,
-		)
+		return textf("policy %s applies to it, and dlo could not read that policy. %s", e.policy.unread, stays)
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.reported)) {
 		if by := e.byPolicies(key); by[0].Policy == "" {
-			return fmt.Sprintf(
-				"the broker reports that a policy sets %s %s, and dlo knows no policy that does. %s", safeName(key),
-				safeName(compact(by[0].of)), stays,
+			return textf(
+				"the broker reports that a policy sets %s %s, and dlo knows no policy that does. %s", key,
+				compact(by[0].of), stays,
 			)
 		}
 	}
@@ -479,14 +473,14 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		}
 		v := view{Queue: q, Effect: s.EffectOf(q)}
 		if why := v.unknownPolicy(); why != "" {
-			return p, fmt.Sprintf("queue %s, which keeps the policy: %s", safeName(name), why)
+			return p, textf("queue %s, which keeps the policy: %s", name, why)
 		}
 		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
 		for _, other := range others {
 			if other != nil && other.Name != old {
-				return p, fmt.Sprintf(
+				return p, textf(
 					"policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden",
-					safeName(other.Name), safeName(name), old, safeName(other.Name),
+					other.Name, name, old, other.Name,
 				)
 			}
 		}
@@ -506,14 +500,14 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	}
 	for i := range p.s.Policies {
 		if p.s.Policies[i].Name == policy.Name {
-			return fmt.Sprintf("the vhost already has a policy with the name %s. Remove that policy first", policy.Name)
+			return textf("the vhost already has a policy with the name %s. Remove that policy first", policy.Name)
 		}
 	}
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]
 		if takes, _ := p.s.matchesQueue(policy, q); takes && !slices.Contains(chosen, q.Name) &&
 			!deadletter.IsProbe(q.Name) {
-			return fmt.Sprintf("its policy would also apply to queue %s", safeName(q.Name))
+			return textf("its policy would also apply to queue %s", q.Name)
 		}
 	}
 	return ""
@@ -562,51 +556,27 @@ func (d Definition) json(key string) string {
 func (p *Plan) Verify(s *Snapshot) []string {
 	net := newNetwork(s)
 	var wrong []string
-	for i := range p.Policies {
-		planned := &p.Policies[i]
+	add := func(format string, args ...any) { wrong = append(wrong, textf(format, args...)) }
+	for _, planned := range p.Policies {
 		exchange, _ := planned.Definition.Text("dead-letter-exchange")
 		for _, name := range planned.Queues {
 			q := net.queues[name]
 			if q == nil {
-				wrong = append(wrong, fmt.Sprintf("queue %s is gone", safeName(name)))
+				add("queue %s is gone", name)
 				continue
 			}
 			e := s.EffectOf(q)
 			path := net.path(&e, nil)
 			_, works := e.atLeastOnce()
-			winner := e.policyName()
-			switch {
+			switch winner := e.policyName(); {
 			case winner == "":
-				wrong = append(
-					wrong,
-					fmt.Sprintf(
-						"no policy applies to queue %s, although policy %s should", safeName(name), planned.Name,
-					),
-				)
+				add("no policy applies to queue %s, although policy %s should", name, planned.Name)
 			case winner != planned.Name:
-				wrong = append(
-					wrong,
-					fmt.Sprintf(
-						"policy %s applies to queue %s instead of policy %s", safeName(winner), safeName(name),
-						planned.Name,
-					),
-				)
+				add("policy %s applies to queue %s instead of policy %s", winner, name, planned.Name)
 			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
-				wrong = append(
-					wrong,
-					fmt.Sprintf(
-						"dead letters of queue %s do not reach a queue through exchange %s", safeName(name),
-						safeName(exchange),
-					),
-				)
+				add("dead letters of queue %s do not reach a queue through exchange %s", name, exchange)
 			case p.AtLeastOnce && planned.Type == Quorum && !works:
-				wrong = append(
-					wrong,
-					fmt.Sprintf(
-						"queue %s does not dead-letter at least once, although policy %s sets it", safeName(name),
-						planned.Name,
-					),
-				)
+				add("queue %s does not dead-letter at least once, although policy %s sets it", name, planned.Name)
 			}
 		}
 	}

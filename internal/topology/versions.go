@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,7 +85,7 @@ func (s *Snapshot) behaves() string { return cmp.Or(s.like, s.Version) }
 // finding, and "all" has all that were tried.
 func (s *Snapshot) onlyOn(on, all []string) string {
 	if s.Version != "" {
-		return fmt.Sprintf("If RabbitMQ %s does what %s does", safeName(s.Version), strings.Join(on, " and "))
+		return textf("If RabbitMQ %s does what %s does", s.Version, strings.Join(on, " and "))
 	}
 	newer := slices.IndexFunc(all, sinceVersion4)
 	switch {
