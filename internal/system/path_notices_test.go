@@ -84,7 +84,7 @@ func TestFindingsAreTold(t *testing.T) {
 	}
 	for _, says := range []string{
 		"mail dead-letters to exchange nowhere, which does not exist",
-		"jobs has no dead-letter exchange; the same is true of 1 more: orders", "loop delivers the same messages again",
+		"jobs has no dead-letter exchange, and 1 more of this kind", "loop delivers the same messages again",
 	} {
 		pager.waitForNotice(t, says)
 	}

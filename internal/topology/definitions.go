@@ -39,10 +39,10 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 		Version    string               `json:"rabbitmq_version"`
 		Older      string               `json:"rabbit_version"`
 		VHosts     []vhostOf            `json:"vhosts"`
-		Queues     *[]located[Queue]    `json:"queues"`
+		Queues     []located[Queue]     `json:"queues"`
 		Exchanges  []located[Exchange]  `json:"exchanges"`
 		Bindings   []located[Binding]   `json:"bindings"`
-		Policies   *[]located[Policy]   `json:"policies"`
+		Policies   []located[Policy]    `json:"policies"`
 		Parameters []located[parameter] `json:"parameters"`
 		Error      string               `json:"error"` // of the management API, in place of definitions
 		Reason     any                  `json:"reason"`
@@ -55,7 +55,7 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 		return nil, badDefinitions(text, err)
 	}
 	if file.Error != "" {
-		return nil, fmt.Errorf("it is an error of the management API: %s %s", safeName(file.Error), safeName(fmt.Sprint(file.Reason)))
+		return nil, errors.New(textf("it is an error of the management API: %s %s", file.Error, fmt.Sprint(file.Reason)))
 	}
 	if file.Queues == nil && file.Policies == nil {
 		return nil, errors.New(
@@ -72,22 +72,10 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	for _, v := range file.VHosts {
 		at(v.Name).DefaultType = v.defaultType()
 	}
-	for _, q := range *cmp.Or(file.Queues, &[]located[Queue]{}) {
-		s := at(q.vhost)
-		s.Queues = append(s.Queues, q.of)
-	}
-	for _, x := range file.Exchanges {
-		s := at(x.vhost)
-		s.Exchanges = append(s.Exchanges, x.of)
-	}
-	for _, b := range file.Bindings {
-		s := at(b.vhost)
-		s.Bindings = append(s.Bindings, b.of)
-	}
-	for _, p := range *cmp.Or(file.Policies, &[]located[Policy]{}) {
-		s := at(p.vhost)
-		s.Policies = append(s.Policies, p.of)
-	}
+	add(file.Queues, at, func(s *Snapshot) *[]Queue { return &s.Queues })
+	add(file.Exchanges, at, func(s *Snapshot) *[]Exchange { return &s.Exchanges })
+	add(file.Bindings, at, func(s *Snapshot) *[]Binding { return &s.Bindings })
+	add(file.Policies, at, func(s *Snapshot) *[]Policy { return &s.Policies })
 	for _, p := range file.Parameters {
 		if err := p.of.add(at(p.vhost)); err != nil {
 			return nil, err
@@ -103,6 +91,14 @@ func ReadDefinitions(text []byte) ([]Snapshot, error) {
 	}
 	slices.SortFunc(list, func(a, b Snapshot) int { return cmp.Compare(a.VHost, b.VHost) })
 	return list, nil
+}
+
+// add adds the objects of one kind to the snapshots of their vhosts.
+func add[T any](list []located[T], at func(vhost string) *Snapshot, to func(s *Snapshot) *[]T) {
+	for _, object := range list {
+		of := to(at(object.vhost))
+		*of = append(*of, object.of)
+	}
 }
 
 // vhostOf is a vhost of a definitions file.

@@ -45,8 +45,7 @@ const maxRoute = 5
 // describe returns the queues of the vhost, sorted by name.
 func (in *inspector) describe() []Described {
 	list := make([]Described, 0, len(in.s.Queues))
-	for i := range in.s.Queues {
-		v := in.views[in.s.Queues[i].Name]
+	for _, v := range in.all {
 		d := Described{
 			Name:      v.Name,
 			Kind:      v.Kind(),

@@ -53,8 +53,7 @@ func (e *Effect) Doubtful() bool {
 
 // policiesDiffer reports queues to which the broker applies other settings than dlo computes.
 func (in *inspector) policiesDiffer() {
-	for i := range in.s.Queues {
-		v := in.views[in.s.Queues[i].Name]
+	for _, v := range in.all {
 		difference := v.Difference()
 		if difference == "" {
 			continue

@@ -30,12 +30,12 @@ func definitionsIn(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	if object, found := jsonObject(text); found {
-		var of manifest
-		if json.Unmarshal(object, &of) != nil || of.Kind == "" || of.Version == "" {
+		var of struct{ Kind, APIVersion string }
+		if json.Unmarshal(object, &of) != nil || of.Kind == "" || of.APIVersion == "" {
 			return object, nil
 		}
 		text = bytes.TrimLeft(object, "\n")
-	} else if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] == '{' && !bytes.HasPrefix(trimmed, []byte("{{")) {
+	} else if is := bytes.TrimSpace(text); len(is) == 0 || is[0] == '{' && !bytes.HasPrefix(is, []byte("{{")) {
 		return text, nil // whose mistake the reader of JSON names
 	}
 	var objects []any
@@ -118,9 +118,7 @@ func definitionsInside(values any, encoded bool) (found [][]byte) {
 		}
 	case map[string]any:
 		encoded = encoded || v["kind"] == "Secret" || v["kind"] == "ConfigMap"
-		queues, _ := v["queues"].([]any)
-		policies, _ := v["policies"].([]any)
-		if slices.ContainsFunc(append(queues, policies...), func(of any) bool {
+		if slices.ContainsFunc(slices.Concat(field[[]any](v, "queues"), field[[]any](v, "policies")), func(of any) bool {
 			object, _ := of.(map[string]any)
 			return object["name"] != nil && object["vhost"] != nil
 		}) {
@@ -149,37 +147,17 @@ func definitionsInside(values any, encoded bool) (found [][]byte) {
 	return found
 }
 
-// manifest is an object of Kubernetes.
-type manifest struct {
-	Kind    string `json:"kind"`
-	Version string `json:"apiVersion"`
-	Items   []any  `json:"items"`
-	Meta    struct {
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
+// sections has the lists of definitions for the kinds of manifests of the messaging topology
+// operator (its reference of rabbitmq.com/v1beta1).
+var sections = map[string]string{
+	"Queue": "queues", "Exchange": "exchanges", "Binding": "bindings", "Policy": "policies",
+	"OperatorPolicy": "parameters", "Vhost": "vhosts",
 }
 
-// manifestSpec is an object of the messaging topology operator (its reference of
-// rabbitmq.com/v1beta1).
-type manifestSpec struct {
-	Spec struct {
-		Name        string                           `json:"name"`
-		VHost       string                           `json:"vhost"`
-		Type        string                           `json:"type"`
-		Durable     bool                             `json:"durable"`
-		AutoDelete  bool                             `json:"autoDelete"`
-		Arguments   map[string]any                   `json:"arguments"`
-		Source      string                           `json:"source"`
-		Destination string                           `json:"destination"`
-		To          string                           `json:"destinationType"`
-		RoutingKey  string                           `json:"routingKey"`
-		Pattern     string                           `json:"pattern"`
-		ApplyTo     string                           `json:"applyTo"`
-		Priority    int                              `json:"priority"`
-		Definition  json.RawMessage                  `json:"definition"`
-		DefaultType string                           `json:"defaultQueueType"`
-		Cluster     struct{ Name, Namespace string } `json:"rabbitmqClusterReference"`
-	} `json:"spec"`
+// exported has the names that RabbitMQ exports for those fields that the operator names otherwise.
+var exported = map[string]string{
+	"autoDelete": "auto_delete", "destinationType": "destination_type", "routingKey": "routing_key",
+	"applyTo": "apply-to",
 }
 
 // fromManifests returns the definitions that the messaging topology operator makes of its
@@ -188,62 +166,43 @@ func fromManifests(text []byte, objects []any) ([]byte, error) {
 	out := map[string][]any{}
 	clusters, others := map[string]bool{}, map[string]bool{}
 	for len(objects) > 0 {
-		var m manifest
-		var of manifestSpec
-		b, err := json.Marshal(objects[0])
-		if objects = objects[1:]; err != nil || json.Unmarshal(b, &m) != nil {
-			continue // YAML that is no object of Kubernetes, or one that JSON cannot express
-		}
-		objects = append(m.Items, objects...)
-		if !strings.HasPrefix(m.Version, "rabbitmq.com/") {
-			if len(m.Items) == 0 {
-				others[m.Kind] = true
+		m, _ := objects[0].(map[string]any)
+		kind, spec, items := field[string](m, "kind"), field[map[string]any](m, "spec"), field[[]any](m, "items")
+		objects = append(items, objects[1:]...)
+		section := sections[kind]
+		if section == "" || !strings.HasPrefix(field[string](m, "apiVersion"), "rabbitmq.com/") {
+			if len(items) == 0 {
+				others[kind] = true
 			}
 			continue
 		}
-		if err := json.Unmarshal(b, &of); err != nil {
-			return nil, fmt.Errorf("a manifest of the kind %s cannot be read: %w", safeName(m.Kind), err)
+		object := map[string]any{"vhost": "/"}
+		for key, value := range spec {
+			if value != nil && value != "" {
+				object[cmp.Or(exported[key], key)] = value
+			}
 		}
-		s := of.Spec
-		vhost := cmp.Or(s.VHost, "/")
-		policy := map[string]any{
-			"vhost": vhost, "name": s.Name, "pattern": s.Pattern, "apply-to": cmp.Or(s.ApplyTo, "all"),
-			"priority": s.Priority, "definition": s.Definition,
-		}
-		switch m.Kind {
+		switch kind {
 		case "Queue":
-			arguments := maps.Clone(s.Arguments)
-			if s.Type != "" {
-				arguments = map[string]any{"x-queue-type": s.Type}
-				maps.Copy(arguments, s.Arguments)
+			if object["type"] != nil {
+				arguments := maps.Clone(field[map[string]any](object, "arguments"))
+				object["arguments"] = Definition{"x-queue-type": object["type"]}.With(arguments)
+				delete(object, "type")
 			}
-			out["queues"] = append(out["queues"], map[string]any{
-				"vhost": vhost, "name": s.Name, "durable": s.Durable, "auto_delete": s.AutoDelete, "arguments": arguments,
-			})
 		case "Exchange":
-			out["exchanges"] = append(out["exchanges"], map[string]any{
-				"vhost": vhost, "name": s.Name, "type": cmp.Or(s.Type, "direct"), "durable": s.Durable,
-				"auto_delete": s.AutoDelete, "arguments": s.Arguments,
-			})
-		case "Binding":
-			out["bindings"] = append(out["bindings"], map[string]any{
-				"vhost": vhost, "source": s.Source, "destination": s.Destination, "destination_type": s.To,
-				"routing_key": s.RoutingKey, "arguments": s.Arguments,
-			})
-		case "Policy":
-			out["policies"] = append(out["policies"], policy)
+			object["type"] = cmp.Or(field[string](object, "type"), "direct")
 		case "OperatorPolicy":
-			out["parameters"] = append(out["parameters"], map[string]any{
-				"vhost": vhost, "name": s.Name, "component": "operator_policy", "value": policy,
-			})
+			object = map[string]any{
+				"vhost": object["vhost"], "name": object["name"], "component": "operator_policy", "value": object,
+			}
 		case "Vhost":
-			metadata := map[string]string{"default_queue_type": s.DefaultType}
-			out["vhosts"] = append(out["vhosts"], map[string]any{"name": s.Name, "metadata": metadata})
-		default:
-			others[m.Kind] = true
-			continue
+			object["metadata"] = map[string]any{"default_queue_type": object["defaultQueueType"]}
 		}
-		clusters[path.Join(cmp.Or(s.Cluster.Namespace, m.Meta.Namespace), s.Cluster.Name)] = true
+		out[section] = append(out[section], object)
+		cluster := field[map[string]any](spec, "rabbitmqClusterReference")
+		meta := field[map[string]any](m, "metadata")
+		namespace := cmp.Or(field[string](cluster, "namespace"), field[string](meta, "namespace"))
+		clusters[path.Join(namespace, field[string](cluster, "name"))] = true
 	}
 	switch {
 	case len(out["queues"]) == 0 && len(out["policies"]) == 0 && len(others) > 0 && !others[""]:
@@ -254,9 +213,18 @@ func fromManifests(text []byte, objects []any) ([]byte, error) {
 	case len(out["queues"]) == 0 && len(out["policies"]) == 0:
 		return nil, notDefinitions(text, "")
 	case len(clusters) > 1:
-		return nil, fmt.Errorf("the manifests are for several clusters (%s): give those of one cluster", nameList(slices.Sorted(maps.Keys(clusters))))
+		return nil, fmt.Errorf(
+			"the manifests are for several clusters (%s): give those of one cluster",
+			nameList(slices.Sorted(maps.Keys(clusters))),
+		)
 	}
 	return json.Marshal(out)
+}
+
+// field returns the value of a key, or the zero value if it has another type.
+func field[T any](m map[string]any, key string) T {
+	value, _ := m[key].(T)
+	return value
 }
 
 // notDefinitions names what a file is that has no definitions. The parameter "problem" says what is

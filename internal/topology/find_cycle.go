@@ -14,8 +14,7 @@ import (
 // 4.3.6).
 func (in *inspector) checkCycles() {
 	done := map[string]bool{}
-	for i := range in.s.Queues {
-		v := in.views[in.s.Queues[i].Name]
+	for _, v := range in.all {
 		round := in.roundTrip(v, (*view).dropsAutomatically, (*view).certainQueues)
 		if round == nil || done[v.Name] || in.retries(round) {
 			continue

@@ -20,27 +20,26 @@ func (in *inspector) checkGuarantee(v *view) {
 		return
 	}
 	asked, works := v.atLeastOnce()
-	_, _, hindered := v.atLeastOnceHindrance()
-	cause := "policy " + v.policyName() // it could set what is missing
-	switch {
-	case !asked:
-		in.add(Finding{
-			Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered, cause: cause,
-			Title: safeName(v.Name) + " can lose dead letters in a crash",
-			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
-			Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
-			Cure:  "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy. " + whileAway,
-		})
-	case !works:
-		in.add(Finding{
-			Kind: OverflowDrops, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered, cause: cause,
-			Title: safeName(v.Name) + " asks for at-least-once dead-lettering and does not get it",
-			Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
-			Why:   "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once.",
-			Cure: "Set overflow reject-publish in the same policy. " + whileAway +
-				" If the queue was declared with the argument x-overflow, declare it again without that argument.",
-		})
+	if works {
+		return
 	}
+	_, _, hindered := v.atLeastOnceHindrance()
+	f := Finding{
+		Kind: AtMostOnce, Queue: v.Name, Plannable: v.Exchange.From != FromArgument && !hindered,
+		cause: "policy " + v.policyName(), // it could set what is missing
+		Title: textf("%s can lose dead letters in a crash", v.Name),
+		Loses: "dead letters that are on their way when a node fails or the dead-letter queue is not available",
+		Why:   "Quorum queues dead-letter at most once unless the strategy at-least-once is set.",
+		Cure:  "Set dead-letter-strategy at-least-once and overflow reject-publish in the policy. " + whileAway,
+	}
+	if asked {
+		f.Kind = OverflowDrops
+		f.Title = textf("%s asks for at-least-once dead-lettering and does not get it", v.Name)
+		f.Why = "The strategy at-least-once works only with overflow reject-publish. With drop-head, the default, the broker uses at-most-once."
+		f.Cure = "Set overflow reject-publish in the same policy. " + whileAway +
+			" If the queue was declared with the argument x-overflow, declare it again without that argument."
+	}
+	in.add(f)
 }
 
 // checkStuck reports dead letters that at-least-once dead-lettering holds back, and what they wait

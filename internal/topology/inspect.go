@@ -32,6 +32,7 @@ type inspector struct {
 	o       Options
 	net     *network
 	views   map[string]*view
+	all     []*view            // in the order of the snapshot
 	sources map[string][]*view // for each queue, the other queues whose dead letters reach it
 	found   []Finding
 }
@@ -41,6 +42,13 @@ type view struct {
 	*Queue
 	Effect
 	Path
+}
+
+// viewOf returns a queue with its settings, and with the path of the dead letters that do not come
+// from other queues.
+func (n *network) viewOf(q *Queue) *view {
+	e := n.s.EffectOf(q)
+	return &view{Queue: q, Effect: e, Path: n.path(&e, nil)}
 }
 
 // Inspect returns all faults of a vhost that lose dead letters or can lose them, the most urgent
@@ -79,8 +87,8 @@ func inspectAs(s *Snapshot, o Options) *inspector {
 		in.checkCycles()
 		in.exchangesFederated()
 	}
-	for i := range s.Queues {
-		in.checkQueue(in.views[s.Queues[i].Name])
+	for _, v := range in.all {
+		in.checkQueue(v)
 	}
 	return in
 }
@@ -115,12 +123,11 @@ func oneForEachCause(found []Finding) []Finding {
 func (in *inspector) findEffects() {
 	for i := range in.s.Queues {
 		q := &in.s.Queues[i]
-		e := in.s.EffectOf(q)
-		in.views[q.Name] = &view{Queue: q, Effect: e, Path: in.net.path(&e, nil)}
+		v := in.net.viewOf(q)
+		in.views[q.Name], in.all = v, append(in.all, v)
 	}
 	in.followSecondDeaths()
-	for i := range in.s.Queues {
-		v := in.views[in.s.Queues[i].Name]
+	for _, v := range in.all {
 		for _, target := range v.Queues {
 			if target != v.Name {
 				in.sources[target] = append(in.sources[target], v)
@@ -138,11 +145,7 @@ const maxCarried = 100
 // reached. Such a letter keeps its routing key, unless a queue on its path sets another one.
 func (in *inspector) followSecondDeaths() {
 	carried := map[string][]publishedKey{}
-	var next []*view
-	for i := range in.s.Queues {
-		next = append(next, in.views[in.s.Queues[i].Name])
-	}
-	for len(next) > 0 {
+	for next := in.all; len(next) > 0; {
 		var changed []*view
 		for _, v := range next {
 			for _, h := range v.hops {

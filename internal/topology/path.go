@@ -47,13 +47,9 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 	if !p.Exists {
 		return p
 	}
-	if p.Exchange.Text != "" {
-		others, known := n.alternate(x)
-		exist := func(other string) bool { return n.exchanges[other] != nil }
-		p.Bound = len(n.from[x.Name]) > 0 || !known || slices.ContainsFunc(others, exist)
-	} else {
-		p.Bound = true
-	}
+	others, known := n.alternate(x)
+	exist := func(other string) bool { return n.exchanges[other] != nil }
+	p.Bound = x.Name == "" || len(n.from[x.Name]) > 0 || !known || slices.ContainsFunc(others, exist)
 	deaths := deathsIn(e, n.s.Version, len(carried) > 0)
 	if !n.headers { // no exchange asks for the reason of a death
 		deaths = deaths[:1]

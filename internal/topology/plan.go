@@ -218,8 +218,7 @@ func (p *planner) accept(name string) (*view, string) {
 	case !q.isDurableWork():
 		return nil, textf("its type is %s, and it does not dead-letter or is deleted with its connection", q.Kind())
 	}
-	e := p.s.EffectOf(q)
-	v := &view{Queue: q, Effect: e, Path: p.net.path(&e, nil)}
+	v := p.net.viewOf(q)
 	if why := p.hidesUnknown(v); why != "" {
 		return nil, why
 	}
@@ -565,15 +564,14 @@ func (p *Plan) Verify(s *Snapshot) []string {
 				add("queue %s is gone", name)
 				continue
 			}
-			e := s.EffectOf(q)
-			path := net.path(&e, nil)
-			_, works := e.atLeastOnce()
-			switch winner := e.policyName(); {
+			v := net.viewOf(q)
+			_, works := v.atLeastOnce()
+			switch winner := v.policyName(); {
 			case winner == "":
 				add("no policy applies to queue %s, although policy %s should", name, planned.Name)
 			case winner != planned.Name:
 				add("policy %s applies to queue %s instead of policy %s", winner, name, planned.Name)
-			case path.Exchange.Text != exchange || len(path.Queues) == 0 || len(path.Lost) > 0:
+			case v.Exchange.Text != exchange || len(v.Queues) == 0 || len(v.Lost) > 0:
 				add("dead letters of queue %s do not reach a queue through exchange %s", name, exchange)
 			case p.AtLeastOnce && planned.Type == Quorum && !works:
 				add("queue %s does not dead-letter at least once, although policy %s sets it", name, planned.Name)
