@@ -13,19 +13,12 @@ import (
 func GlobsFor(all []*Snapshot, globs []string) [][]string {
 	list := make([][]string, len(all))
 	for _, g := range globs {
-		var in []int
+		selects := func(s *Snapshot) bool { return s.selects(g) }
+		none := !slices.ContainsFunc(all, selects)
 		for i, s := range all {
-			if s.selects(g) {
-				in = append(in, i)
-			}
-		}
-		for i := range all {
-			if len(in) == 0 {
+			if none || selects(s) {
 				list[i] = append(list[i], g)
 			}
-		}
-		for _, i := range in {
-			list[i] = append(list[i], g)
 		}
 	}
 	return list

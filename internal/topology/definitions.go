@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -143,12 +144,10 @@ type parameter struct {
 }
 
 func (p parameter) add(s *Snapshot) error {
-	switch p.Component {
-	case "shovel":
+	if p.Component == "shovel" {
 		s.AddShovel(p.Name, p.Value)
-		return nil
-	case "operator_policy":
-	default:
+	}
+	if p.Component != "operator_policy" {
 		return nil
 	}
 	var policy Policy
@@ -229,38 +228,18 @@ func badDefinitions(text []byte, err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: %w", line(text, syntax.Offset), err)
+		before := text[:min(syntax.Offset, int64(len(text)))]
+		return fmt.Errorf("line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
 	case errors.As(err, &wrong):
-		return fmt.Errorf(
-			"%s must be %s, not %s", cmp.Or(wrong.Field, "the file"), jsonType(wrong.Type.Kind()), wrong.Value,
-		)
+		must := cmp.Or(jsonTypes[wrong.Type.Kind()], "a number")
+		return fmt.Errorf("%s must be %s, not %s", cmp.Or(wrong.Field, "the file"), must, wrong.Value)
 	}
 	return err
 }
 
-// jsonType returns the name of the JSON type that Go decodes into a value of the given kind.
-func jsonType(k reflect.Kind) string {
-	switch k {
-	case reflect.Slice:
-		return "an array"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	default:
-		return "a number"
-	}
-}
-
-// line returns the number of the line that contains the byte at an offset.
-func line(text []byte, offset int64) int {
-	n := 1
-	for _, b := range text[:min(offset, int64(len(text)))] {
-		if b == '\n' {
-			n++
-		}
-	}
-	return n
+// jsonTypes has the names of the JSON types that Go decodes into values of a kind. All others are
+// numbers.
+var jsonTypes = map[reflect.Kind]string{
+	reflect.Slice: "an array", reflect.Struct: "an object", reflect.Map: "an object", reflect.String: "a string",
+	reflect.Bool: "true or false",
 }

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -136,10 +135,4 @@ func (in *inspector) checkRecipe(v *view) {
 }
 
 // withArrows returns the names of queues as one text, with an arrow between each two.
-func withArrows(list []string) string {
-	shown := make([]string, len(list))
-	for i, n := range list {
-		shown[i] = safeName(n)
-	}
-	return strings.Join(shown, " → ")
-}
+func withArrows(list []string) string { return joinNames(list, " → ") }

@@ -267,13 +267,16 @@ func textf(format string, args ...any) string {
 
 // nameList joins the first five names of a list into a text.
 func nameList(list []string) string {
-	shown := make([]string, 0, len(list))
-	for i, n := range list {
-		if i == 5 {
-			shown = append(shown, "…")
-			break
-		}
-		shown = append(shown, safeName(n))
+	if len(list) > 5 {
+		list = append(list[:5:5], "…")
 	}
-	return strings.Join(shown, ", ")
+	return joinNames(list, ", ")
+}
+
+func joinNames(list []string, sep string) string {
+	shown := make([]string, len(list))
+	for i, n := range list {
+		shown[i] = safeName(n)
+	}
+	return strings.Join(shown, sep)
 }

@@ -225,31 +225,18 @@ func (n *network) chains(exchange string, seen map[string]bool, left *int) []key
 }
 
 // mayReach returns the queues that messages with some keys of a set may reach through an exchange.
-func (n *network) mayReach(exchange string, keys keySet, deaths []*death, seen map[string]bool) (queues []string) {
-	x := n.exchanges[exchange]
-	if x == nil || seen[exchange] {
-		return nil
-	}
-	seen[exchange] = true
-	for _, b := range n.from[exchange] {
-		fits := slices.ContainsFunc(deaths, func(d *death) bool {
+func (n *network) mayReach(exchange string, keys keySet, deaths []*death) []string {
+	var r routed
+	n.follow(exchange, "", func(x *Exchange, b *Binding) (may, known bool) {
+		if kind := x.routing(); kind == "direct" || kind == "topic" {
+			may = !slices.ContainsFunc(keys, func(words []string) bool { return !overlap(words, b.words) })
+			return may, !may
+		}
+		may = slices.ContainsFunc(deaths, func(d *death) bool {
 			matches, known := x.matches(b, "", d)
 			return matches || !known
 		})
-		if kind := x.routing(); kind == "direct" || kind == "topic" {
-			fits = !slices.ContainsFunc(keys, func(words []string) bool { return !overlap(words, b.words) })
-		}
-		switch {
-		case !fits:
-		case b.To == "exchange":
-			queues = append(queues, n.mayReach(b.Destination, keys, deaths, seen)...)
-		case n.queues[b.Destination] != nil:
-			queues = append(queues, b.Destination)
-		}
-	}
-	others, _ := n.alternate(x)
-	for _, other := range others {
-		queues = append(queues, n.mayReach(other, keys, deaths, seen)...)
-	}
-	return queues
+		return may, !may
+	}, &r, map[passed]bool{}, false)
+	return append(r.queues, r.maybe...)
 }

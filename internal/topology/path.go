@@ -71,13 +71,13 @@ func (n *network) path(e *Effect, carried []publishedKey) Path {
 		}
 		if k.from == nil && k.guessed {
 			p.Again = true // only letters that dlo requeues come with this key
-			if p.AnyKey && x.routing() == "headers" && n.mayReach(x.Name, nil, deaths, map[string]bool{}) == nil {
+			if p.AnyKey && x.routing() == "headers" && len(n.mayReach(x.Name, nil, deaths)) == 0 {
 				p.Lost = append(p.Lost, "#") // no binding fits, whatever the key is
 			}
 			continue
 		}
 		if k.set != nil {
-			if queues := n.mayReach(p.Exchange.Text, k.set, deaths, map[string]bool{}); len(queues) > 0 {
+			if queues := n.mayReach(p.Exchange.Text, k.set, deaths); len(queues) > 0 {
 				p.Partly = append(p.Partly, k.asBound())
 				p.addReached(k, queues, e.Queue.Name)
 				continue

@@ -103,20 +103,10 @@ const maxPriority = 1<<31 - 1
 func MakePlan(s *Snapshot, w Want) Plan {
 	variants := s.variants()
 	s = variants[len(variants)-1]
-	p := &planner{
-		s:        s,
-		variants: variants,
-		w:        w,
-		net:      newNetwork(s),
-		plan: Plan{
-			Broker:        s.Broker,
-			VHost:         s.VHost,
-			AtLeastOnce:   w.AtLeastOnce,
-			BrokerRetries: w.BrokerRetries,
-			Policies:      []Planned{},
-			Refused:       []Refusal{},
-		},
-	}
+	p := &planner{s: s, variants: variants, w: w, net: newNetwork(s), plan: Plan{
+		Broker: s.Broker, VHost: s.VHost, AtLeastOnce: w.AtLeastOnce, BrokerRetries: w.BrokerRetries,
+		Policies: []Planned{}, Refused: []Refusal{},
+	}}
 	groups := map[string][]*view{}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(w.Queues))) {
 		v, why := p.accept(name)
@@ -497,10 +487,8 @@ func (p *planner) conflict(policy *Policy, chosen []string) string {
 	if policy.Priority > maxPriority {
 		return "a policy that matches dlo's own queues already has the highest possible priority, so dlo's policy cannot rank above it"
 	}
-	for i := range p.s.Policies {
-		if p.s.Policies[i].Name == policy.Name {
-			return textf("the vhost already has a policy with the name %s. Remove that policy first", policy.Name)
-		}
+	if slices.ContainsFunc(p.s.Policies, func(other Policy) bool { return other.Name == policy.Name }) {
+		return textf("the vhost already has a policy with the name %s. Remove that policy first", policy.Name)
 	}
 	for i := range p.s.Queues {
 		q := &p.s.Queues[i]

@@ -77,9 +77,13 @@ type routed struct {
 // given routing key. The parameter "d" describes a dead letter; nil means any message.
 func (n *network) route(exchange, key string, d *death) routed {
 	var r routed
-	n.follow(exchange, key, d, &r, map[passed]bool{}, false)
+	matches := func(x *Exchange, b *Binding) (matches, known bool) { return x.matches(b, key, d) }
+	n.follow(exchange, key, matches, &r, map[passed]bool{}, false)
 	return r
 }
+
+// matcher reports whether a binding of an exchange matches a message, and whether that is known.
+type matcher func(x *Exchange, b *Binding) (matches, known bool)
 
 // passed is an exchange on the way of a message. The field "may" is true if it is not known whether
 // the message comes to the exchange.
@@ -90,12 +94,13 @@ type passed struct {
 
 // follow adds to r what a message reaches through an exchange. The parameter "may" is true if it is
 // not known whether the message comes to the exchange.
-func (n *network) follow(exchange, key string, d *death, r *routed, seen map[passed]bool, may bool) {
+func (n *network) follow(exchange, key string, matches matcher, r *routed, seen map[passed]bool, may bool) {
 	x := n.exchanges[exchange]
 	if x == nil || seen[passed{exchange, may}] || seen[passed{exchange, false}] {
 		return
 	}
 	seen[passed{exchange, may}] = true
+	found, sure := false, false // whether a binding may match the message, and whether one does
 	reach := func(queue string, may bool) {
 		list := &r.queues
 		if may {
@@ -111,26 +116,25 @@ func (n *network) follow(exchange, key string, d *death, r *routed, seen map[pas
 		}
 		return
 	}
-	found := false
 	for _, b := range n.from[exchange] {
-		fits, known := x.matches(b, key, d)
+		fits, known := matches(x, b)
 		if known && !fits {
 			continue
 		}
-		found = true
+		found, sure = true, sure || known
 		if !known {
 			r.unknown = append(r.unknown, exchange)
 		}
 		switch {
 		case b.To == "exchange":
-			n.follow(b.Destination, key, d, r, seen, may || !known)
+			n.follow(b.Destination, key, matches, r, seen, may || !known)
 		case n.queues[b.Destination] != nil:
 			reach(b.Destination, may || !known)
 		case known && !may:
 			r.missing = append(r.missing, b.Destination)
 		}
 	}
-	if found {
+	if sure {
 		return
 	}
 	others, known := n.alternate(x)
@@ -138,7 +142,7 @@ func (n *network) follow(exchange, key string, d *death, r *routed, seen map[pas
 		r.unknown = append(r.unknown, exchange)
 	}
 	for _, other := range others {
-		n.follow(other, key, d, r, seen, may || !known)
+		n.follow(other, key, matches, r, seen, may || found || !known)
 	}
 }
 
