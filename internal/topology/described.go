@@ -47,18 +47,10 @@ func (in *inspector) describe() []Described {
 	list := make([]Described, 0, len(in.s.Queues))
 	for _, v := range in.all {
 		d := Described{
-			Name:      v.Name,
-			Kind:      v.Kind(),
-			Own:       deadletter.OwnQueue(v.Name),
-			Inbox:     in.isInbox(v.Name),
-			Ready:     v.Ready,
-			Unacked:   v.Unacked,
-			Delayed:   v.Delayed,
-			Consumers: v.Consumers,
-			Published: v.Rates.Publish.PerSecond,
-			Acked:     v.Rates.Done(),
-			Policy:    v.policyName(),
-			Route:     in.routeOf(v),
+			Name: v.Name, Kind: v.Kind(), Own: deadletter.OwnQueue(v.Name), Inbox: in.isInbox(v.Name),
+			Ready: v.Ready, Unacked: v.Unacked, Delayed: v.Delayed, Consumers: v.Consumers,
+			Published: v.Rates.Publish.PerSecond, Acked: v.Rates.Done(),
+			Policy: v.policyName(), Route: in.routeOf(v),
 		}
 		if in.s.Passive || in.s.NoRates {
 			d.Published = -1

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -18,13 +17,7 @@ func (e *Effect) Difference() string {
 		return ""
 	}
 	want := e.policy.winner.definition().With(e.operator.winner.definition())
-	same := func(key string, of any) bool {
-		text := compact(of)
-		return text == compact(e.policy.winner.definition()[key]) || text == compact(e.operator.winner.definition()[key])
-	}
-	if len(want) == len(e.reported) && !slices.ContainsFunc(
-		slices.Collect(maps.Keys(e.reported)), func(key string) bool { return !same(key, e.reported[key]) },
-	) {
+	if len(want) == len(e.reported) && len(e.unknownKeys()) == 0 {
 		return ""
 	}
 	return policyWords(e.policy.winner) + " and operator " + policyWords(e.operator.winner) + ", which set " +

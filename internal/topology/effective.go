@@ -54,6 +54,12 @@ func (e *Effect) byPolicies(key string) []Setting {
 	return []Setting{{From: FromPolicy, of: reported}}
 }
 
+// unknownKeys returns the keys that the broker reports with values that no known policy sets.
+func (e *Effect) unknownKeys() []string {
+	keys := slices.Sorted(maps.Keys(e.reported))
+	return slices.DeleteFunc(keys, func(key string) bool { return e.byPolicies(key)[0].Policy != "" })
+}
+
 // Keys returns the settings of a queue that an argument, a policy or the broker's default sets, in
 // the spelling of policies.
 func (e *Effect) Keys() []string {

@@ -24,19 +24,20 @@ func (in *inspector) checkIdle(v *view) {
 		return
 	}
 	minutes := int(in.s.ReadAt.Sub(since) / time.Minute)
-	f := Finding{Kind: NoConsumers, Queue: v.Name, Since: since}
+	f := Finding{
+		Kind: NoConsumers, Queue: v.Name, Since: since,
+		Title: textf("%s has had no consumer for %d min", v.Name, minutes),
+	}
 	switch {
 	case in.s.Passive || in.s.NoRates:
 		unknown := "Without the management API,"
 		if in.s.NoRates {
 			unknown = "The broker reports no rates (rates_mode none), so"
 		}
-		f.Title = textf("%s has had no consumer for %d min", v.Name, minutes)
 		f.Loses = "nothing yet: messages wait"
 		f.Why = textf("%d messages wait. %s dlo does not know whether more arrive.", v.Ready.N, unknown)
 		f.Cure = "Start a consumer, or take the messages over with `dlo queues drain`."
 	case v.Rates.Publish.PerSecond > 0:
-		f.Title = textf("%s has had no consumer for %d min", v.Name, minutes)
 		f.Loses = "nothing yet: messages pile up"
 		f.Why = textf("%d messages wait, and %.3g a second arrive.", v.Ready.N, v.Rates.Publish.PerSecond)
 		f.Cure = "Start a consumer."

@@ -51,10 +51,7 @@ func (in *inspector) argumentWins(v *view) {
 		return
 	}
 	for _, p := range []*Policy{v.operator.winner, v.policy.winner} {
-		if p == nil {
-			continue
-		}
-		exchange, ok := p.Definition.Text("dead-letter-exchange")
+		exchange, ok := p.definition().Text("dead-letter-exchange")
 		if !ok || exchange == v.Exchange.Text {
 			continue
 		}

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -182,7 +181,7 @@ func joined(parts []Finding) Finding {
 		f.More, f.Others = append(f.More, p.Queue), append(f.Others, p.Others...)
 	}
 	f.parts = parts
-	f.Title += fmt.Sprintf("; the same is true of %d more: %s", len(f.More), nameList(f.More))
+	f.Title += textf("; the same is true of %d more: %s", len(f.More), nameList(f.More))
 	f.Loses, f.Why, f.Cure = strings.Join(loses, "; "), strings.Join(why, " "), strings.Join(cure, " ")
 	return f
 }
@@ -202,9 +201,7 @@ func withText(list []string, text string) []string {
 // see the other queues.
 func (f Finding) Apart() Finding {
 	f.Others = nil
-	f.Title = fmt.Sprintf(
-		"%s has a fault of the kind %s, which concerns other queues as well", safeName(f.Queue), f.Kind,
-	)
+	f.Title = textf("%s has a fault of the kind %s, which concerns other queues as well", f.Queue, f.Kind)
 	f.Loses = "what depends on queues that you may not see"
 	f.Why = "The path of its dead letters leads through queues that you may not see."
 	f.Cure = "Ask somebody who may see all queues."

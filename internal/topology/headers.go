@@ -38,17 +38,11 @@ func deathsIn(e *Effect, version string, again bool) []*death {
 // header compares a header of a dead letter with the value of a binding. The result "known" is
 // false if dlo does not know the header.
 func (d *death) header(name string, want any) (equal, known bool) {
-	if d == nil {
-		return false, false
-	}
 	what, first := strings.CutPrefix(name, "x-first-death-")
-	if !first {
-		var last bool
-		if what, last = strings.CutPrefix(name, "x-last-death-"); !last || !d.latest {
-			return false, false
-		}
-	}
+	what, last := strings.CutPrefix(what, "x-last-death-")
 	switch {
+	case d == nil || !first && !(last && d.latest):
+		return false, false
 	case want == nil || want == "undefined": // as the API shows a void: is the header there at all?
 		return true, true
 	case first && d.again:

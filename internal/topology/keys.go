@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -54,17 +55,13 @@ func (s keySet) example(left *int) (key string, found, known bool) {
 			}
 			to := step{make([][]bool, len(s)), append(slices.Clone(at.key), w)}
 			alive := true
-			var id strings.Builder
 			for i, pattern := range s {
 				to.ends[i] = slices.Clone(at.ends[i])
 				readWord(pattern, to.ends[i], w)
 				alive = alive && slices.Contains(to.ends[i], true)
-				for _, reached := range to.ends[i] {
-					id.WriteByte(map[bool]byte{true: '1', false: '0'}[reached])
-				}
 			}
-			if alive && !seen[id.String()] {
-				seen[id.String()] = true
+			if id := fmt.Sprint(to.ends); alive && !seen[id] {
+				seen[id] = true
 				next = append(next, to)
 			}
 		}

@@ -173,24 +173,20 @@ func (p *planner) refuse(queue, why string) {
 // accept returns a queue if a policy can be planned for it. Otherwise it returns the reason why
 // not.
 func (p *planner) accept(name string) (*view, string) {
-	if !p.s.complete() {
+	q := p.net.queues[name]
+	reached := p.net.route(p.w.Exchange, name, nil).queues
+	switch {
+	case !p.s.complete():
 		return nil, "dlo could not read all of the vhost; `dlo topology check` shows what is missing"
-	}
-	if p.w.Exchange == "" {
+	case p.w.Exchange == "":
 		return nil, "the configuration of the broker has no dead-letter exchange"
-	}
-	if !p.net.takesAll(p.w.Exchange) {
+	case !p.net.takesAll(p.w.Exchange):
 		return nil, textf(
 			"exchange %s does not exist in this vhost, or does not route every key to a queue. `dlo serve` declares dlo.dlx and its queue in each vhost of its configuration",
 			p.w.Exchange,
 		)
-	}
-	q := p.net.queues[name]
-	if q == nil {
+	case q == nil:
 		return nil, "there is no such queue"
-	}
-	reached := p.net.route(p.w.Exchange, name, nil).queues
-	switch {
 	case deadletter.OwnQueue(name):
 		return nil, "it is a queue of dlo"
 	case q.isFederation():
@@ -229,7 +225,8 @@ func (p *planner) accept(name string) (*view, string) {
 		return nil, textf(
 			"operator policy %s sets its dead-letter exchange, which overrides every policy", v.Exchange.Policy,
 		)
-	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v) && !p.makesRetries(v):
+	case v.Set && v.Exchange.Text == p.w.Exchange && len(v.policy.tied) == 0 && !p.makesAtLeastOnce(v) &&
+		!p.makesRetries(v):
 		return nil, "its dead letters already go to " + safeName(p.w.Exchange)
 	case len(others) > 0:
 		return nil, textf(
@@ -298,13 +295,11 @@ func (e *Effect) unknownPolicy() string {
 	if e.policy.unread != "" {
 		return textf("policy %s applies to it, and dlo could not read that policy. %s", e.policy.unread, stays)
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.reported)) {
-		if by := e.byPolicies(key); by[0].Policy == "" {
-			return textf(
-				"the broker reports that a policy sets %s %s, and dlo knows no policy that does. %s", key,
-				compact(by[0].of), stays,
-			)
-		}
+	if keys := e.unknownKeys(); len(keys) > 0 {
+		return textf(
+			"the broker reports that a policy sets %s %s, and dlo knows no policy that does. %s", keys[0],
+			compact(e.reported[keys[0]]), stays,
+		)
 	}
 	return ""
 }
@@ -464,8 +459,7 @@ func (p Planned) Without(leaving []string, s *Snapshot) (Planned, string) {
 		if why := v.unknownPolicy(); why != "" {
 			return p, textf("queue %s, which keeps the policy: %s", name, why)
 		}
-		others := slices.Concat([]*Policy{v.policy.winner}, v.policy.tied)
-		for _, other := range others {
+		for _, other := range slices.Concat([]*Policy{v.policy.winner}, v.policy.tied) {
 			if other != nil && other.Name != old {
 				return p, textf(
 					"policy %s applies to queue %s, which shares policy %s with the queues that leave. Undo or delete policy %s first, so that its keys are not hidden",

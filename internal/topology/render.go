@@ -64,14 +64,19 @@ func quoted(s string) string {
 
 // compact returns a value as JSON on one line. It escapes only the characters that a terminal or a
 // page could hide.
-func compact(v any) string {
+func compact(v any) string { return deadletter.EscapeJSON(strings.TrimSpace(encode(v, ""))) }
+
+// encode returns a value as JSON, with the given indentation. It returns "" for a value that JSON
+// cannot express.
+func encode(v any, indent string) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	e.SetIndent("", indent)
+	if e.Encode(v) != nil {
 		return ""
 	}
-	return deadletter.EscapeJSON(strings.TrimSpace(text.String()))
+	return text.String()
 }
 
 // definitionsOf writes a definitions file. `rabbitmqctl import_definitions` adds it to the existing
@@ -89,12 +94,5 @@ func definitionsOf(plans []Plan) string {
 			file.Policies = append(file.Policies, policy{plan.VHost, p.Policy})
 		}
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(file); err != nil {
-		return ""
-	}
-	return text.String()
+	return encode(file, "  ")
 }

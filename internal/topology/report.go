@@ -22,13 +22,7 @@ type Report struct {
 func ReportOn(s *Snapshot, o Options) Report {
 	in := inspect(s, o)
 	return Report{
-		Broker:   s.Broker,
-		VHost:    s.VHost,
-		ReadAt:   s.ReadAt,
-		Passive:  s.Passive,
-		Queues:   len(s.Queues),
-		Findings: in.found,
-		Gaps:     s.Gaps,
-		All:      in.describe(),
+		Broker: s.Broker, VHost: s.VHost, ReadAt: s.ReadAt, Passive: s.Passive,
+		Queues: len(s.Queues), Findings: in.found, Gaps: s.Gaps, All: in.describe(),
 	}
 }

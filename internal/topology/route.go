@@ -19,13 +19,8 @@ type network struct {
 
 func newNetwork(s *Snapshot) *network {
 	n := &network{
-		queues:    map[string]*Queue{},
-		exchanges: map[string]*Exchange{},
-		from:      map[string][]*Binding{},
-		to:        map[string][]*Binding{},
-		into:      map[string][]*Binding{},
-		rules:     map[string]rule{},
-		s:         s,
+		queues: map[string]*Queue{}, exchanges: map[string]*Exchange{}, rules: map[string]rule{}, s: s,
+		from: map[string][]*Binding{}, to: map[string][]*Binding{}, into: map[string][]*Binding{},
 	}
 	for i := range s.Queues {
 		n.queues[s.Queues[i].Name] = &s.Queues[i]
