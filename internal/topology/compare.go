@@ -24,8 +24,7 @@ func (p *Policy) Words() string {
 func (p *Plan) Differences(now *Plan) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, textf(format, args...)) }
-	for i := range p.Policies {
-		old := &p.Policies[i]
+	for _, old := range p.Policies {
 		j := slices.IndexFunc(now.Policies, func(n Planned) bool { return n.Name == old.Name })
 		if j < 0 {
 			add("policy %s for %s is not planned any more%s", old.Name, nameList(old.Queues), now.whyRefused(old.Queues))

@@ -110,7 +110,7 @@ func (in *inspector) whyLost(v *view) string {
 		return "the exchange routes them to no queue"
 	case len(v.Lost) > 0:
 		return "those with key " + v.Lost[0] + " reach no queue"
-	case len(v.LostReasons) > 0:
+	case in.deathsLost(v):
 		return v.lostReasons() + " reach no queue"
 	case len(v.Unjudged) > 0:
 		return "not known: exchange " + v.Unjudged[0] + " cannot be judged"

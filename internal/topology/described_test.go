@@ -29,6 +29,15 @@ func TestTheWayOfDeadLetters(t *testing.T) {
 			s.Exchanges = append(s.Exchanges, topology.Exchange{Name: "events", Type: "direct"})
 			s.Bindings = append(s.Bindings, bind("events", "orders", "other"))
 		}, "dlo.dlx by policy dlo -> dlo.letters lost: those with key other reach no queue"},
+		"expired messages only, and messages wait": {func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0].Arguments = definition("x-message-ttl", 1000)
+		}, "dlx by policy dlo -> parked"},
+		"expired messages only, and a consumer may reject some": {func(s *topology.Snapshot) {
+			byHeaders("x-match", "all-with-x", "x-first-death-reason", "expired")(s)
+			s.Queues[0].Arguments = definition("x-message-ttl", 1000)
+			s.Queues[0].Consumers = topology.Figure{N: 1, Known: true}
+		}, "dlx by policy dlo -> parked lost: rejected messages reach no queue"},
 		"argument": {func(s *topology.Snapshot) {
 			s.Queues[0] = classic("orders", "x-dead-letter-exchange", "", "x-dead-letter-routing-key", "dlo.letters")
 		}, " by an argument of the queue key dlo.letters -> dlo.letters"},

@@ -138,20 +138,25 @@ func (v *view) lostReasons() string {
 	return strings.Join(words, " and ")
 }
 
-// reasonsLost reports a headers exchange that routes dead letters of some reasons only. Rejections
-// need a consumer. So they may never happen in a queue in which messages wait until they expire or
-// are too many, unless dlo sees a consumer. If nobody has read the queue for some time, it is
-// certain that messages expire.
-func (in *inspector) reasonsLost(v *view) {
+// deathsLost reports whether deaths that happen in a queue are lost because of their reason.
+// Rejections need a consumer. So they may never happen in a queue in which messages wait until they
+// expire or are too many, unless dlo sees a consumer. If nobody has read the queue for some time,
+// it is certain that messages expire.
+func (in *inspector) deathsLost(v *view) bool {
 	waits := len(v.droppingLimits()) > 0 && v.Consumers.N == 0
 	rejected, expired := slices.Contains(v.LostReasons, "rejected"), slices.Contains(v.LostReasons, "expired")
 	_, idle := in.idleSince(v)
+	return rejected && (!waits || expired) || expired && idle
+}
+
+// reasonsLost reports a headers exchange that routes dead letters of some reasons only.
+func (in *inspector) reasonsLost(v *view) {
 	f := Finding{
 		Sure: Likely, Loses: v.lostReasons(),
 		Why:  "The exchange routes by the reason of a death, and has no binding for " + v.lostReasons() + ".",
 		Cure: "If these messages should not be lost, bind a dead-letter queue to the exchange for their reasons too.",
 	}
-	if !(rejected && (!waits || expired) || expired && idle) {
+	if !in.deathsLost(v) {
 		f.Severity = severities[NoExchange]
 		f.Why += " dlo does not know whether messages die for these reasons here."
 	}

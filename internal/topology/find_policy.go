@@ -154,8 +154,7 @@ func (in *inspector) operatorCaps(v *view) {
 // them.
 func (in *inspector) policiesTwice() {
 	seen := map[string]int{}
-	for i := range in.s.Policies {
-		p := &in.s.Policies[i]
+	for _, p := range in.s.Policies {
 		if seen[p.Name]++; seen[p.Name] == 2 {
 			in.add(Finding{
 				Kind:  PolicyTwice,
@@ -170,8 +169,7 @@ func (in *inspector) policiesTwice() {
 
 // policiesChanged reports policies that dlo has set and that somebody has since changed or deleted.
 func (in *inspector) policiesChanged() {
-	for i := range in.o.Applied {
-		applied := &in.o.Applied[i]
+	for _, applied := range in.o.Applied {
 		f := Finding{
 			Kind:  PolicyChanged,
 			Loses: "nothing by itself: if a queue of the policy loses its dead letters now, that is a finding of its own",

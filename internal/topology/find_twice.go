@@ -7,8 +7,7 @@ import (
 // takenTwice reports exchanges that route a message to several inboxes. dlo stores and retries a
 // letter once for each inbox that it arrives in.
 func (in *inspector) takenTwice() {
-	for i := range in.s.Exchanges {
-		x := &in.s.Exchanges[i]
+	for _, x := range in.s.Exchanges {
 		for _, b := range in.net.from[x.Name] {
 			if b.To != "queue" || !in.isInbox(b.Destination) {
 				continue

@@ -156,8 +156,7 @@ func (f Finding) Only(queues ...string) Finding {
 	parts := slices.DeleteFunc(
 		slices.Clone(f.parts), func(p Finding) bool { return !slices.Contains(queues, p.Queue) },
 	)
-	if len(parts) == 0 {
-		f.Queue, f.More = queues[0], slices.Clone(queues[1:])
+	if len(parts) == 0 { // it has only one
 		return f
 	}
 	only := joined(parts)
@@ -182,7 +181,7 @@ func joined(parts []Finding) Finding {
 	}
 	f.parts = parts
 	f.Title += textf("; the same is true of %d more: %s", len(f.More), nameList(f.More))
-	f.Loses, f.Why, f.Cure = strings.Join(loses, "; "), strings.Join(why, " "), strings.Join(cure, " ")
+	f.Loses, f.Why, f.Cure = strings.Join(loses, "; or "), strings.Join(why, " "), strings.Join(cure, " ")
 	return f
 }
 

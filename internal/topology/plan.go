@@ -145,8 +145,7 @@ func Choose(s *Snapshot, found []Finding, globs []string, atLeastOnce bool) []st
 	for _, g := range globs {
 		n := len(list)
 		exact := slices.ContainsFunc(s.Queues, func(q Queue) bool { return q.Name == g })
-		for i := range s.Queues {
-			q := &s.Queues[i]
+		for _, q := range s.Queues {
 			if !exact && deadletter.Glob(g, q.Name, false) && q.isDurableWork() && !deadletter.OwnQueue(q.Name) {
 				list = append(list, q.Name)
 			}
