@@ -1,12 +1,16 @@
 package server
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -137,5 +141,33 @@ func TestNoPathProblemEndsUnseen(t *testing.T) {
 	fault.VHost = "other" // dlo no longer looks at this vhost
 	if s.unknownPaths()[fault.Key()] {
 		t.Errorf("%q is never reported as over", fault.Key())
+	}
+}
+
+// TestOneCauseIsToldOnce checks that a fault of several queues is one fault in notices and metrics.
+func TestOneCauseIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s := &Server{survey: survey.New([]survey.Place{{
+		Broker: "main", VHost: "shop",
+		Look: func(context.Context) (topology.Snapshot, error) {
+			look := topology.Snapshot{Broker: "main", VHost: "shop", ReadAt: time.Now()}
+			for _, queue := range []string{"a", "b", "c"} {
+				look.Queues = append(look.Queues, topology.Queue{Name: queue, Durable: true})
+			}
+			return look, nil
+		},
+	}})}
+	go s.survey.Run(t.Context())
+	s.survey.Refresh(t.Context(), "main", "shop")
+	told := s.pathProblems()
+	if want := "a has no dead-letter exchange; the same is true of 2 more: b, c."; len(told) != 1 ||
+		told[0].Title != want {
+		t.Errorf("%+v, want %q", told, want)
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(pathCollector{s})
+	families, err := metrics.Gather()
+	if err != nil || len(families) != 2 || len(families[0].Metric) != 1 || families[0].Metric[0].Gauge.GetValue() != 1 {
+		t.Errorf("metrics %v, %v", families, err)
 	}
 }
