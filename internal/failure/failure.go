@@ -90,7 +90,7 @@ func Read(
 		}
 		read = append(read, f)
 	}
-	f, _ := r.configured()
+	f := r.configured()
 	if len(read) > 0 {
 		f = fillFrom(f, read[max(0, leads)])
 	}

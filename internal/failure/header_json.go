@@ -34,21 +34,10 @@ func headerJSON(text string, into any) bool {
 	return json.Unmarshal([]byte(text), into) == nil
 }
 
-// jsonText returns a value if it is text, and "" otherwise.
-func jsonText(v any) string {
-	text, _ := v.(string)
-	return text
-}
-
-// jsonCount returns a value if it is a count, and 0 otherwise.
-func jsonCount(v any) int {
-	switch v := v.(type) {
-	case float64:
-		if v >= 0 && v < 1e6 {
-			return int(v)
-		}
-	case string:
-		return countOf(v)
+// listOf returns the list in a text of JSON, or nil.
+func listOf(text string) (list []any) {
+	if !headerJSON(text, &list) {
+		return nil
 	}
-	return 0
+	return list
 }

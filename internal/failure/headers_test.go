@@ -85,6 +85,18 @@ func TestErrorsUnderManyNames(t *testing.T) {
 			deadletter.Failure{By: "MassTransit", Message: "no stock", Queue: "sms"},
 		},
 		{
+			"other pairs of words",
+			table{"Fault-Type": "Acme.Stock", "x-fault-details": "no stock", "lastErrorTraceback": phpStack},
+			deadletter.Failure{Type: "Acme.Stock", Message: "no stock", Stack: phpStack},
+		},
+		{
+			"a framework with names of one word, in another case",
+			table{"TASK": "shop.charge", "Lang": "py", "RETRIES": int32(2)},
+			deadletter.Failure{By: "Celery", MessageType: "shop.charge", Attempts: 2},
+		},
+		{"a header without a name", table{"": "no stock"}, deadletter.Failure{}},
+		{"headers without values", table{"NServiceBus.FailedQ": nil, "x-original-exchange": nil}, deadletter.Failure{}},
+		{
 			"two names that differ in their case",
 			table{"X-ERROR": "first", "x-error-message": "no stock", "X-Error-Message": "other"},
 			deadletter.Failure{Message: "other"},
@@ -94,7 +106,7 @@ func TestErrorsUnderManyNames(t *testing.T) {
 			table{"knative-error-code": "503", "knative-error-data": "no stock"},
 			deadletter.Failure{By: "Knative", Type: "HTTP 503", Message: "no stock"},
 		},
-		{"what is no error", table{"x-error-count": "3", "errors": "1", "x-request-reason": "a", "attempt-count": "2"}, deadletter.Failure{}},
+		{"what is no error", table{"x-error-count": "3", "errors": "1", "x-request-reason": "a", "attempt-count": "2", "trace": "9f"}, deadletter.Failure{}},
 	} {
 		if c.want != (deadletter.Failure{}) && c.want.By == "" {
 			c.want.By = failure.Plain

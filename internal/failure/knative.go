@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"encoding/base64"
 	"unicode/utf8"
 
@@ -13,23 +14,23 @@ import (
 func (r *reading) knative() (f deadletter.Failure, found bool) {
 	attribute := func(name string) part {
 		for _, prefix := range []string{"", "ce", "cloudevents"} {
-			if header, ok := r.plain[prefix+name]; ok {
-				return r.header(header)
+			if p := r.plain[prefix+name]; p.value != nil {
+				return p
 			}
 		}
 		return part{}
 	}
 	code, data, dest := attribute("knativeerrorcode"), attribute("knativeerrordata"), attribute("knativeerrordest")
-	if code.text == "" && data.text == "" {
+	if cmp.Or(code.text(), data.text()) == "" {
 		return f, false
 	}
-	if out, err := base64.StdEncoding.DecodeString(data.text); err == nil && len(out) >= 6 && utf8.Valid(out) {
-		data.text = string(out)
+	if out, err := base64.StdEncoding.DecodeString(data.text()); err == nil && len(out) >= 6 && utf8.Valid(out) {
+		data.value = out
 	}
-	if code.text != "" {
-		code.text = "HTTP " + code.text
+	if code.text() != "" {
+		code.value = "HTTP " + code.text()
 	}
 	r.setError(&f, code, data, part{})
-	f.Service = r.unmasked(dest.header, dest.text)
+	f.Service = r.unmasked(dest)
 	return f, true
 }

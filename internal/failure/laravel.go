@@ -10,8 +10,7 @@ import (
 // number of earlier attempts. A failed job is published with the routing key <queue>.failed. The
 // job itself is in the body.
 func (r *reading) laravel() (f deadletter.Failure, found bool) {
-	value, _ := r.value("laravel")
-	table, ok := value.(deadletter.Table)
+	table, ok := r.header("laravel").value.(deadletter.Table)
 	if !ok {
 		return f, false
 	}

@@ -10,9 +10,8 @@ import (
 // newest is last. Nameko acknowledges messages that fail, so it never reports an error.
 func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	const header = "nameko.call_id_stack"
-	value, _ := r.value(header)
-	list, ok := value.([]any)
-	if !ok || len(list) == 0 {
+	list, _ := r.header(header).value.([]any)
+	if len(list) == 0 {
 		return f, false
 	}
 	call, _ := list[len(list)-1].(string)
@@ -20,6 +19,6 @@ func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	if len(parts) < 3 {
 		return f, false
 	}
-	f.Service, f.MessageType = r.unmasked(header, parts[0]), r.unmasked(header, parts[0]+"."+parts[1])
+	f.Service, f.MessageType = r.unmasked(part{[]string{header}, parts[0]}), r.unmasked(part{[]string{header}, parts[0] + "." + parts[1]})
 	return f, f.Service != ""
 }

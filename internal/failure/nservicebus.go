@@ -36,7 +36,7 @@ func (r *reading) nServiceBus() (f deadletter.Failure, found bool) {
 func (r *reading) nServiceBusTypes(f *deadletter.Failure) string {
 	const enclosed = "NServiceBus.EnclosedMessageTypes"
 	types, _, _ := strings.Cut(r.text(enclosed), ";")
-	f.MessageType = r.unmasked(enclosed, withoutAssembly(types))
+	f.MessageType = r.unmasked(part{[]string{enclosed}, withoutAssembly(types)})
 	return f.MessageType
 }
 

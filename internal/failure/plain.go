@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,27 +15,31 @@ const Plain = "headers"
 // plainHeaders lists the headers in which consumers describe errors, the most specific first. The
 // names are in the form of plainName.
 var plainHeaders = struct{ messages, types, stacks, attempts, objects []string }{
-	messages: []string{
-		"errormessage", "exceptionmessage", "errorreason", "errordescription", "errordetails", "errordetail",
-		"errortext",
-		"failuremessage", "failurereason", "faultmessage", "faultreason", "rejectreason", "rejectionreason",
-		"lasterrormessage", "lasterror", "lastexception", "deadlettererrordescription", "deadletterreason",
-		"failedreason", "kafkadltexceptionmessage", "connecterrorsexceptionmessage", "errormsg", "errmsg", "error",
-		"exception", "failure",
-	},
-	types: []string{
-		"errorclass", "errortype", "errorname", "exceptiontype", "exceptionclass", "exceptionname", "exceptionfqcn",
-		"exceptionclassname", "errorclassname", "failuretype", "faulttype", "kafkadltexceptionfqcn",
-		"connecterrorsexceptionclassname",
-	},
-	stacks: []string{
-		"errorstack", "errorstacktrace", "errortrace", "errortraceback", "errorbacktrace", "exceptionstack",
-		"exceptionstacktrace", "exceptiontrace", "exceptiontraceback", "exceptionbacktrace", "failurestack",
-		"failurestacktrace", "stacktrace", "traceback", "backtrace", "kafkadltexceptionstacktrace",
-		"connecterrorsexceptionstacktrace",
-	},
+	messages: append(
+		ofErrors("message", "reason", "description", "details", "detail", "text", "msg"),
+		"rejectreason", "rejectionreason", "failedreason", "deadletterreason", "errmsg",
+		"lasterror", "lastexception", "error", "exception", "failure",
+	),
+	types:    ofErrors("class", "type", "name", "fqcn", "classname"),
+	stacks:   append(ofErrors(stackNames...), stackNames[:3]...), // "trace" alone is often the id of a trace
 	attempts: []string{"retrycount", "retryattempts", "retryattempt", "attemptcount"},
 	objects:  []string{"error", "exception", "failure", "lasterror"},
+}
+
+var stackNames = []string{"stacktrace", "traceback", "backtrace", "stack", "trace"}
+
+// ofErrors returns the names of headers that begin with a word for an error and end with one of the
+// given words. The words of Kafka and of its Connect are bridged to RabbitMQ as they are.
+func ofErrors(ends ...string) (names []string) {
+	for _, end := range ends {
+		for _, word := range []string{
+			"error", "exception", "failure", "fault", "lasterror", "deadlettererror", "kafkadltexception",
+			"connecterrorsexception",
+		} {
+			names = append(names, word+end)
+		}
+	}
+	return names
 }
 
 // noErrors are values, in lower case, with which a header says that there is no error.
@@ -56,62 +61,42 @@ func plainName(name string) string {
 }
 
 func (r *reading) plainFailure() (f deadletter.Failure, found bool) {
-	message, typ, stack := r.firstText(plainHeaders.messages), r.firstText(plainHeaders.types), r.firstText(
-		plainHeaders.stacks,
-	)
-	if message.text == "" && typ.text == "" || tableOf(message.text) != nil {
-		if m, t, s := r.plainObject(); m.text != "" || t.text != "" {
+	message, typ := r.plainText(plainHeaders.messages), r.plainText(plainHeaders.types)
+	stack := r.plainText(plainHeaders.stacks)
+	if cmp.Or(message.text(), typ.text()) == "" || tableOf(message.value) != nil {
+		if m, t, s := r.plainObject(); cmp.Or(m.text(), t.text()) != "" {
 			message, typ, stack = m, t, s
 		}
 	}
-	if message.text == "" && typ.text == "" && stack.text == "" {
+	if cmp.Or(message.text(), typ.text(), stack.text()) == "" {
 		return f, false
 	}
 	r.setError(&f, typ, message, stack)
-	f.Attempts = countOf(r.Headers[r.firstName(plainHeaders.attempts)])
+	for _, name := range plainHeaders.attempts {
+		f.Attempts = cmp.Or(f.Attempts, countOf(r.plain[name].value))
+	}
 	return f, true
 }
 
 // plainObject reads a header such as x-error that is a table or JSON with the parts of an error.
 func (r *reading) plainObject() (message, typ, stack part) {
-	for _, form := range plainHeaders.objects {
-		header := r.firstName([]string{form})
-		table := tableOf(r.Headers[header])
-		first := func(names ...string) part {
-			for _, name := range names {
-				if name, ok := nameIn(table, name); ok && textOf(table[name]) != "" {
-					return part{header, textOf(table[name]), []string{name}}
-				}
-			}
-			return part{}
-		}
-		message, typ = first("message", "reason", "description", "detail"), first("type", "class", "name", "code")
-		if message.text != "" || typ.text != "" {
-			return message, typ, first("stack", "stacktrace", "stack_trace", "trace", "traceback", "backtrace")
+	for _, name := range plainHeaders.objects {
+		table := r.plain[name]
+		message, typ = table.at("message", "reason", "description", "detail"), table.at("type", "class", "name", "code")
+		if cmp.Or(message.text(), typ.text()) != "" {
+			return message, typ, table.at("stack_trace").or(table.at(stackNames...))
 		}
 	}
 	return part{}, part{}, part{}
 }
 
-// firstText looks at the headers with the given plain names in order, and returns the text of the
+// plainText looks at the headers with the given plain names in order, and returns the text of the
 // first one that has a text.
-func (r *reading) firstText(names []string) part {
+func (r *reading) plainText(names []string) part {
 	for _, name := range names {
-		if header, ok := r.plain[name]; ok {
-			if p := r.header(header); p.text != "" && !slices.Contains(noErrors, strings.ToLower(p.text)) {
-				return p
-			}
+		if p := r.plain[name]; p.text() != "" && !slices.Contains(noErrors, strings.ToLower(p.text())) {
+			return p
 		}
 	}
 	return part{}
-}
-
-// firstName returns the first header that exists under one of the given plain names, or "".
-func (r *reading) firstName(names []string) string {
-	for _, name := range names {
-		if header, ok := r.plain[name]; ok {
-			return header
-		}
-	}
-	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -17,60 +16,37 @@ type reading struct {
 	route deadletter.Route
 	own   deadletter.FailureHeaders
 	mask  func(name, text string) (string, bool)
-	lower map[string]string // the names of the headers, by their form in lower case
-	plain map[string]string // the names of the headers, by their plain form
+	lower map[string]part // the headers, by their names in lower case
+	plain map[string]part // the headers, by the plain form of their names
 }
 
-// indexNames fills the maps of names. If several names have the same form, the first in the
+// indexNames fills the maps of headers. If several names have the same form, the first in the
 // alphabet counts.
 func (r *reading) indexNames() {
-	r.lower, r.plain = make(map[string]string, len(r.Headers)), make(map[string]string, len(r.Headers))
-	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
-		if len(name) > 255 {
-			continue
-		}
-		lower := strings.ToLower(name)
-		for form, names := range map[string]map[string]string{lower: r.lower, plainName(lower): r.plain} {
-			if _, ok := names[form]; !ok {
-				names[form] = name
-			}
+	r.lower, r.plain = make(map[string]part, len(r.Headers)), make(map[string]part, len(r.Headers))
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.Headers))) {
+		if p := (part{[]string{name}, r.Headers[name]}); p.value != nil {
+			lower := strings.ToLower(name)
+			r.lower[lower], r.plain[plainName(lower)] = p, p
 		}
 	}
 }
 
-// value returns the value of a header, whatever the case of its name is, and whether it exists.
-func (r *reading) value(name string) (value any, ok bool) {
-	if value, ok = r.Headers[name]; !ok {
-		value, ok = r.Headers[r.lower[strings.ToLower(name)]]
+// header returns a header, whatever the case of its name is. A header without a value counts as
+// missing.
+func (r *reading) header(name string) part {
+	if value := r.Headers[name]; value != nil {
+		return part{[]string{name}, value}
 	}
-	return value, ok
+	return r.lower[strings.ToLower(name)]
 }
 
 // hasHeader reports whether a header exists. The value of the header may be of any type.
-func (r *reading) hasHeader(name string) bool {
-	_, ok := r.value(name)
-	return ok
-}
+func (r *reading) hasHeader(name string) bool { return r.header(name).value != nil }
 
 // text returns the value of a header, unmasked, if the value is a text. Use it only for places and
 // times.
-func (r *reading) text(name string) string {
-	value, _ := r.value(name)
-	return textOf(value)
-}
-
-// textOf returns a value if it is a text. Some clients send texts as bytes, which are accepted too.
-func textOf(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case []byte:
-		if utf8.Valid(v) {
-			return string(v)
-		}
-	}
-	return ""
-}
+func (r *reading) text(name string) string { return r.header(name).text() }
 
 // place returns the value of a header that names a queue, an exchange or a routing key. It returns
 // "" if the value cannot be such a name. In AMQP 0-9-1, these names have at most 255 bytes.
@@ -85,15 +61,14 @@ func validName(name string) string {
 
 // label returns the value of a header as a short name to be shown, such as a type. It returns "" if
 // a mask hides any part of it.
-func (r *reading) label(name string) string { return r.unmasked(name, r.text(name)) }
+func (r *reading) label(name string) string { return r.unmasked(r.header(name)) }
 
-// unmasked returns a text from the given header as a short name to be shown. It returns "" if a
-// mask hides any part of it.
-func (r *reading) unmasked(header, text string) string {
-	if text == "" {
-		return ""
-	}
-	shown, masked := r.mask(header, text)
+// typeProperty does the same as label for the property "type".
+func (r *reading) typeProperty() string { return r.unmasked(part{[]string{"type"}, r.Type}) }
+
+// unmasked does the same as label for any part of the headers.
+func (r *reading) unmasked(p part) string {
+	shown, masked := r.maskPart(p)
 	if masked {
 		return ""
 	}
@@ -102,10 +77,7 @@ func (r *reading) unmasked(header, text string) string {
 
 // number returns the value of a header that contains a count. The count may be written as text. If
 // the value is not a count, number returns 0.
-func (r *reading) number(name string) int {
-	value, _ := r.value(name)
-	return countOf(value)
-}
+func (r *reading) number(name string) int { return countOf(r.header(name).value) }
 
 func countOf(v any) int {
 	n := int64(0)
@@ -135,26 +107,16 @@ func countOf(v any) int {
 	return int(n)
 }
 
-// part is a text to be shown, with the name of the header that contains it, and the names that lead
-// to it inside the header. A mask of any of these names hides it.
-type part struct {
-	header, text string
-	inside       []string
-}
-
-// header returns the whole text of a header, unmasked, together with the name of the header.
-func (r *reading) header(name string) part { return part{header: name, text: r.text(name)} }
-
 func (r *reading) maskPart(p part) (text string, masked bool) {
-	if p.text == "" {
+	if text = p.text(); text == "" {
 		return "", false
 	}
-	for _, name := range p.inside {
-		if text, masked = r.mask(name, p.text); masked {
-			return text, true
+	for _, name := range p.names {
+		if shown, masked := r.mask(name, text); masked {
+			return shown, true
 		}
 	}
-	return r.mask(p.header, p.text)
+	return text, false
 }
 
 // setError sets the type, the message and the stack of f. A stack often repeats the type and the
@@ -168,11 +130,15 @@ func (r *reading) setError(f *deadletter.Failure, typ, message, stack part) {
 	f.Stack, _ = r.maskPart(stack)
 	switch {
 	case hidden || hiddenType:
-		f.Stack = framesOnly(f.Stack, typ.text, message.text)
+		f.Stack = framesOnly(f.Stack, typ.text(), message.text())
 	case f.Type == "" && f.Message == "":
 		f.Type, f.Message = head(f.Stack)
 	}
-	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(
-		f.Message, maxMessage,
-	), deadletter.Cut(f.Stack, maxStack)
+	cutError(f)
+}
+
+// cutError cuts the type, the message and the stack of f to the size that is stored.
+func cutError(f *deadletter.Failure) {
+	f.Type, f.Message = deadletter.Cut(f.Type, maxName), deadletter.Cut(f.Message, maxMessage)
+	f.Stack = deadletter.Cut(f.Stack, maxStack)
 }

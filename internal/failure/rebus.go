@@ -17,16 +17,14 @@ import (
 // In the first of these forms, the text lists each attempt. The third form comes from version 8 of
 // Rebus. If there were several attempts, rebus returns the error of the first attempt.
 func (r *reading) rebus() (f deadletter.Failure, found bool) {
-	const details, source = "rbs2-error-details", "rbs2-source-queue"
-	f.MessageType = r.unmasked("rbs2-msg-type", withoutAssembly(r.text("rbs2-msg-type")))
+	const details, source, typ = "rbs2-error-details", "rbs2-source-queue", "rbs2-msg-type"
+	f.MessageType = r.unmasked(part{[]string{typ}, withoutAssembly(r.text(typ))})
 	if !r.hasHeader(details) && !r.hasHeader(source) {
 		return f, f.MessageType != ""
 	}
 	f.Stack, _ = r.maskPart(r.header(details))
 	f.Type, f.Message = rebusHead(f.Stack)
-	f.Type, f.Message, f.Stack = deadletter.Cut(f.Type, maxName), deadletter.Cut(
-		f.Message, maxMessage,
-	), deadletter.Cut(f.Stack, maxStack)
+	cutError(&f)
 	f.Queue, f.ID = r.place(source), r.label("rbs2-msg-id")
 	f.Attempts = cmp.Or(r.number("rbs2-delivery-count"), r.number("rbs2-defer-count"))
 	return f, true

@@ -1,8 +1,6 @@
 package failure
 
 import (
-	"cmp"
-	"encoding/json"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -15,50 +13,32 @@ import (
 // a list of lines. In old versions, it is one text with commas.
 func (r *reading) sneakers() (f deadletter.Failure, found bool) {
 	const header = "retry_info"
-	text := r.text(header)
-	if text == "" {
+	info := r.header(header)
+	if list := listOf(info.text()); len(list) > 0 {
+		info.value = list[0]
+	}
+	class, message, attempts := info.at("error_class"), info.at("error_message", "error"), info.member("num_attempts")
+	if class.value == nil && message.value == nil && attempts.value == nil {
 		return f, false
 	}
-	var info struct {
-		Error     any             `json:"error"`
-		Class     any             `json:"error_class"`
-		Message   any             `json:"error_message"`
-		Attempts  any             `json:"num_attempts"`
-		FailedAt  any             `json:"failed_at"`
-		Backtrace json.RawMessage `json:"backtrace"`
-	}
-	var list []json.RawMessage
-	raw := []byte(text)
-	if headerJSON(text, &list) && len(list) > 0 {
-		raw = list[0]
-	}
-	if !headerJSON(string(raw), &info) || info.Error == nil && info.Class == nil && info.Attempts == nil {
-		return f, false
-	}
-	at := func(text string, names ...string) part { return part{header, text, names} }
-	r.setError(
-		&f, at(jsonText(info.Class), "error_class"),
-		at(cmp.Or(jsonText(info.Message), jsonText(info.Error)), "error_message", "error"),
-		at(backtrace(info.Backtrace), "backtrace"),
-	)
+	message.names = []string{header, "error_message", "error"} // both contain the message
+	stack := info.member("backtrace")
+	stack.value = backtrace(stack.value)
+	r.setError(&f, class, message, stack)
 	f.Queue, f.RoutingKey = r.inboxWithoutSuffix("-error"), validName(r.route.RoutingKey)
-	f.Attempts, f.FailedAt = jsonCount(info.Attempts), timeRFC3339(jsonText(info.FailedAt))
+	f.Attempts, f.FailedAt = countOf(attempts.value), timeRFC3339(info.at("failed_at").text())
 	return f, true
 }
 
-func backtrace(raw json.RawMessage) string {
-	var list []any
-	if json.Unmarshal(raw, &list) == nil {
+func backtrace(value any) string {
+	if list, ok := value.([]any); ok {
 		texts := make([]string, 0, len(list))
 		for _, line := range list {
-			texts = append(texts, jsonText(line))
+			texts = append(texts, textOf(line))
 		}
 		return strings.Join(texts, "\n")
 	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
+	text := textOf(value)
 	if !strings.Contains(text, "\n") {
 		text = strings.ReplaceAll(text, ", /", "\n/")
 	}

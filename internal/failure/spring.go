@@ -15,10 +15,11 @@ import (
 // routing key is the name of the queue. Since 4.0.5, the stack may be omitted. If both message and
 // stack are missing, the headers report a place but no error.
 func (r *reading) spring() (f deadletter.Failure, found bool) {
-	const message, stack, exchange, key = "x-exception-message", "x-exception-stacktrace", "x-original-exchange", "x-original-routingKey"
+	const message, stack = "x-exception-message", "x-exception-stacktrace"
+	const exchange, key = "x-original-exchange", "x-original-routingKey"
 	f.MessageType = cmp.Or(r.label("__TypeId__"), r.label("__ContentTypeId__"))
 	if !r.hasHeader(exchange) && !r.hasHeader(key) &&
-		(!r.hasHeader(stack) || r.firstText(plainHeaders.types).text != "") { // Spring does not name the type
+		(!r.hasHeader(stack) || r.plainText(plainHeaders.types).text() != "") { // Spring does not name the type
 		return f, f.MessageType != ""
 	}
 	r.setError(&f, part{}, r.header(message), r.header(stack))

@@ -2,7 +2,6 @@ package failure
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
@@ -18,33 +17,20 @@ func (r *reading) symfony() (f deadletter.Failure, found bool) {
 	if !r.hasHeader(details) && !r.hasHeader(redelivery) && !r.hasHeader(sent) && !r.hasHeader(bus) {
 		return f, false
 	}
-	var failed struct {
-		ExceptionClass, ExceptionMessage any
-		FlattenException                 struct {
-			Trace any `json:"trace_as_string"`
-		}
-	}
-	if newestOf(r.text(details), &failed) {
-		at := func(text any, names ...string) part { return part{details, jsonText(text), names} }
-		r.setError(
-			&f, at(failed.ExceptionClass, "exceptionClass"), at(failed.ExceptionMessage, "exceptionMessage"),
-			at(failed.FlattenException.Trace, "flattenException", "trace_as_string"),
-		)
-	}
-	var again struct{ RetryCount, RedeliveredAt any }
-	if newestOf(r.text(redelivery), &again) {
-		f.Attempts, f.FailedAt = jsonCount(again.RetryCount), timeRFC3339(jsonText(again.RedeliveredAt))
-	}
-	var from struct{ OriginalReceiverName any }
-	if newestOf(r.text(sent), &from) {
-		f.Service = r.unmasked(sent, jsonText(from.OriginalReceiverName))
-	}
-	f.MessageType = cmp.Or(r.label("type"), r.unmasked("type", r.Type))
+	failed, again := r.newest(details), r.newest(redelivery)
+	r.setError(
+		&f, failed.at("exceptionClass"), failed.at("exceptionMessage"), failed.at("flattenException.trace_as_string"),
+	)
+	f.Attempts, f.FailedAt = countOf(again.at("retryCount").value), timeRFC3339(again.at("redeliveredAt").text())
+	f.Service = r.unmasked(r.newest(sent).at("originalReceiverName"))
+	f.MessageType = cmp.Or(r.label("type"), r.typeProperty())
 	return f, true
 }
 
-// newestOf decodes the last element of a JSON list.
-func newestOf(text string, into any) bool {
-	var list []json.RawMessage
-	return headerJSON(text, &list) && len(list) > 0 && json.Unmarshal(list[len(list)-1], into) == nil
+// newest returns the last element of the JSON list in a header.
+func (r *reading) newest(header string) part {
+	if list := listOf(r.text(header)); len(list) > 0 {
+		return part{[]string{header}, list[len(list)-1]}
+	}
+	return part{}
 }

@@ -15,7 +15,7 @@ func (r *reading) wolverine() (f deadletter.Failure, found bool) {
 		return f, false
 	}
 	r.setError(&f, r.header("exception-type"), r.header("exception-message"), r.header(stack))
-	f.MessageType = cmp.Or(r.label("message-type"), r.unmasked("type", r.Type))
+	f.MessageType = cmp.Or(r.label("message-type"), r.typeProperty())
 	f.Queue = lastSegment(r.text(destination)) // for example rabbitmq://queue/orders
 	f.Attempts = r.number("attempts")
 	f.FailedAt = timeUnixMilli(r.text(failedAt))
