@@ -348,6 +348,16 @@ var frameworks = []struct {
 		letter: deliveredLetter("dlq", deadletter.Properties{}, `{"pattern": {"cmd": "place"}, "data": 17, "id": "6c2a"}`),
 	},
 	{
+		name:   "NestJS, a pattern with an id",
+		letter: deliveredLetter("dlq", deadletter.Properties{}, `{"pattern":"order.4711.placed","data":{"id":17}}`),
+	},
+	{
+		name: "NestJS, an object with ids",
+		letter: deliveredLetter(
+			"dlq", deadletter.Properties{}, `{"pattern":{"cmd":"place-4711","id":17},"data":{"id":17}}`,
+		),
+	},
+	{
 		name:   "no packet of NestJS",
 		letter: deliveredLetter("dlq", deadletter.Properties{}, `{"pattern":"order.placed","data":{"id":17},"more":1}`),
 	},

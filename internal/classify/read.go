@@ -3,12 +3,16 @@ package classify
 import (
 	"cmp"
 	"context"
+	"regexp"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/failure"
 	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/internal/rules"
 )
+
+// patternText finds the texts in a pattern of NestJS, which is a text or a JSON object.
+var patternText = regexp.MustCompile(`[^{}\[\]":,]+`)
 
 // read decodes the body of a letter, and puts its type, error, summary and group into the verdict.
 // The parameter f is the failure found in the headers. read returns the decision of the function
@@ -23,6 +27,9 @@ func (c *Classifier) read(
 	k.addLearned(&h, v.Origin)
 	_, body := l.Current()
 	doc := c.decode(body, h)
+	if doc.Failure.By == deadletter.NestJS { // letters that differ in an id have one type
+		doc.Failure.MessageType = patternText.ReplaceAllStringFunc(doc.Failure.MessageType, failure.Fold)
+	}
 	f = failure.Join(f, doc.Failure)
 	// only the body says where the letter died, so read it as a letter of that queue
 	told := doc.Failure.Queue

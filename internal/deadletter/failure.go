@@ -2,9 +2,13 @@ package deadletter
 
 import "time"
 
-// Dramatiq is the value of Failure.By for messages of Dramatiq. It puts what failed in the queue
-// NAME into NAME.XQ, which has no consumers.
-const Dramatiq = "Dramatiq"
+// These are values of Failure.By that have effects. Dramatiq puts what failed in the queue NAME
+// into NAME.XQ, which has no consumers. The message type of NestJS is a pattern, which may contain
+// ids.
+const (
+	Dramatiq = "Dramatiq"
+	NestJS   = "NestJS"
+)
 
 // Failure contains what a consumer or its framework reported about a message that it rejected.
 // Everything in it is untrusted. A field that is zero was not reported.

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"bytes"
 	"encoding/json"
 
@@ -40,5 +41,8 @@ func (r *reading) nestJS() {
 		if v := o.value("pattern"); len(v) <= 300 && json.Compact(&text, v) == nil {
 			d.Failure.MessageType = text.String()
 		}
+	}
+	if d.Failure.MessageType != "" {
+		d.Failure.By = cmp.Or(d.Failure.By, deadletter.NestJS)
 	}
 }
