@@ -189,7 +189,7 @@ func TestLettersOfFortyCausesAreFortyGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left, err := s.Regroup(ctx, classify.GroupVersion); left || err != nil {
+		if left, err := s.Regroup(ctx, classify.GroupVersion, ""); left || err != nil {
 			t.Fatal(left, err)
 		}
 		return s

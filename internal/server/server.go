@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -152,7 +153,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
-	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion); err == nil {
+	mapped, _ := json.Marshal(cfg.FailureHeaders) // cannot fail, because the values are only texts
+	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(mapped)); err == nil {
 		err = errors.Join(
 			s.openSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx), s.recordConfiguration(ctx, cfg.Rules.File, nil),
 		)

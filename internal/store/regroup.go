@@ -3,35 +3,48 @@ package store
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// key in the table meta for the newest grouping version for which all letters were to be read again
+// key in the table meta for the newest grouping version, and after a space the mapped headers, for
+// which all letters were to be read again
 const grouping = "grouping"
 
-// Regroup compares the version of each group with the given grouping version. If any group has an
-// older version, Regroup requests that the letters of all groups be read again in the background.
-// It reports whether letters may still have to be read. The request is made once per version and
-// survives a crash.
-func (s *Store) Regroup(ctx context.Context, version int) (bool, error) {
-	left := false
-	err := s.tx(ctx, bulk, func(t *tx) error {
-		var asked, older bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM meta WHERE key = $1 AND CAST(value AS INTEGER) >= $2), EXISTS
-			(SELECT 1 FROM groups WHERE version < $2)`, []any{grouping, version}, &asked, &older); err != nil {
+// Regroup requests that all letters be read again in the background, if a group has an older version
+// than the given one, or if "mapped" has changed: the headers that the configuration maps to the
+// parts of a failure, as any text. Regroup reports whether letters may still have to be read. The
+// request is made once per change and survives a crash.
+func (s *Store) Regroup(ctx context.Context, version int, mapped string) (left bool, err error) {
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		var had string
+		var older bool
+		if err := t.row(`SELECT coalesce((SELECT value FROM meta WHERE key = $1), ''),
+			EXISTS (SELECT 1 FROM groups WHERE version < $2)`, []any{grouping, version}, &had, &older); err != nil {
 			return err
 		}
-		if asked {
-			return t.row(`SELECT EXISTS (SELECT 1 FROM rereads) OR EXISTS (SELECT 1 FROM unread)`, nil, &left)
+		text, before, known := strings.Cut(had, " ")
+		asked, _ := strconv.Atoi(text)
+		r := deadletter.Reread{}
+		switch {
+		case asked < version && older:
+			r.Why = fmt.Sprintf("grouping version %d", version)
+		case known && before != mapped:
+			r.Why = "other failure_headers"
 		}
-		if left = older; older {
-			if err := t.reread(deadletter.Reread{Why: fmt.Sprintf("grouping version %d", version)}); err != nil {
+		if left = r.Why != ""; left {
+			if err := t.reread(r); err != nil {
 				return err
 			}
+		} else if err := t.row(
+			`SELECT EXISTS (SELECT 1 FROM rereads) OR EXISTS (SELECT 1 FROM unread)`, nil, &left,
+		); err != nil {
+			return err
 		}
 		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
-			SET value = excluded.value`, grouping, fmt.Sprint(version))
+			SET value = excluded.value`, grouping, fmt.Sprintf("%d %s", max(asked, version), mapped))
 		return err
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	p := start(t)
 	regroup := func(version int, want bool) {
 		t.Helper()
-		if got, err := p.Regroup(ctx, version); err != nil || got != want {
+		if got, err := p.Regroup(ctx, version, ""); err != nil || got != want {
 			t.Fatalf("letters to be regrouped: %v, want %v; %v", got, want, err)
 		}
 	}
@@ -82,6 +82,34 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 }
 
+// TestLettersAreReadAgainForOtherFailureHeaders checks that letters are read again once if the
+// configuration maps other headers, and not if an older dlo did not record which it mapped.
+func TestLettersAreReadAgainForOtherFailureHeaders(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	p := start(t)
+	receive(t, p.Store, window(t, 1, "sms", 3))
+	classify(t, p.Store, deadletter.ClassifiedDead, time.Time{})
+	if err := p.Writer(ctx, `INSERT INTO meta (key, value) VALUES ('grouping', '1')`); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		mapped string
+		want   int
+	}{{"", 0}, {"", 0}, {"message: x-why", 3}, {"message: x-why", 0}, {"", 3}} {
+		left, err := p.Regroup(ctx, 1, c.mapped)
+		if err != nil || left != (c.want > 0) {
+			t.Errorf("%q: letters to be read: %v; %v", c.mapped, left, err)
+		}
+		got := nextUnread(t, p.Store, 10)
+		if len(got) != c.want {
+			t.Errorf("%q: %d letters are read again, want %d", c.mapped, len(got), c.want)
+		}
+		recordRead(t, p.Store, "", deadletter.ReadUnknown, 1, got...)
+		p.restart(t)
+	}
+}
+
 // TestStoredLettersGetTheTypeOfTheirFramework checks letters that an older version stored without
 // the type that their framework names. When such a letter is read again, it must get this type. It
 // must stay in its group, which is renamed after the type. Other bodies must not be matched with
@@ -108,7 +136,7 @@ func TestStoredLettersGetTheTypeOfTheirFramework(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := letter(t, s, id)
-	if again, err := s.Regroup(ctx, 3); err != nil || !again {
+	if again, err := s.Regroup(ctx, 3, ""); err != nil || !again {
 		t.Fatalf("read again: %v %v", again, err)
 	}
 	l := nextUnread(t, s, 10)[0]

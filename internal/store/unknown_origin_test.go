@@ -185,7 +185,7 @@ func TestLettersOfUnknownOriginOfTheVersionBefore(t *testing.T) {
 	if n, _, err := s.Count(a, query.Query{}, 0); n != 0 || err != nil {
 		t.Errorf("%d letters of a group that belongs to all inboxes, %v", n, err)
 	}
-	if left, err := s.Regroup(t.Context(), 4); !left || err != nil {
+	if left, err := s.Regroup(t.Context(), 4, ""); !left || err != nil {
 		t.Fatal(left, err)
 	}
 	for i, inbox := range []string{"dlo.a", "dlo.b"} {
