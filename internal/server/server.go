@@ -153,8 +153,9 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s.findStrays, s.history = s.store.Strays, s.store
 	s.Registry.MustRegister(s.store.Collector())
-	mapped, _ := json.Marshal(cfg.FailureHeaders) // cannot fail, because the values are only texts
-	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(mapped)); err == nil {
+	// encoding cannot fail for texts
+	settings, _ := json.Marshal([]any{cfg.FailureHeaders, cfg.Schemas.TypeHeaders, cfg.Schemas.Bindings})
+	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(settings)); err == nil {
 		err = errors.Join(
 			s.openSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx), s.recordConfiguration(ctx, cfg.Rules.File, nil),
 		)

@@ -9,15 +9,15 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// key in the table meta for the newest grouping version, and after a space the mapped headers, for
-// which all letters were to be read again
+// key in the table meta for the newest grouping version, and after a space the settings, for which
+// all letters were to be read again
 const grouping = "grouping"
 
-// Regroup requests that all letters be read again in the background, if a group has an older version
-// than the given one, or if "mapped" has changed: the headers that the configuration maps to the
-// parts of a failure, as any text. Regroup reports whether letters may still have to be read. The
-// request is made once per change and survives a crash.
-func (s *Store) Regroup(ctx context.Context, version int, mapped string) (left bool, err error) {
+// Regroup requests that all letters be read again in the background, if a group has an older
+// version than the given one, or if the settings by which letters are read have changed. The
+// settings are any text. Regroup reports whether letters may still have to be read. The request is
+// made once per change and survives a crash.
+func (s *Store) Regroup(ctx context.Context, version int, settings string) (left bool, err error) {
 	err = s.tx(ctx, bulk, func(t *tx) error {
 		var had string
 		var older bool
@@ -27,12 +27,12 @@ func (s *Store) Regroup(ctx context.Context, version int, mapped string) (left b
 		}
 		text, before, known := strings.Cut(had, " ")
 		asked, _ := strconv.Atoi(text)
-		r := deadletter.Reread{}
+		r := deadletter.Reread{Hides: known && before != settings} // a type may hide more
 		switch {
 		case asked < version && older:
 			r.Why = fmt.Sprintf("grouping version %d", version)
-		case known && before != mapped:
-			r.Why = "other failure_headers"
+		case r.Hides:
+			r.Why = "other settings"
 		}
 		if left = r.Why != ""; left {
 			if err := t.reread(r); err != nil {
@@ -44,7 +44,7 @@ func (s *Store) Regroup(ctx context.Context, version int, mapped string) (left b
 			return err
 		}
 		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
-			SET value = excluded.value`, grouping, fmt.Sprintf("%d %s", max(asked, version), mapped))
+			SET value = excluded.value`, grouping, fmt.Sprintf("%d %s", max(asked, version), settings))
 		return err
 	})
 	if err != nil {

@@ -82,9 +82,9 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 	}
 }
 
-// TestLettersAreReadAgainForOtherFailureHeaders checks that letters are read again once if the
-// configuration maps other headers, and not if an older dlo did not record which it mapped.
-func TestLettersAreReadAgainForOtherFailureHeaders(t *testing.T) {
+// TestLettersAreReadAgainForOtherSettings checks that letters are read again once if the settings
+// have changed, and not if an older dlo did not record them.
+func TestLettersAreReadAgainForOtherSettings(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	p := start(t)
@@ -94,16 +94,16 @@ func TestLettersAreReadAgainForOtherFailureHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		mapped string
-		want   int
+		settings string
+		want     int
 	}{{"", 0}, {"", 0}, {"message: x-why", 3}, {"message: x-why", 0}, {"", 3}} {
-		left, err := p.Regroup(ctx, 1, c.mapped)
+		left, err := p.Regroup(ctx, 1, c.settings)
 		if err != nil || left != (c.want > 0) {
-			t.Errorf("%q: letters to be read: %v; %v", c.mapped, left, err)
+			t.Errorf("%q: letters to be read: %v; %v", c.settings, left, err)
 		}
 		got := nextUnread(t, p.Store, 10)
 		if len(got) != c.want {
-			t.Errorf("%q: %d letters are read again, want %d", c.mapped, len(got), c.want)
+			t.Errorf("%q: %d letters are read again, want %d", c.settings, len(got), c.want)
 		}
 		recordRead(t, p.Store, "", deadletter.ReadUnknown, 1, got...)
 		p.restart(t)

@@ -172,12 +172,13 @@ func TestWhatIsReadAgainIsIndexedAgain(t *testing.T) {
 	ctx := t.Context()
 	for _, tt := range []struct {
 		why         string
-		reread      deadletter.Reread // if it names no types, a binding is added instead
+		reread      deadletter.Reread // if it names no types, a binding or a setting is changed instead
 		read, shown int               // how many of the three letters are read again, and are shown until then
 	}{
 		{"a type becomes known", deadletter.Reread{Types: []string{"acme.New"}}, 1, 3},
 		{"a type that hides becomes known", deadletter.Reread{Types: []string{"acme.New"}, Hides: true}, 2, 1},
 		{why: "a binding", read: 3},
+		{why: "a setting", read: 3},
 	} {
 		s, _ := open(t)
 		receive(t, s, window(t, 1, "sms", 3))
@@ -213,9 +214,17 @@ func TestWhatIsReadAgainIsIndexedAgain(t *testing.T) {
 		if n := count(t, s, "canary"); n != 3 {
 			t.Fatalf("%d letters are found by a word", n)
 		}
-		if tt.reread.Why = tt.why; tt.reread.Types != nil {
+		tt.reread.Why = tt.why
+		switch {
+		case tt.reread.Types != nil:
 			err = s.Reread(ctx, tt.reread)
-		} else {
+		case tt.why == "a setting":
+			for _, settings := range []string{"old", "new"} {
+				if _, err := s.Regroup(ctx, 1, settings); err != nil {
+					t.Fatal(err)
+				}
+			}
+		default:
 			p := deadletter.Pick{Queue: "sms", Type: "acme.New", By: "local"}
 			_, err = s.AddPick(ctx, p, func(string, string) bool { return true })
 		}
