@@ -67,6 +67,13 @@ message Price { string sku = 1; google.type.Money amount = 2; Region region = 3;
 			"buf.work.yaml": "version: v1\ndirectories: [one, two]\n",
 			"one/x/a.proto": `syntax = "proto3"; import "y/b.proto"; message A {}`, "two/y/b.proto": `syntax = "proto3"; message B {}`,
 		}, "A B", ""},
+		{"copies of others that are a module of buf", map[string]string{
+			"proto/b.proto": `syntax = "proto3"; import "google/type/money.proto"; message B { google.type.Money m = 1; }`,
+			"third_party/googleapis/google/type/money.proto": money, "third_party/googleapis/buf.yaml": "version: v1\n",
+		}, "B google.type.Money", ""},
+		{"a module of buf beside files of another team", map[string]string{
+			"a/buf.yaml": "version: v1\n", "a/a.proto": money, "b/b.proto": `syntax = "proto3"; message B {}`,
+		}, "B google.type.Money", ""},
 		{"imports that only bring options", map[string]string{
 			"x.proto": `syntax = "proto3"; package x; import "validate/validate.proto"; import "google/api/annotations.proto";
 option (acme.owner) = "team"; option java_package = "x";

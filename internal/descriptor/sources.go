@@ -76,7 +76,8 @@ func (s *sources) compileOne(ctx context.Context) (*Schema, error) {
 type sources struct {
 	text    map[string][]byte
 	imports map[string][]string
-	modules []string // the directories of modules, from buf.yaml
+	bufDirs []string // the directories with a buf.yaml
+	modules []string // the directories of its modules
 	bad     []error  // errors of files that were rejected before parsing
 	total   int
 }
@@ -278,38 +279,30 @@ func (s *sources) trees() []sourceTree {
 	names := slices.Sorted(maps.Keys(s.text))
 	ending := make(map[string][]string) // the paths that end with a name, by this name
 	for _, n := range names {
-		for at := 0; ; {
-			ending[n[at:]] = append(ending[n[at:]], n)
-			next := strings.IndexByte(n[at:], '/')
-			if next < 0 {
-				break
-			}
-			at += next + 1
+		for _, dir := range parentDirs(n) {
+			ending[below(n, dir)] = append(ending[below(n, dir)], n)
 		}
 	}
-	own := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return isVendored(n) || s.outside(n) })
+	own := slices.DeleteFunc(slices.Clone(names), s.isForeign)
 	if len(own) == 0 {
 		own = names
 	}
-	homes := make(map[string]string) // the root of each file
-	isRoot := make(map[string]bool)
+	homes, isRoot := make(map[string]string), make(map[string]bool) // the root of each file
 	for _, n := range own {
-		if home, found := s.home(n); found {
-			homes[n], isRoot[home] = home, true
-		}
+		homes[n] = s.home(n)
+		isRoot[homes[n]] = true
 	}
-	imported := make(map[string]string) // the root by which a file is imported
 	for _, n := range own {
 		for _, i := range s.imports[n] {
-			if to := nearest(n, homes[n], i, ending[i]); to != "" && imported[to] == "" {
-				imported[to] = path.Clean(strings.TrimSuffix(to, i))
-				isRoot[imported[to]] = true
+			if to := nearest(n, homes[n], i, ending[i]); to != "" && homes[to] == "" {
+				homes[to] = path.Clean(strings.TrimSuffix(to, i))
+				isRoot[homes[to]] = true
 			}
 		}
 	}
-	byRoot := make(map[string]*sourceTree)
+	trees := make(map[string]*sourceTree)
 	for _, n := range own {
-		root := cmp.Or(homes[n], imported[n])
+		root := homes[n]
 		if root == "" {
 			root = "."
 			for _, dir := range parentDirs(n) {
@@ -318,14 +311,14 @@ func (s *sources) trees() []sourceTree {
 				}
 			}
 		}
-		if byRoot[root] == nil {
-			byRoot[root] = &sourceTree{root: root, paths: make(map[string]string)}
+		if trees[root] == nil {
+			trees[root] = &sourceTree{root: root, paths: make(map[string]string)}
 		}
-		byRoot[root].paths[strings.TrimPrefix(n, root+"/")] = n
+		trees[root].paths[below(n, root)] = n
 	}
 	var list []sourceTree
-	for _, root := range slices.Sorted(maps.Keys(byRoot)) {
-		t := byRoot[root]
+	for _, root := range slices.Sorted(maps.Keys(trees)) {
+		t := trees[root]
 		for left := slices.Sorted(maps.Keys(t.paths)); len(left) > 0; left = left[1:] { // grows by what is imported
 			n := t.path(left[0])
 			home := path.Clean(strings.TrimSuffix(n, left[0]))
@@ -350,17 +343,21 @@ func (s *sources) trees() []sourceTree {
 	return list
 }
 
-// isVendored reports whether a file is a copy of somebody else's.
+// below returns the path of a file from one of the directories above it.
+func below(name, dir string) string { return strings.TrimPrefix(name, dir+"/") }
+
+// isForeign reports whether a file is a copy of somebody else's, or belongs to a buf.yaml and is in
+// none of its modules.
+func (s *sources) isForeign(n string) bool {
+	in := func(list []string) bool {
+		return slices.ContainsFunc(parentDirs(n), func(dir string) bool { return slices.Contains(list, dir) })
+	}
+	return isVendored(n) || in(s.bufDirs) && !in(s.modules)
+}
+
 func isVendored(n string) bool {
 	return slices.ContainsFunc(strings.Split(n, "/"), func(d string) bool { return slices.Contains(vendored, d) })
 }
-
-// outside reports whether a file is in no module of buf.yaml.
-func (s *sources) outside(n string) bool {
-	return len(s.modules) > 0 && !slices.ContainsFunc(s.modules, func(m string) bool { return isBelow(n, m) })
-}
-
-func isBelow(n, dir string) bool { return dir == "." || strings.HasPrefix(n, dir+"/") }
 
 // isBufFile reports whether a file says where the modules of buf are.
 func isBufFile(name string) bool {
@@ -375,7 +372,7 @@ func (s *sources) readModules(fsys fs.FS, name string) {
 		Modules     []struct{ Path string }
 		Directories []string
 	}
-	if err != nil || yaml.Unmarshal(b, &file) != nil {
+	if err != nil || isVendored(name) || yaml.Unmarshal(b, &file) != nil {
 		return
 	}
 	for _, m := range file.Modules {
@@ -384,19 +381,19 @@ func (s *sources) readModules(fsys fs.FS, name string) {
 	if len(file.Directories) == 0 {
 		file.Directories = []string{"."}
 	}
+	s.bufDirs = append(s.bufDirs, path.Dir(name))
 	for _, dir := range file.Directories {
 		s.modules = append(s.modules, path.Join(path.Dir(name), dir))
 	}
 }
 
 // home returns the module of a file, or else the directory above it in which most of its imports
-// can be found, the outermost of several. It returns false if there is none.
-func (s *sources) home(n string) (best string, found bool) {
-	most := 0
-	for _, dir := range parentDirs(n) {
+// can be found, the outermost of several. It returns "" if there is none.
+func (s *sources) home(n string) (best string) {
+	most := 1
+	for _, dir := range slices.Backward(parentDirs(n)) {
 		if slices.Contains(s.modules, dir) {
-			best, most = dir, len(s.imports[n])
-			continue
+			return dir
 		}
 		have := 0
 		for _, i := range s.imports[n] {
@@ -404,26 +401,28 @@ func (s *sources) home(n string) (best string, found bool) {
 				have++
 			}
 		}
-		if have > most {
+		if have >= most {
 			best, most = dir, have
 		}
 	}
-	return best, best != ""
+	return best
 }
 
 // nearest returns the path of the file that an import in the file "from" means, or "". The paths
 // found end with the name of the import.
-func nearest(from, home, name string, found []string) string {
+func nearest(from, home, name string, found []string) (best string) {
 	if p := path.Join(home, name); slices.Contains(found, p) {
 		return p
 	}
-	best, most := "", -1
+	most := 0
 	for _, p := range found {
-		same := 0
-		for same < min(len(p), len(from)) && p[same] == from[same] {
-			same++
+		same := 0 // directories that the two files have in common
+		for _, dir := range parentDirs(p) {
+			if dir == "." || strings.HasPrefix(from, dir+"/") {
+				same++
+			}
 		}
-		if same = strings.Count(p[:same], "/"); same > most && p != from {
+		if same > most && p != from {
 			best, most = p, same
 		}
 	}
