@@ -23,7 +23,6 @@ import (
 	"github.com/jhump/protoreflect/desc/protoparse"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -51,7 +50,7 @@ type compilation struct {
 	Text     map[string][]byte // source texts of a tree, by the names that imports use
 	Files    []string          // files to compile, together with their imports
 	Comments bool
-	Lacking  bool // an import is in no file: what it defines stays unresolved, and its options are left out
+	Lacking  bool // an import is in no file: what it defines stays unresolved
 }
 
 // outcome is the output of the compiler process: a descriptor set, or the errors by file name. An
@@ -185,6 +184,7 @@ func (c *compilation) compile() (out outcome) {
 // parseAlone parses each file without its imports, and completes the names of types from the files
 // that there are. A type that no file defines stays unresolved if a missing import may define it.
 func (c *compilation) parseAlone(p protoparse.Parser, fail func(file, text string)) ([]byte, error) {
+	// options that a missing import defines are kept as they are written, and have no effect
 	p.ValidateUnlinkedFiles, p.InterpretOptionsInUnlinkedFiles = true, true
 	files, err := p.ParseFilesButDoNotLink(c.Files...)
 	if err != nil {
@@ -193,7 +193,6 @@ func (c *compilation) parseAlone(p protoparse.Parser, fail func(file, text strin
 	byName := make(map[string]*descriptorpb.FileDescriptorProto, len(files))
 	for _, f := range files {
 		byName[f.GetName()] = f
-		dropUnknownOptions(f.ProtoReflect())
 	}
 	seen := map[string]bool{}
 	var lacks func(name string) bool // an import of the file is missing, directly or indirectly
@@ -210,25 +209,6 @@ func (c *compilation) parseAlone(p protoparse.Parser, fail func(file, text strin
 		}
 	}
 	return proto.Marshal(&descriptorpb.FileDescriptorSet{File: files})
-}
-
-// dropUnknownOptions removes the options that a missing import defines. They have no effect on how
-// bodies are decoded.
-func dropUnknownOptions(m protoreflect.Message) {
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case f.Message() == nil || f.Name() == "source_code_info":
-		case f.Name() == "uninterpreted_option":
-			m.Clear(f)
-		case f.IsList():
-			for i := range v.List().Len() {
-				dropUnknownOptions(v.List().Get(i).Message())
-			}
-		default:
-			dropUnknownOptions(v.Message())
-		}
-		return true
-	})
 }
 
 // withImports returns a set of the given files and everything that they import.

@@ -38,7 +38,7 @@ func (s *Schema) Version() string { return s.hash }
 
 // Missing returns the sorted names of at most 100 files that the schema imports and does not
 // contain, without the well-known ones. Fields whose types they define are unresolved, and options
-// that they define are left out.
+// that they define have no effect.
 func (s *Schema) Missing() []string { return s.missing }
 
 // LostBy returns a file that the schema contains, and that a newer version imports and lacks. It

@@ -109,7 +109,7 @@ func lacksSentence(files []string) string {
 		names = append(names, Number(n, "more file", "more files"))
 	}
 	return "It imports " + enumerated(names) + ", and " + plural(len(files), "this file is", "these files are") +
-		" not in it. Options that come from there are left out, and fields of types from there stay unresolved."
+		" not in it. Options that come from there have no effect, and fields of types from there stay unresolved."
 }
 
 func removedNote(n int) string {
