@@ -216,7 +216,8 @@ func newVerdict(t api.Topology, dropped int) verdict {
 	}
 	drops := map[[3]string]bool{}
 	for i, f := range t.Findings {
-		if slices.Contains(dropping, f.Kind) || f.Kind == topology.PolicyIgnored && f.Severity == deadletter.SeverityPage {
+		ignored := f.Kind == topology.PolicyIgnored && f.Severity == deadletter.SeverityPage
+		if ignored || slices.Contains(dropping, f.Kind) {
 			for _, queue := range f.Queues() {
 				drops[[3]string{f.Broker, f.VHost, queue}] = true
 			}

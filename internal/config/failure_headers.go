@@ -15,7 +15,8 @@ func (d *decoder) failureHeaders(n *yaml.Node, h *deadletter.FailureHeaders) {
 		return func(n *yaml.Node) {
 			d.texts(n, into)
 			for i, path := range *into {
-				if len(path) > 1000 || slices.Contains(strings.Split(path, "."), "") || strings.ContainsAny(path, "$[]*") {
+				empty := slices.Contains(strings.Split(path, "."), "")
+				if empty || len(path) > 1000 || strings.ContainsAny(path, "$[]*") {
 					d.mistake(
 						n.Content[i], "%q is not the name of a header or a path into one, such as x-error.reason",
 						deadletter.Cut(path, 100),

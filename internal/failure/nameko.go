@@ -19,6 +19,7 @@ func (r *reading) nameko() (f deadletter.Failure, found bool) {
 	if len(parts) < 3 {
 		return f, false
 	}
-	f.Service, f.MessageType = r.unmasked(part{[]string{header}, parts[0]}), r.unmasked(part{[]string{header}, parts[0] + "." + parts[1]})
+	said := func(text string) string { return r.unmasked(part{[]string{header}, text}) }
+	f.Service, f.MessageType = said(parts[0]), said(parts[0]+"."+parts[1])
 	return f, f.Service != ""
 }

@@ -44,7 +44,8 @@ func (s *Store) SetBreaker(ctx context.Context, b deadletter.Breaker, notice *de
 			VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT DO UPDATE SET state = excluded.state,
 			why = excluded.why, since = excluded.since, until = excluded.until, wait = excluded.wait`,
-			origin, int64(b.Group), string(b.State), b.Why, b.Since.UnixMilli(), millis(b.Until), b.Wait.Milliseconds()); err != nil {
+			origin, int64(b.Group), string(b.State), b.Why, b.Since.UnixMilli(), millis(b.Until), b.Wait.Milliseconds(),
+		); err != nil {
 			return err
 		}
 		if err := t.breaker(deadletter.ActBreaker(b.State), b); err != nil {

@@ -64,7 +64,8 @@ const (
 
 // sentContents are the columns of what is sent of a letter l: its newest revision v, or its row b
 // in bodies. The first column is the checksum of the others.
-const sentContents = `CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END, coalesce(v.properties, b.properties), coalesce(v.body, b.body)`
+const sentContents = `CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END,
+	coalesce(v.properties, b.properties), coalesce(v.body, b.body)`
 
 // whyDamaged returns the error of an edit if the contents that would be edited are damaged.
 func (t *tx) whyDamaged(letter int64) error {

@@ -140,9 +140,8 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 	}
 	overdue := told.already && to == deadletter.StateScheduled
 	t.changeRecord(r, func() {
-		r.state, r.origin, r.typ, r.reading, r.reason, r.group, r.severity, r.overdue = to, origin, typ, c.Reading, c.Reason, group, string(
-			c.Severity,
-		), overdue
+		r.state, r.origin, r.typ, r.reading, r.reason = to, origin, typ, c.Reading, c.Reason
+		r.group, r.severity, r.overdue = group, string(c.Severity), overdue
 	})
 	row, known := rowOf(c, to, group), keys{origin: origin, typ: typ}
 	if _, err := t.exec(updateVerdict, decidedColumns(&row, &known).values(

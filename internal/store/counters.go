@@ -87,7 +87,8 @@ func (m *moves) flush(t *tx) error {
 		}
 		if _, err := t.exec(`INSERT INTO counters (state, origin, type, reason, grp, severity, n)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT DO UPDATE SET n = n + excluded.n`, d.state, d.origin, d.typ, d.reason, d.group, d.severity, n); err != nil {
+			ON CONFLICT DO UPDATE SET n = n + excluded.n`,
+			d.state, d.origin, d.typ, d.reason, d.group, d.severity, n); err != nil {
 			return err
 		}
 		if n < 0 {
@@ -195,8 +196,9 @@ type record struct {
 	suspect    int           // reason for doubt as a position in deadletter.Doubts, counted from 1; 0 = no doubt
 }
 
-const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts, l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch,
-	l.held_from, l.target, l.changed_at, l.rule, l.waiter, l.wait, l.waits_in, l.reading, l.revision, l.told_by, l.overdue, l.suspect`
+const recordColumns = `l.id, l.state, l.origin, l.type, l.reason, l.grp, l.severity, l.received_at, l.attempts,
+	l.tries, l.operation, l.nacks, l.random, l.due_at, l.epoch, l.held_from, l.target, l.changed_at, l.rule, l.waiter,
+	l.wait, l.waits_in, l.reading, l.revision, l.told_by, l.overdue, l.suspect`
 
 func (r *record) dest() []any {
 	return []any{

@@ -192,18 +192,13 @@ func (s *Store) bodyFacet(ctx context.Context, q query.Query, path string) (dead
 		for _, serial := range chunk {
 			args = append(args, serial)
 		}
-		rows, err := s.ask(ctx, `SELECT value FROM body_fields WHERE field = $1
-			AND letter IN (`+placeholders(2, len(chunk))+`)`, args...)
+		found, err := values[string](s.ask(ctx, `SELECT value FROM body_fields WHERE field = $1
+			AND letter IN (`+placeholders(2, len(chunk))+`)`, args...))
 		if err != nil {
 			return facetOf(field, nil), 0, err
 		}
-		if err := scan(rows, func() error {
-			var value string
-			err := rows.Scan(&value)
+		for _, value := range found {
 			counts[value]++
-			return err
-		}); err != nil {
-			return facetOf(field, nil), 0, err
 		}
 	}
 	return facetOf(field, counts), len(serials), nil

@@ -183,7 +183,8 @@ func (t *tx) decide(d *deadletter.Decision, c *choices, decision int64) (refusal
 		}
 		c.head = 0
 	case d.Snooze != nil:
-		g.Status, g.Snooze, g.Snoozed, g.Resolved = deadletter.GroupSnoozed, *d.Snooze, g.Deaths, deadletter.Resolution{}
+		g.Status, g.Snooze, g.Snoozed = deadletter.GroupSnoozed, *d.Snooze, g.Deaths
+		g.Resolved = deadletter.Resolution{}
 		g.Snooze.By, told = d.By, append(told, g.Close())
 	case d.Resolve != nil:
 		g.Status, g.Snooze, g.Resolved = deadletter.GroupResolved, deadletter.Snooze{}, deadletter.Resolution{
@@ -405,7 +406,8 @@ func (t *tx) tellAgain(g *deadletter.GroupLife) (*deadletter.Notice, error) {
 			WHERE m.key = n.key AND m.grp = n.grp AND m.kind <> 'resolved'
 			AND e.channel = d.channel) THEN d.channel END, char(10)), '')
 		FROM notices n LEFT JOIN deliveries d ON d.notice = n.id
-		WHERE n.id = (`+decidedNotice+` AND kind = 'resolved') GROUP BY n.id`, []any{int64(g.ID)}, &id, &key, &severity, &heard, &channels)
+		WHERE n.id = (`+decidedNotice+` AND kind = 'resolved') GROUP BY n.id`,
+		[]any{int64(g.ID)}, &id, &key, &severity, &heard, &channels)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && g.Told > 0 {
 		return nil, nil
 	}

@@ -223,23 +223,19 @@ func (s *Store) dueOrigins(
 	// The query selects the distinct origins first, because the counters have one row per group. When
 	// SQLite joined the counters directly, it read all due letters of the origin for each row
 	// (modernc.org/sqlite v1.60.1; 800 groups and 2,500 letters took 2 s).
-	rows, err := s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters WHERE state = 'scheduled') c
+	ids, err := values[int64](s.ask(ctx, `SELECT c.origin FROM (SELECT DISTINCT origin FROM counters
+		WHERE state = 'scheduled') c
 		WHERE NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = c.origin AND p.grp = 0)
 		AND (EXISTS (SELECT 1 FROM letters l INDEXED BY letters_due
 				WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.waits_in IS NULL AND l.origin = c.origin
-				AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...)
+				AND l.due_at <= $1 AND `+notPaused+`)`+early+`)`, args...))
 	if err != nil {
 		return nil, false, err
 	}
-	if err := scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
+	for _, id := range ids {
 		if s.names.origin(id).Broker == broker {
 			origins = append(origins, id)
 		}
-		return err
-	}); err != nil {
-		return nil, false, err
 	}
 	slices.Sort(origins)
 	err = s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters INDEXED BY letters_released WHERE state = 'scheduled'

@@ -62,16 +62,9 @@ func (s *Store) family(ctx context.Context, id int64) ([]int64, error) {
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		return s.families.membersOf(id), nil
 	}
-	rows, err := s.ask(ctx, `SELECT id FROM groups WHERE id = $1 OR head = $1`, id)
+	all, err := values[int64](s.ask(ctx, `SELECT id FROM groups WHERE id = $1 OR head = $1`, id))
 	if err != nil {
 		return nil, fmt.Errorf("groups merged into %s: %w", deadletter.GroupID(id), err)
 	}
-	var all []int64
-	err = scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		all = append(all, id)
-		return err
-	})
-	return all, err
+	return all, nil
 }

@@ -180,21 +180,10 @@ func (s *Store) groupHistory(ctx context.Context, target string, family []any) (
 // groupRules returns the names of the rules that decided on the newest waiting, dead or held
 // letters of the given groups.
 func (s *Store) groupRules(ctx context.Context, target string, family []any) ([]string, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters INDEXED BY letters_group
-		WHERE grp IN (`+target+`) AND grp > 0
+	return values[string](s.read.QueryContext(ctx, `SELECT DISTINCT rule FROM (SELECT rule FROM letters
+		INDEXED BY letters_group WHERE grp IN (`+target+`) AND grp > 0
 		AND state IN ('scheduled', 'dead', 'held') ORDER BY id DESC
-		LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...)
-	if err != nil {
-		return nil, err
-	}
-	var list []string
-	err = scan(rows, func() error {
-		var rule string
-		err := rows.Scan(&rule)
-		list = append(list, rule)
-		return err
-	})
-	return list, err
+		LIMIT `+fmt.Sprint(groupRules)+`) WHERE rule <> '' ORDER BY rule`, family...))
 }
 
 // findSuspect finds the deploys around the start of a group. One of them is the suspect, which may

@@ -140,7 +140,8 @@ func (t *tx) saveGroup(g *deadletter.GroupLife, was deadletter.GroupStatus) erro
 		case was == deadletter.GroupEscalating:
 			detail = "it no longer grows faster than it did"
 		}
-		if err := t.audit(deadletter.Once(string(g.Status), deadletter.Service.Name, detail, deadletter.GroupTarget(g.ID))); err != nil {
+		act := deadletter.Once(string(g.Status), deadletter.Service.Name, detail, deadletter.GroupTarget(g.ID))
+		if err := t.audit(act); err != nil {
 			return err
 		}
 	}
@@ -153,19 +154,10 @@ func (t *tx) endSnoozesByCause(origin int64, cause []byte) error {
 	if len(cause) == 0 {
 		return nil
 	}
-	rows, err := t.query(`SELECT DISTINCT h.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id)
+	ids, err := values[int64](t.query(`SELECT DISTINCT h.id FROM groups m JOIN groups h ON h.id = coalesce(m.head, m.id)
 		WHERE m.cause = $1 AND h.status = 'snoozed' AND h.snooze_queue = 1
-		AND NOT EXISTS (SELECT 1 FROM groups f WHERE f.origin = $2 AND (f.id = h.id OR f.head = h.id))`, cause, origin)
+		AND NOT EXISTS (SELECT 1 FROM groups f WHERE f.origin = $2 AND (f.id = h.id OR f.head = h.id))`, cause, origin))
 	if err != nil {
-		return err
-	}
-	var ids []int64
-	if err := scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -194,7 +186,9 @@ func (t *tx) inherit(to, from int64) (unsent bool, err error) {
 		[]any{to, from}, &fresh, &heads); err != nil || !fresh {
 		return false, err
 	}
-	if err := t.audit(deadletter.Once(deadletter.ActRegrouped, deadletter.Service.Name, "letters of "+deadletter.GroupID(from).String()+" belong here", deadletter.GroupTarget(deadletter.GroupID(to)))); err != nil {
+	detail := "letters of " + deadletter.GroupID(from).String() + " belong here"
+	target := deadletter.GroupTarget(deadletter.GroupID(to))
+	if err := t.audit(deadletter.Once(deadletter.ActRegrouped, deadletter.Service.Name, detail, target)); err != nil {
 		return false, err
 	}
 	if heads {

@@ -19,18 +19,15 @@ func (s *Store) GroupPlaces(ctx context.Context, groups ...deadletter.GroupID) (
 		}
 	}
 	text, _ := json.Marshal(groups) // json.Marshal cannot fail, because the list contains only numbers
-	rows, err := s.ask(deadletter.Within(ctx, deadletter.Scope{}), `SELECT DISTINCT m.origin FROM groups g
-		JOIN groups m ON m.id = coalesce(g.head, g.id) OR m.head = coalesce(g.head, g.id)
-		WHERE g.id IN (SELECT value FROM json_each($1))`, string(text))
+	origins, err := values[int64](s.ask(deadletter.Within(ctx, deadletter.Scope{}), `SELECT DISTINCT m.origin
+		FROM groups g JOIN groups m ON m.id = coalesce(g.head, g.id) OR m.head = coalesce(g.head, g.id)
+		WHERE g.id IN (SELECT value FROM json_each($1))`, string(text)))
 	if err != nil {
 		return nil, fmt.Errorf("places of groups: %w", err)
 	}
 	var places []deadletter.Origin
-	err = scan(rows, func() error {
-		var origin int64
-		err := rows.Scan(&origin)
+	for _, origin := range origins {
 		places = append(places, s.names.placeOf(origin, 0).origin())
-		return err
-	})
-	return places, err
+	}
+	return places, nil
 }

@@ -30,7 +30,8 @@ func (s *Store) Pause(ctx context.Context, g deadletter.Guard) (deadletter.Guard
 			)
 		}
 		g.State, g.Since = deadletter.GuardPaused, time.UnixMilli(t.now).UTC()
-		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, guardedWord(g)+reasonSuffix(g.Why), guardTarget(g)))
+		detail := guardedWord(g) + reasonSuffix(g.Why)
+		return t.audit(deadletter.Once(deadletter.ActRetriesPaused, g.By, detail, guardTarget(g)))
 	})
 	return g, err
 }
@@ -69,7 +70,8 @@ func (s *Store) Resume(ctx context.Context, g deadletter.Guard) error {
 		if n+tripped == 0 {
 			return fmt.Errorf("%w: the retries of %s are not paused", deadletter.ErrConflict, guardedWord(g))
 		}
-		return t.audit(deadletter.Once(deadletter.ActRetriesResumed, g.By, guardedWord(g)+reasonSuffix(g.Why), guardTarget(g)))
+		detail := guardedWord(g) + reasonSuffix(g.Why)
+		return t.audit(deadletter.Once(deadletter.ActRetriesResumed, g.By, detail, guardTarget(g)))
 	})
 }
 

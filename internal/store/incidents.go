@@ -44,20 +44,14 @@ func (t *tx) gather(g *deadletter.GroupLife, n *deadletter.Notice, origin int64,
 // othersNotified reports whether people were notified about other groups that have the same key as
 // the group g. The result "loudest" is the highest severity of those groups.
 func (t *tx) othersNotified(g *deadletter.GroupLife) (others bool, loudest deadletter.Severity, err error) {
-	rows, err := t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
-		AND id <> $2`, g.Key, int64(g.ID))
-	if err != nil {
-		return false, "", err
-	}
-	err = scan(rows, func() error {
-		var s deadletter.Severity
-		err := rows.Scan(&s)
-		if others = true; s.Louder(loudest) {
+	told, err := values[deadletter.Severity](t.query(`SELECT told_severity FROM groups INDEXED BY groups_incident
+		WHERE told > 0 AND told_key = $1 AND id <> $2`, g.Key, int64(g.ID)))
+	for _, s := range told {
+		if s.Louder(loudest) {
 			loudest = s
 		}
-		return err
-	})
-	return others, loudest, err
+	}
+	return len(told) > 0, loudest, err
 }
 
 // suspectDeploy returns the id of the last deploy shortly before a group began to need people or
@@ -146,7 +140,8 @@ func (i *incident) accepts(n *deadletter.Notice) bool {
 // the group.
 func (t *tx) leaveIncident(n *deadletter.Notice) error {
 	if _, err := t.exec(`INSERT INTO notices (key, kind, severity, text, grp, at)
-		VALUES ($1, $2, $3, '', $4, $5)`, n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
+		VALUES ($1, $2, $3, '', $4, $5)`,
+		n.Key, string(n.Kind), string(n.Severity), int64(n.Group), t.now); err != nil {
 		return err
 	}
 	_, err := t.exec(`UPDATE deliveries SET state = 'void', detail = 'it was over before it was said', ended_at = $3

@@ -101,8 +101,8 @@ func (s *Store) LayOut(ctx context.Context, op deadletter.OperationID) (more boo
 		} else if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM operation_selections
-			WHERE operation = $1)`, []any{int64(op)}, &more); err != nil || more || state == deadletter.OperationCancelled {
+		err = t.row(`SELECT EXISTS (SELECT 1 FROM operation_selections WHERE operation = $1)`, []any{int64(op)}, &more)
+		if err != nil || more || state == deadletter.OperationCancelled {
 			return err
 		}
 		return t.beginPhase(op, action, p)

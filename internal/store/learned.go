@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -103,19 +104,12 @@ func (s *Store) NamesType(ctx context.Context, o deadletter.Origin, typ string) 
 	if !ok {
 		return false, nil
 	}
-	rows, err := s.ask(ctx, `SELECT type FROM readings WHERE origin = $1 AND n > 0 AND reading != $2
-		AND `+bySchema, id, string(deadletter.ReadByMatch))
+	types, err := values[int64](s.ask(ctx, `SELECT type FROM readings WHERE origin = $1 AND n > 0 AND reading != $2
+		AND `+bySchema, id, string(deadletter.ReadByMatch)))
 	if err != nil {
 		return false, fmt.Errorf("what names %s on %s: %w", typ, o.Queue, err)
 	}
-	named := false
-	err = scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		named = named || s.names.typeName(id) == typ
-		return err
-	})
-	return named, err
+	return slices.ContainsFunc(types, func(id int64) bool { return s.names.typeName(id) == typ }), nil
 }
 
 func (s *Store) shares(ctx context.Context, text string, args ...any) (map[string]float64, float64, error) {

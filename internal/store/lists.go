@@ -111,22 +111,14 @@ func (s *Store) newestSerials(
 			defer stmt.Close()
 			prepared[text] = stmt
 		}
-		rows, err := stmt.QueryContext(ctx, append(where.args, limit)...)
+		found, err := values[int64](stmt.QueryContext(ctx, append(where.args, limit)...))
 		if err != nil {
 			return nil, err
 		}
-		found := len(serials)
-		if err := scan(rows, func() error {
-			var serial int64
-			err := rows.Scan(&serial)
-			serials = append(serials, serial)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		if len(serials) == found {
+		if len(found) == 0 {
 			continue
 		}
+		serials = append(serials, found...)
 		slices.SortFunc(serials, compare)
 		if len(serials) >= limit {
 			serials = serials[:limit]

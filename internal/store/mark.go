@@ -136,7 +136,8 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why
 		ELSE $8 END, held_from = $9,
 		epoch = NULL, resend_at = NULL, waits_in = nullif($11, '')
-		WHERE id = $1`, serial, to, dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
+		WHERE id = $1`,
+		serial, to, dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
 		return err
 	}
 	if operation.Valid {

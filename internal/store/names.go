@@ -269,8 +269,9 @@ func (t *tx) unknownOriginOf(inbox int64) error {
 	if ok {
 		return nil
 	}
+	vhost := strconv.FormatInt(id, 10)
 	if _, err := t.exec(`INSERT INTO origins (id, broker, vhost, queue, checksum)
-		VALUES ($1, '', $2, '', $3)`, id, strconv.FormatInt(id, 10), nameChecksum("", strconv.FormatInt(id, 10), "")); err != nil {
+		VALUES ($1, '', $2, '', $3)`, id, vhost, nameChecksum("", vhost, "")); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -324,4 +325,19 @@ func scan(rows *sql.Rows, fn func() error) error {
 		}
 	}
 	return rows.Err()
+}
+
+// values returns the values of a query with one column. It takes the two results of the query.
+func values[T any](rows *sql.Rows, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	var list []T
+	err = scan(rows, func() error {
+		var value T
+		err := rows.Scan(&value)
+		list = append(list, value)
+		return err
+	})
+	return list, err
 }

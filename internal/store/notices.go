@@ -385,18 +385,7 @@ func (t *tx) recordSent(d deadletter.Delivered) error {
 
 // Channels returns the channels with pending deliveries.
 func (s *Store) Channels(ctx context.Context) ([]string, error) {
-	rows, err := s.ask(ctx, `SELECT DISTINCT channel FROM deliveries WHERE state = 'due'`)
-	if err != nil {
-		return nil, err
-	}
-	var list []string
-	err = scan(rows, func() error {
-		var name string
-		err := rows.Scan(&name)
-		list = append(list, name)
-		return err
-	})
-	return list, err
+	return values[string](s.ask(ctx, `SELECT DISTINCT channel FROM deliveries WHERE state = 'due'`))
 }
 
 // Told returns the groups about which the receivers of a channel were notified, but of whose end

@@ -36,18 +36,9 @@ func (s *Store) HaltedOperations(ctx context.Context) ([]deadletter.Operation, e
 
 // RunningOperations returns the operations that have letters to act on, oldest first.
 func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID, error) {
-	rows, err := s.ask(ctx, `SELECT id FROM operations WHERE phase <> 'over' AND phase <> 'watching' ORDER BY id`)
-	if err != nil {
-		return nil, err
-	}
-	var ids []deadletter.OperationID
-	err = scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, deadletter.OperationID(id))
-		return err
-	})
-	return ids, err
+	return values[deadletter.OperationID](s.ask(
+		ctx, `SELECT id FROM operations WHERE phase <> 'over' AND phase <> 'watching' ORDER BY id`,
+	))
 }
 
 // NewFailures counts new failures in the groups of an operation. A new failure is a letter that was
@@ -55,22 +46,20 @@ func (s *Store) RunningOperations(ctx context.Context) ([]deadletter.OperationID
 // that came back do not count. The count stops at maxNew. If there are more, the result "exact" is
 // false.
 func (s *Store) NewFailures(ctx context.Context, id deadletter.OperationID) (n int, exact bool, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l
+	counts, err := values[int](s.read.QueryContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM letters l
 		INDEXED BY letters_group WHERE l.grp = og.grp AND l.grp > 0
 		AND l.state IN ('received', 'scheduled', 'dead', 'held',
 		'publishing', 'requeued', 'settled', 'discarded', 'purged') AND l.id >= (o.until + 1) << 12
 		AND l.id < coalesce(o.finished_at + 1, 1 << 50) << 12 LIMIT $2))
-		FROM operation_groups og JOIN operations o ON o.id = og.operation WHERE og.operation = $1`, int64(id), maxNew+1)
+		FROM operation_groups og JOIN operations o ON o.id = og.operation
+		WHERE og.operation = $1`, int64(id), maxNew+1))
 	if err != nil {
 		return 0, false, fmt.Errorf("new failures of %s: %w", id, err)
 	}
-	err = scan(rows, func() error {
-		var part int
-		err := rows.Scan(&part)
-		n += part
-		return err
-	})
-	return min(n, maxNew), n <= maxNew, err
+	for _, of := range counts {
+		n += of
+	}
+	return min(n, maxNew), n <= maxNew, nil
 }
 
 const maxNew = 10_000
@@ -296,19 +285,13 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 func (s *Store) OperationGroups(
 	ctx context.Context, op deadletter.OperationID, limit int,
 ) ([]deadletter.GroupID, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id) FROM operation_groups og
-		JOIN groups g ON g.id = og.grp WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit)
+	list, err := values[deadletter.GroupID](s.read.QueryContext(ctx, `SELECT DISTINCT coalesce(g.head, g.id)
+		FROM operation_groups og JOIN groups g ON g.id = og.grp
+		WHERE og.operation = $1 ORDER BY 1 LIMIT $2`, int64(op), limit))
 	if err != nil {
 		return nil, fmt.Errorf("groups of %s: %w", op, err)
 	}
-	var list []deadletter.GroupID
-	err = scan(rows, func() error {
-		var id deadletter.GroupID
-		err := rows.Scan(&id)
-		list = append(list, id)
-		return err
-	})
-	return list, err
+	return list, nil
 }
 
 // WorkedOn returns, for each group, an operation that is not over and that acts on letters of the

@@ -123,25 +123,14 @@ func (s *Store) Overdue(
 // lateLetters returns the letters that must be marked as overdue.
 func (s *Store) lateLetters(ctx context.Context, broker string, since time.Time, n int) ([]int64, error) {
 	now := s.now().Add(toldAhead).UnixMilli()
-	rows, err := s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c
+	return values[int64](s.ask(ctx, `SELECT l.id FROM (SELECT DISTINCT c.origin FROM counters c
 		JOIN origins o ON o.id = c.origin WHERE c.state = 'scheduled' AND o.broker = $1) c
 		CROSS JOIN letters l INDEXED BY letters_told ON l.origin = c.origin
 		WHERE l.state = 'scheduled' AND l.operation IS NULL AND l.overdue = 0 AND l.told_by <= $2 AND l.told_rest <= $3
 		AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.origin = l.origin AND p.grp = 0) AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM resumed r WHERE r.origin = l.origin AND r.grp IN (0, l.grp)
 		AND r.at + l.told_rest > $2) LIMIT $4`,
-		broker, now, now-since.UnixMilli(), n)
-	if err != nil {
-		return nil, err
-	}
-	var list []int64
-	err = scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		list = append(list, id)
-		return err
-	})
-	return list, err
+		broker, now, now-since.UnixMilli(), n))
 }
 
 // GiveUp makes up to n overdue letters of a broker dead. It chooses letters that a breaker holds

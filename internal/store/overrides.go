@@ -49,7 +49,10 @@ func (s *Store) AddOverride(ctx context.Context, o deadletter.Override) (deadlet
 			return err
 		}
 		o.At = time.UnixMilli(t.now).UTC()
-		return t.audit(deadletter.Once(deadletter.ActRedirect, o.By, fmt.Sprintf("letters of %s go to %s%s", deadletter.Visible(o.Queue), deadletter.Visible(o.To), reasonSuffix(o.Reason)), redirectTarget(o.Queue)))
+		detail := "letters of " + deadletter.Visible(o.Queue) + " go to " + deadletter.Visible(o.To)
+		return t.audit(
+			deadletter.Once(deadletter.ActRedirect, o.By, detail+reasonSuffix(o.Reason), redirectTarget(o.Queue)),
+		)
 	})
 	return o, err
 }
@@ -67,7 +70,10 @@ func (s *Store) RemoveOverride(ctx context.Context, id int64, by string) error {
 			return err
 		}
 		queue := t.s.names.origin(origin).Queue
-		return t.audit(deadletter.Once(deadletter.ActRedirectRemoved, by, fmt.Sprintf("letters of %s go to their queue again, not to %s", deadletter.Visible(queue), deadletter.Visible(target)), redirectTarget(queue)))
+		detail := fmt.Sprintf(
+			"letters of %s go to their queue again, not to %s", deadletter.Visible(queue), deadletter.Visible(target),
+		)
+		return t.audit(deadletter.Once(deadletter.ActRedirectRemoved, by, detail, redirectTarget(queue)))
 	})
 }
 

@@ -15,24 +15,17 @@ const (
 // People returns the names of people who acted recently, and of people to whom a group is or was
 // assigned. The most frequent names come first.
 func (s *Store) People(ctx context.Context) ([]string, error) {
-	rows, err := s.ask(ctx, `SELECT name FROM (
+	list, err := values[string](s.ask(ctx, `SELECT name FROM (
 			SELECT owner AS name, count(*) AS n FROM groups WHERE owner <> '' GROUP BY owner
 			UNION ALL SELECT is_now ->> 'owner', 1 FROM (SELECT is_now FROM decision_groups ORDER BY decision DESC
 			LIMIT $1) WHERE is_now ->> 'owner' <> ''
 			UNION ALL SELECT actor, 1 FROM (SELECT actor FROM events INDEXED BY events_audit WHERE letter IS NULL
 			ORDER BY id DESC LIMIT $1) WHERE actor <> $2)
-		GROUP BY name ORDER BY sum(n) DESC, name LIMIT $3`, peopleActs, deadletter.Service.Name, people)
+		GROUP BY name ORDER BY sum(n) DESC, name LIMIT $3`, peopleActs, deadletter.Service.Name, people))
 	if err != nil {
 		return nil, fmt.Errorf("people: %w", err)
 	}
-	var list []string
-	err = scan(rows, func() error {
-		var name string
-		err := rows.Scan(&name)
-		list = append(list, name)
-		return err
-	})
-	return list, err
+	return list, nil
 }
 
 // Targets returns at most "limit" targets of recent acts, newest first. It returns only targets

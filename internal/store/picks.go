@@ -93,11 +93,13 @@ func (s *Store) AddPick(
 			}, &p.ID); err != nil {
 			return err
 		}
-		if err := t.audit(deadletter.Once(deadletter.ActTypePicked, p.By, what+reasonSuffix(p.Reason), pickTarget(p))); err != nil {
+		act := deadletter.Once(deadletter.ActTypePicked, p.By, what+reasonSuffix(p.Reason), pickTarget(p))
+		if err := t.audit(act); err != nil {
 			return err
 		}
 		if p.Reveals {
-			if err := t.audit(deadletter.Once(deadletter.ActRevealed, p.By, "masked values may become visible: "+what, pickTarget(p))); err != nil {
+			detail := "masked values may become visible: " + what
+			if err := t.audit(deadletter.Once(deadletter.ActRevealed, p.By, detail, pickTarget(p))); err != nil {
 				return err
 			}
 		}

@@ -229,8 +229,8 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 			FROM attempts a JOIN letters l ON l.id = a.letter
 			WHERE a.letter = $1 AND a.token = $2 AND l.random = $3
 			ORDER BY a.outcome IN ('returned', 'nacked', 'refused', 'unsent'), a.n DESC
-			LIMIT 1`, []any{serial, token.Bytes(), random}, &attempt, &outcome, &queue, &operation, &backQueue, &at, &closed,
-			&probe)
+			LIMIT 1`, []any{serial, token.Bytes(), random},
+			&attempt, &outcome, &queue, &operation, &backQueue, &at, &closed, &probe)
 	}
 	err := find()
 	if errors.Is(err, sql.ErrNoRows) {
@@ -300,7 +300,8 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 	}
 	if _, err := t.exec(`UPDATE attempts SET outcome = $3, back_at = $4,
 		back_queue = $5, back_reason = $6, returned = $7, returned_body = $8 WHERE letter = $1 AND n = $2`,
-		letter, attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties, wrapped); err != nil {
+		letter, attempt, string(deadletter.OutcomeCameBack), t.now, origin.Queue, reason, properties, wrapped,
+	); err != nil {
 		return 0, verdictNew, err
 	}
 	if operation.Valid {

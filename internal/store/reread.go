@@ -310,8 +310,9 @@ const secondLook = "what their queues have by now"
 // has a single type now, allRead requests that they be read once more.
 func (t *tx) allRead() error {
 	var left, changed bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS
-		(SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed); err != nil || left {
+	err := t.row(`SELECT EXISTS (SELECT 1 FROM unread) OR EXISTS (SELECT 1 FROM rereads WHERE listed = 0), EXISTS
+		(SELECT 1 FROM rereads WHERE types IS NOT NULL AND why != $1)`, []any{secondLook}, &left, &changed)
+	if err != nil || left {
 		return err
 	}
 	if _, err := t.exec(`DELETE FROM rereads`); err != nil || !changed {
@@ -322,7 +323,7 @@ func (t *tx) allRead() error {
 		return err
 	}
 	t.moves = newMoves()
-	_, err := t.exec(`INSERT INTO rereads (why, types, origins, at)
+	_, err = t.exec(`INSERT INTO rereads (why, types, origins, at)
 		SELECT $1, '[]', json_group_array(DISTINCT origin), $2 FROM readings WHERE n > 0 AND reading IN ($3, $4)
 		AND origin IN (SELECT origin FROM readings WHERE n > 0
 		AND `+bySchema+` GROUP BY origin HAVING count(DISTINCT type) = 1 AND sum(n) >= $5) HAVING count(*) > 0`,

@@ -133,19 +133,10 @@ func (t *tx) endOldAccess() error {
 
 // stopSending stops every operation that sends letters.
 func (t *tx) stopSending(why string) error {
-	rows, err := t.query(`UPDATE operations SET state = 'stopped', why = $1, phase_until = NULL
+	stopped, err := values[int64](t.query(`UPDATE operations SET state = 'stopped', why = $1, phase_until = NULL
 		WHERE action IN ('requeue', 'edit') AND state IN ('running', 'paused') AND phase NOT IN ('watching', 'over')
-		RETURNING id`, why)
+		RETURNING id`, why))
 	if err != nil {
-		return err
-	}
-	var stopped []int64
-	if err := scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		stopped = append(stopped, id)
-		return err
-	}); err != nil {
 		return err
 	}
 	for _, id := range stopped {

@@ -16,20 +16,11 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 	// The letters are found by a reading connection, and not in the transaction. The search may
 	// have to pass many old letters that changed recently, and ingest waits while a transaction
 	// runs.
-	rows, err := s.ask(
+	serials, err := values[int64](s.ask(
 		ctx, `SELECT l.id FROM letters l INDEXED BY letters_state WHERE `+expiredLetters+` ORDER BY l.id LIMIT $4`,
 		state, deadletter.SerialAt(before), before.UnixMilli(), n,
-	)
-	if err != nil {
-		return 0, err
-	}
-	var serials []int64
-	if err := scan(rows, func() error {
-		var serial int64
-		err := rows.Scan(&serial)
-		serials = append(serials, serial)
-		return err
-	}); err != nil || len(serials) == 0 {
+	))
+	if err != nil || len(serials) == 0 {
 		return 0, err
 	}
 	done := 0

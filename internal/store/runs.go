@@ -50,20 +50,16 @@ func (s *Store) OnlyType(ctx context.Context, o deadletter.Origin) (string, erro
 	if !ok {
 		return "", nil
 	}
-	rows, err := s.ask(ctx, `WITH read AS (SELECT type, sum(n) AS n FROM readings WHERE origin = $1 AND n > 0
-		AND `+bySchema+` GROUP BY type)
+	types, err := values[int64](s.ask(ctx, `WITH read AS (SELECT type, sum(n) AS n FROM readings
+		WHERE origin = $1 AND n > 0 AND `+bySchema+` GROUP BY type)
 		SELECT type FROM read WHERE (SELECT count(*) FROM read) = 1 AND n >= $2
 		UNION SELECT type FROM runs WHERE origin = $1 AND n >= $3 AND type IN (SELECT type
-		FROM read)`, id, enoughRun, longestRun)
+		FROM read)`, id, enoughRun, longestRun))
 	if err != nil {
 		return "", fmt.Errorf("the only type of %s: %w", o.Queue, err)
 	}
-	name := ""
-	err = scan(rows, func() error {
-		var typ int64
-		err := rows.Scan(&typ)
-		name = s.names.typeName(typ)
-		return err
-	})
-	return name, err
+	if len(types) == 0 {
+		return "", nil
+	}
+	return s.names.typeName(types[len(types)-1]), nil
 }

@@ -170,13 +170,15 @@ func (s *Store) Survey(
 				}
 				fresh = allOf(fresh, negated(inList("l.id", out)))
 			}
-			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state, coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d,
+			columns := fmt.Sprintf(`l.origin, CASE WHEN l.origin = 0 THEN l.inbox ELSE 0 END, l.state,
+				coalesce(own.operation, 0), l.unpublishable, `+sentSize+` > %d,
 				CASE WHEN l.tries > 0 THEN coalesce((SELECT max(a.operation) FROM attempts a WHERE a.letter = l.id
 				AND a.outcome = 'came back'), 0) ELSE 0 END,
 				CASE WHEN l.tries > 0 THEN EXISTS (SELECT 1 FROM attempts a WHERE a.letter = l.id AND a.n = l.tries
 				AND a.outcome = 'in doubt') ELSE 0 END, l.waits_in IS NOT NULL AND l.due_at > %d,
 				CASE WHEN l.state = 'held' THEN l.held_from ELSE '' END,
-				l.suspect = 3, l.grp, count(*), min(l.id), max(l.id)`, maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
+				l.suspect = 3, l.grp, count(*), min(l.id), max(l.id)`,
+				maxBody, s.now().Add(-deadletter.Overdue).UnixMilli())
 			if err := c.each(ctx, db, columns, ` LEFT JOIN operation_letters own
 				INDEXED BY operation_owner ON own.letter = l.id AND own.result IN ('pending', 'released')`,
 				` GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12`, fresh, func(rows *sql.Rows) error {

@@ -44,17 +44,8 @@ func (s *Store) Tend(ctx context.Context) (int, error) {
 // eachGroup calls fn for each group whose id a query returns. It then saves the group and writes
 // the notices that fn returns.
 func (t *tx) eachGroup(query string, args []any, fn func(g *deadletter.GroupLife) []*deadletter.Notice) (int, error) {
-	rows, err := t.query(query, args...)
+	ids, err := values[int64](t.query(query, args...))
 	if err != nil {
-		return 0, err
-	}
-	var ids []int64
-	if err := scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}); err != nil {
 		return 0, err
 	}
 	for _, id := range ids {
@@ -152,10 +143,11 @@ func (t *tx) endEscalations() (int, error) {
 	hour := t.now/rollupMillis + 1 - bucketsPerHour
 	return t.eachGroup(`SELECT g.id FROM groups g WHERE g.status = 'escalating' AND (SELECT coalesce(sum(r.n), 0)
 		FROM rollups r INDEXED BY rollups_group WHERE r.bucket >= $1
-		AND r.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id)) < $2`, []any{hour, escalatesFrom / 2}, func(g *deadletter.GroupLife) []*deadletter.Notice {
-		g.Status = deadletter.GroupOpen
-		return nil
-	})
+		AND r.grp IN (SELECT id FROM groups WHERE id = g.id OR head = g.id)) < $2`, []any{hour, escalatesFrom / 2},
+		func(g *deadletter.GroupLife) []*deadletter.Notice {
+			g.Status = deadletter.GroupOpen
+			return nil
+		})
 }
 
 // noticeEnds notifies machines and people that a group no longer needs people. It handles only

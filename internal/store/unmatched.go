@@ -24,7 +24,9 @@ func (s *Store) Unmatched(ctx context.Context) (int, error) {
 	}
 	n := 0
 	err := s.askRow(ctx, `SELECT count(*) FROM (SELECT origin FROM readings WHERE n > 0 AND origin > 0 GROUP BY origin
-		HAVING max(reading IN (`+placeholders(1, len(unmatched))+`)) = 1 AND max(reading IN (`+placeholders(len(unmatched)+1, len(readable))+`)) = 0)`, slices.Concat(unmatched, readable), &n)
+		HAVING max(reading IN (`+placeholders(1, len(unmatched))+`)) = 1
+		AND max(reading IN (`+placeholders(len(unmatched)+1, len(readable))+`)) = 0)`,
+		slices.Concat(unmatched, readable), &n)
 	if err != nil {
 		return 0, fmt.Errorf("queues without a schema: %w", err)
 	}

@@ -84,7 +84,8 @@ func (t *tx) recordWaitEnd(l *deadletter.WaitEnd) error {
 	if !r.waitsIn.Valid || r.state != deadletter.StateScheduled {
 		return nil
 	}
-	trigger, due, kind, detail, why, heldFrom, unverified := deadletter.WaitOver, any(millis(l.DueAt)), "arrived", "its time in "+r.waitsIn.String+" is over", "", "", 0
+	trigger, due, kind := deadletter.WaitOver, any(millis(l.DueAt)), "arrived"
+	detail, why, heldFrom, unverified := "its time in "+r.waitsIn.String+" is over", "", "", 0
 	switch {
 	case l.Lost != "":
 		trigger, due, kind, detail, why, heldFrom = deadletter.WaitLost, nil, "held", l.Lost, l.Lost, string(

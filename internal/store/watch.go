@@ -12,23 +12,21 @@ import (
 // that may still come back. It returns a queue only if the watch over at least one of its letters
 // has ended by now. The queues are returned as origins.
 func (s *Store) Watched(ctx context.Context, broker string, now time.Time) ([]deadletter.Origin, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT coalesce(target, origin) AS place
-		FROM letters INDEXED BY letters_watched WHERE state = 'requeued' AND due_at <= $1
+	ids, err := values[int64](s.read.QueryContext(ctx, `SELECT DISTINCT place FROM (SELECT
+		coalesce(target, origin) AS place FROM letters INDEXED BY letters_watched
+		WHERE state = 'requeued' AND due_at <= $1
 		AND coalesce(target, origin) IN (SELECT id FROM origins WHERE broker = $2) ORDER BY due_at
-		LIMIT 10000)`, now.UnixMilli(), broker)
+		LIMIT 10000)`, now.UnixMilli(), broker))
 	if err != nil {
 		return nil, err
 	}
 	var origins []deadletter.Origin
-	err = scan(rows, func() error {
-		var id int64
-		err := rows.Scan(&id)
+	for _, id := range ids {
 		if p := s.names.origin(id); p.Broker == broker {
 			origins = append(origins, p.origin())
 		}
-		return err
-	})
-	return origins, err
+	}
+	return origins, nil
 }
 
 // SettleQuiet settles letters that were requeued to a queue and did not come back before their
@@ -42,9 +40,12 @@ func (s *Store) SettleQuiet(
 	end := watchEnd{deadletter.Quiet, deadletter.ResultQuiet, "quiet: it did not come back"}
 	switch {
 	case !facts.Exists || facts.Consumers < 0 || facts.Ready < 0:
-		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, because dlo could not see whether the queue is being consumed"
+		end.result = deadletter.ResultUnverified
+		end.detail += "; unverified, because dlo could not see whether the queue is being consumed"
 	case facts.DeadLetters == deadletter.DeadLettersNowhere:
-		end.result, end.detail = deadletter.ResultUnverified, "quiet: it did not come back; unverified, because the queue has no dead-letter exchange now, so the letter is lost if it failed again"
+		end.result = deadletter.ResultUnverified
+		end.detail += "; unverified, because the queue has no dead-letter exchange now, " +
+			"so the letter is lost if it failed again"
 	}
 	done := 0
 	err := s.tx(ctx, classify, func(t *tx) error {

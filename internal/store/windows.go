@@ -85,7 +85,8 @@ func (s *Store) BeginSession(ctx context.Context, broker, vhost, inbox string) (
 		}
 		if err := t.row(`UPDATE inboxes SET session = session + 1 WHERE id = $1
 			RETURNING session, marker, restarted_at IS NOT NULL, prefetch, at_stake, delay_ms`, []any{id},
-			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch, &session.AtStake, &delay); err != nil {
+			&session.Number, &session.Marker, &session.Restarted, &session.Prefetch, &session.AtStake, &delay,
+		); err != nil {
 			return err
 		}
 		session.Delay = time.Duration(delay) * time.Millisecond
@@ -454,18 +455,13 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 	// A row that was created after the last restart of the broker may be linked to a twin. No other
 	// delivery can then be matched with this twin. The serial of a row begins with the time, so it
 	// shows when the row was created.
-	rows, err := t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes WHERE id = $1)
-		AND inbox = $1 AND twin IS NOT NULL`, inbox)
+	twins, err := values[int64](t.query(`SELECT twin FROM letters WHERE id >= (SELECT restarted_at << 12 FROM inboxes
+		WHERE id = $1) AND inbox = $1 AND twin IS NOT NULL`, inbox))
 	if err != nil {
 		return nil, err
 	}
-	if err := scan(rows, func() error {
-		var twin int64
-		err := rows.Scan(&twin)
+	for _, twin := range twins {
 		spent[twin] = true
-		return err
-	}); err != nil {
-		return nil, err
 	}
 	for f, letters := range found {
 		letters = slices.DeleteFunc(letters, func(d delivered) bool { return spent[d.letter] })
