@@ -335,7 +335,7 @@ func idleSince(previous map[string]time.Time, s *topology.Snapshot) map[string]t
 func keepUnchecked(found, before []topology.Finding, s *topology.Snapshot) []topology.Finding {
 	for _, old := range before {
 		if slices.ContainsFunc(
-			found, func(f topology.Finding) bool { return f.Kind == old.Kind && f.Queue == old.Queue },
+			found, func(f topology.Finding) bool { return f.Kind == old.Kind && slices.Contains(about(f), old.Queue) },
 		) {
 			continue
 		}
@@ -365,7 +365,7 @@ func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 	}
 	first := map[key]time.Time{}
 	for _, f := range before {
-		for _, queue := range append([]string{f.Queue}, f.More...) {
+		for _, queue := range about(f) {
 			first[key{f.Kind, queue}] = f.Since
 		}
 	}
@@ -375,10 +375,13 @@ func keepFirstTimes(found, before []topology.Finding, now time.Time) {
 			continue
 		}
 		f.Since = now
-		for _, queue := range append([]string{f.Queue}, f.More...) {
+		for _, queue := range about(*f) {
 			if at, ok := first[key{f.Kind, queue}]; ok && at.Before(f.Since) {
 				f.Since = at
 			}
 		}
 	}
 }
+
+// about returns the queues of a finding. The name of a queue is "" if there is none.
+func about(f topology.Finding) []string { return append([]string{f.Queue}, f.More...) }

@@ -338,6 +338,9 @@ func TestAFindingOfSeveralQueuesLasts(t *testing.T) {
 	if len(found) != 1 || !found[0].Since.Equal(began) || len(found[0].Queues()) != 3 {
 		t.Errorf("%+v", found)
 	}
+	if kept := keepUnchecked(found, before, &topology.Snapshot{ReadAt: later, Queues: queues("a", "b", "c")}); len(kept) != 1 {
+		t.Errorf("it is added a second time: %+v", kept)
+	}
 	gaps := []topology.Gap{{What: topology.PartPolicies, Why: "500"}}
 	kept := keepUnchecked(nil, before, &topology.Snapshot{ReadAt: later, Queues: queues("c", "d"), Gaps: gaps})
 	if len(kept) != 1 || !slices.Equal(kept[0].Queues(), []string{"c", "d"}) || !kept[0].Since.Equal(began) {

@@ -27,6 +27,16 @@ func delayRetries(t *testing.T, node *testenv.Node, vhost, policies, pattern, ki
 	}
 }
 
+// delayingBroker returns a broker that has delayed retry.
+func delayingBroker(t *testing.T) *testenv.Node {
+	t.Helper()
+	node := testenv.Broker(t)
+	if !node.AtLeast("4.3") {
+		t.Skip("quorum queues of 3.x and 4.0 have no delayed retry")
+	}
+	return node
+}
+
 // TestDelayedRetryOfAnInbox kills dlo, or cuts its connections, again and again, on an inbox whose
 // policy holds back what a lost connection gives back. Each letter must have one row and one token,
 // and nothing may be merged. Of letters that nothing tells apart, dlo may hold some.
@@ -35,10 +45,7 @@ func delayRetries(t *testing.T, node *testenv.Node, vhost, policies, pattern, ki
 func TestDelayedRetryOfAnInbox(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	node := testenv.Broker(t)
-	if !node.AtLeast("4.3") {
-		t.Skip("quorum queues of 3.x and 4.0 have no delayed retry")
-	}
+	node := delayingBroker(t)
 	for _, c := range []struct {
 		policies, kind string
 		ms             int
@@ -137,10 +144,7 @@ func TestDelayedRetryOfAnInbox(t *testing.T) {
 func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	node := testenv.Broker(t)
-	if !node.AtLeast("4.3") {
-		t.Skip("quorum queues of 3.x and 4.0 have no delayed retry")
-	}
+	node := delayingBroker(t)
 	for _, c := range []struct {
 		name string
 		gone bool
@@ -214,10 +218,7 @@ func TestDelayedRetryThatTheBrokerDoesNotTell(t *testing.T) {
 func TestTheBrokerRetriesFirst(t *testing.T) {
 	testenv.Full(t)
 	t.Parallel()
-	node := testenv.Broker(t)
-	if !node.AtLeast("4.3") {
-		t.Skip("quorum queues of 3.x and 4.0 have no delayed retry")
-	}
+	node := delayingBroker(t)
 	vhost, address := node.VHost(t)
 	p := newChild(t, address, later)
 	p.env = []string{"DLO_MANAGEMENT_URL=" + node.ManagementURLOf("guest:guest")}
