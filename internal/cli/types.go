@@ -204,8 +204,6 @@ func schemaFile(p *Program, name string) ([]byte, string, error) {
 	return b, strings.TrimPrefix(filepath.Base(name), "-"), err
 }
 
-var schemaExtensions = []string{".proto", ".binpb", ".pb", ".desc", ".protoset", ".gz"}
-
 // zipDirectory returns a zip file that contains the schema files of a directory. It omits every
 // file and directory whose name begins with a dot.
 func zipDirectory(fsys fs.FS) ([]byte, error) {
@@ -217,8 +215,7 @@ func zipDirectory(fsys fs.FS) ([]byte, error) {
 		switch {
 		case err == nil && hidden && e.IsDir():
 			return fs.SkipDir
-		case err != nil || hidden || e.IsDir(),
-			!slices.Contains(schemaExtensions, filepath.Ext(name)) && name != "buf.yaml" && name != "buf.work.yaml":
+		case err != nil || hidden || e.IsDir() || !descriptor.IsSchema(name):
 			return err
 		}
 		text, err := fs.ReadFile(fsys, name)

@@ -84,10 +84,9 @@ func (l *reader) read(ctx context.Context, fsys fs.FS, prefix string, zips bool)
 		if l.files++; l.files > MaxFiles {
 			return fmt.Errorf("%w: more than %s files", ErrSchemaTooLarge, deadletter.Count(MaxFiles))
 		}
-		if isBufFile(name) {
-			src.readModules(fsys, name)
-		}
 		switch kindOf(name) {
+		case bufFile:
+			src.readModules(fsys, name)
 		case sourceFile:
 			if sourcesFull {
 				return nil
@@ -162,9 +161,17 @@ const (
 	sourceFile
 	setFile
 	zipFile
+	bufFile // says where the modules of buf are
 )
 
+// IsSchema reports whether a file in a directory belongs to a schema, judged by its name. Zip files
+// do not count.
+func IsSchema(name string) bool { return kindOf(name) != otherFile && kindOf(name) != zipFile }
+
 func kindOf(name string) fileKind {
+	if base := path.Base(name); base == "buf.yaml" || base == "buf.work.yaml" {
+		return bufFile
+	}
 	ext := path.Ext(name)
 	if ext == ".gz" {
 		if kindOf(name[:len(name)-len(ext)]) == setFile {

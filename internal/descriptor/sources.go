@@ -97,13 +97,12 @@ func readSources(fsys fs.FS) (*sources, error) {
 			return fs.SkipDir
 		case hiddenName(name) || e.IsDir():
 			return nil
-		case isBufFile(name):
+		case kindOf(name) == bufFile:
 			s.readModules(fsys, name)
-			return nil
-		case kindOf(name) != sourceFile:
-			return nil
+		case kindOf(name) == sourceFile:
+			return s.read(fsys, name)
 		}
-		return s.read(fsys, name)
+		return nil
 	})
 	if err == nil && len(s.bad) > 0 {
 		err = s.bad[0]
@@ -357,11 +356,6 @@ func (s *sources) isForeign(n string) bool {
 
 func isVendored(n string) bool {
 	return slices.ContainsFunc(strings.Split(n, "/"), func(d string) bool { return slices.Contains(vendored, d) })
-}
-
-// isBufFile reports whether a file says where the modules of buf are.
-func isBufFile(name string) bool {
-	return path.Base(name) == "buf.yaml" || path.Base(name) == "buf.work.yaml"
 }
 
 // readModules reads the directories of modules from a buf.yaml or buf.work.yaml (docs of buf, v1
