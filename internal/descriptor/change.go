@@ -22,7 +22,7 @@ type Change struct {
 	Removed []string     `json:"removed"` // bodies that name these types are still decoded with older versions
 	// types that another set defines differently; a body is decoded with the definition that fits it
 	Conflicts []TypeChange `json:"conflicts"`
-	Missing   []string     `json:"missing"` // see Schema.Missing
+	Missing   []string     `json:"missing"` // files that it imports and lacks, at most 100
 	// types that are added, changed or removed, and types that contain these; their bodies may be
 	// decoded differently
 	Affected []string `json:"-"`

@@ -85,7 +85,7 @@ type Set struct {
 	TypeCount                int      `json:"type_count"`
 	Types                    []string `json:"types"`
 	Files                    int      `json:"files"`
-	Missing                  []string `json:"missing"` // see Schema.Missing
+	Missing                  []string `json:"missing"` // files that it imports and lacks, at most 100
 	Current                  bool     `json:"current"` // the newest version
 }
 
