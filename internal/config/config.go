@@ -467,7 +467,7 @@ func (d *decoder) settings(c *Config) keys {
 							"queue": func(n *yaml.Node) { d.text(n, &b.Queue) },
 							"key":   func(n *yaml.Node) { d.text(n, &b.Key) },
 							"type":  func(n *yaml.Node) { d.text(n, &b.Type) },
-							"path":  func(n *yaml.Node) { d.text(n, &b.Path) },
+							"path":  func(n *yaml.Node) { b.Path = d.path(n, "find", true).String() },
 						})
 						if b.Queue == "" || b.Type == "" {
 							d.mistake(

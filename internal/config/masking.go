@@ -30,7 +30,7 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 			},
 			"pattern": func(n *yaml.Node) { d.pattern(n, m) },
 			"json": func(n *yaml.Node) {
-				if path := d.path(n, true); path != nil {
+				if path := d.path(n, "hide", true); path != nil {
 					m.JSON = append(m.JSON, path)
 				}
 			},
@@ -43,7 +43,7 @@ func (d *decoder) masking(n *yaml.Node, m *Masking) {
 					)
 				}
 			},
-			"field": func(n *yaml.Node) { field.Path = d.path(n, false) },
+			"field": func(n *yaml.Node) { field.Path = d.path(n, "hide", false) },
 		})
 		if n.Kind != yaml.MappingNode {
 			return
@@ -83,8 +83,9 @@ func (d *decoder) pattern(n *yaml.Node, m *Masking) {
 }
 
 // path parses a path to a field of a message or, if the parameter "json" is true, of a JSON body.
-// If the path is not valid, or could never lead to a value, it returns nil.
-func (d *decoder) path(n *yaml.Node, json bool) deadletter.FieldPath {
+// If the path is not valid, or could never lead to a value, it returns nil. The parameter "does"
+// says what the path is for.
+func (d *decoder) path(n *yaml.Node, does string, json bool) deadletter.FieldPath {
 	v, ok := d.scalar(n, "a path such as customer.email")
 	if !ok {
 		return nil
@@ -94,7 +95,7 @@ func (d *decoder) path(n *yaml.Node, json bool) deadletter.FieldPath {
 		d.mistake(n, "%v", err)
 		return nil
 	}
-	if d.hasOtherLanguage(n, v, "hide", json) {
+	if d.hasOtherLanguage(n, v, does, json) {
 		return nil
 	}
 	return path

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,6 +18,22 @@ func TestNamesThatLookLikeOtherLanguages(t *testing.T) {
 	)
 	if err != nil || len(c.Masking.JSON) != 5 || len(c.Masking.Fields) != 3 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestPathsOfBindings refuses paths that lead to no member of a JSON body.
+func TestPathsOfBindings(t *testing.T) {
+	t.Parallel()
+	bind := func(path string) (config.Config, error) {
+		return load(t, `schemas: {bindings: [{queue: outbox, type: acme.Order, path: `+path+`}]}`)
+	}
+	if c, err := bind("row.payload"); err != nil || c.Schemas.Bindings[0].Path != "row.payload" {
+		t.Errorf("%+v, %v", c.Schemas.Bindings, err)
+	}
+	for _, path := range []string{"$.row.payload", "body.row.payload", "row.0.payload", "/row/payload", "row..payload", "'row[0]'"} {
+		if _, err := bind(path); err == nil || !strings.Contains(err.Error(), "1:62: ") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 
