@@ -106,6 +106,19 @@ func planned(d *deadletter.Declared) (topology.Planned, error) {
 	return p, nil
 }
 
+func adopted(d *deadletter.Declared) (topology.Adopted, error) {
+	p, err := planned(d)
+	return topology.Adopted{
+		ID:     d.ID,
+		Broker: d.Broker,
+		VHost:  d.VHost,
+		Policy: p.Policy,
+		Queues: p.Queues,
+		At:     d.At,
+		By:     d.By,
+	}, err
+}
+
 // Adopted returns the policies that dlo has applied and not undone.
 func (a *Adoption) Adopted(ctx context.Context) ([]topology.Adopted, error) {
 	all, err := a.store.Declared(ctx)
@@ -117,19 +130,11 @@ func (a *Adoption) Adopted(ctx context.Context) ([]topology.Adopted, error) {
 		if d.Kind != deadletter.DeclaredPolicy || !d.Sure {
 			continue
 		}
-		p, err := planned(&d)
+		one, err := adopted(&d)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, topology.Adopted{
-			ID:     d.ID,
-			Broker: d.Broker,
-			VHost:  d.VHost,
-			Policy: p.Policy,
-			Queues: p.Queues,
-			At:     d.At,
-			By:     d.By,
-		})
+		list = append(list, one)
 	}
 	return list, nil
 }
@@ -203,16 +208,8 @@ func (a *Adoption) find(ctx context.Context, id int64) (deadletter.Declared, top
 		if d.ID != id || d.Kind != deadletter.DeclaredPolicy || !d.Sure {
 			continue
 		}
-		p, err := planned(&d)
-		return d, topology.Adopted{
-			ID:     d.ID,
-			Broker: d.Broker,
-			VHost:  d.VHost,
-			Policy: p.Policy,
-			Queues: p.Queues,
-			At:     d.At,
-			By:     d.By,
-		}, err
+		one, err := adopted(&d)
+		return d, one, err
 	}
 	return deadletter.Declared{}, topology.Adopted{}, deadletter.NoSuch("applied policy with the id %d", id)
 }

@@ -1,8 +1,8 @@
 package payload
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"

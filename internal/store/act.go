@@ -97,7 +97,7 @@ func (t *tx) act(do *actor, p picked) error {
 			return err
 		}
 		if was == deadletter.StateRequeued {
-			if err := t.unwatch(r, "it was purged while it was watched"); err != nil {
+			if err := t.unwatch(r, deadletter.ResultUnverified, "it was purged while it was watched"); err != nil {
 				return err
 			}
 		}
@@ -129,16 +129,16 @@ func (t *tx) act(do *actor, p picked) error {
 	return t.recordResult(do.op, p.serial, deadletter.ResultChanged, "")
 }
 
-// unwatch ends the watch over a requeued letter. No verdict is recorded. The operation that sent
-// the letter can then finish.
-func (t *tx) unwatch(r *record, reason string) error {
+// unwatch records the result of the watch over a requeued letter in the operation that sent it, so
+// that the operation can finish.
+func (t *tx) unwatch(r *record, result deadletter.Result, reason string) error {
 	var operation sql.NullInt64
 	if err := t.row(
 		`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation,
 	); err != nil || !operation.Valid {
 		return err
 	}
-	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, deadletter.ResultUnverified, reason)
+	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, result, reason)
 }
 
 // destination returns the queue to which a letter would be sent. If the operation has a target,

@@ -63,13 +63,8 @@ func (t *tx) takeBack(op deadletter.OperationID, by string) error {
 		was    deadletter.State
 		due    sql.NullInt64
 	}
-	var list []released
-	if err := scan(rows, func() error {
-		var r released
-		err := rows.Scan(&r.letter, &r.was, &r.due)
-		list = append(list, r)
-		return err
-	}); err != nil {
+	list, err := collect(rows, func(r *released) []any { return []any{&r.letter, &r.was, &r.due} })
+	if err != nil {
 		return err
 	}
 	for _, l := range list {

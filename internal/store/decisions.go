@@ -293,13 +293,8 @@ func (s *Store) Undo(ctx context.Context, decision int64, by string) (deadletter
 			group     int64
 			was, then string
 		}
-		var changes []change
-		if err := scan(rows, func() error {
-			var c change
-			err := rows.Scan(&c.group, &c.was, &c.then)
-			changes = append(changes, c)
-			return err
-		}); err != nil {
+		changes, err := collect(rows, func(c *change) []any { return []any{&c.group, &c.was, &c.then} })
+		if err != nil {
 			return err
 		}
 		for _, ch := range changes {

@@ -44,27 +44,15 @@ func (s *Store) Deploy(ctx context.Context, d deadletter.Deploy) (deadletter.Dep
 
 // Deploys returns up to n deploys between two times, newest first.
 func (s *Store) Deploys(ctx context.Context, from, to time.Time, n int) ([]deadletter.Deploy, error) {
-	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at >= $1 AND at < $2
-		ORDER BY at DESC, id DESC LIMIT $3`, from.UnixMilli(), to.UnixMilli(), n)
-	if err != nil {
-		return nil, fmt.Errorf("deploys: %w", err)
-	}
-	return s.deploys(rows)
+	return deploys(s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at >= $1 AND at < $2
+		ORDER BY at DESC, id DESC LIMIT $3`, from.UnixMilli(), to.UnixMilli(), n))
 }
 
 // DeployAfter returns the first deploy after a given time. It ignores deploys in the future. It
 // returns nil if there is no such deploy.
 func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.Deploy, error) {
-	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at > $1 AND at <= $2
-		ORDER BY at, id LIMIT 1`, after.UnixMilli(), s.now().UnixMilli())
-	if err != nil {
-		return nil, fmt.Errorf("deploys: %w", err)
-	}
-	list, err := s.deploys(rows)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
+	return firstDeploy(s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE at > $1 AND at <= $2
+		ORDER BY at, id LIMIT 1`, after.UnixMilli(), s.now().UnixMilli()))
 }
 
 // DeployEnding finds the deploy that may have ended the failure of a group. This is the first
@@ -74,24 +62,29 @@ func (s *Store) DeployAfter(ctx context.Context, after time.Time) (*deadletter.D
 func (s *Store) DeployEnding(
 	ctx context.Context, group deadletter.GroupID, last time.Time,
 ) (*deadletter.Deploy, error) {
-	rows, err := s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d
+	return firstDeploy(s.ask(ctx, fmt.Sprintf(`SELECT d.id, d.at, d.service, d.version, d.link, d.by FROM deploys d
 		JOIN groups g ON g.id = $1
 		WHERE d.at > $2 AND d.at <= $3 AND $2 >= d.at - max(%d, %d * g.gap) ORDER BY d.at, d.id
 		LIMIT 1`, deadletter.FailingFor.Milliseconds(), deadletter.FailingGaps),
-		int64(group), last.UnixMilli(), s.now().UnixMilli())
+		int64(group), last.UnixMilli(), s.now().UnixMilli()))
+}
+
+// firstDeploy returns the first deploy of a query, or nil.
+func firstDeploy(rows *sql.Rows, err error) (*deadletter.Deploy, error) {
+	list, err := deploys(rows, err)
+	if len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], err
+}
+
+// deploys returns the deploys of a query.
+func deploys(rows *sql.Rows, err error) ([]deadletter.Deploy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deploys: %w", err)
 	}
-	list, err := s.deploys(rows)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
-}
-
-func (s *Store) deploys(rows *sql.Rows) ([]deadletter.Deploy, error) {
 	var list []deadletter.Deploy
-	err := scan(rows, func() error {
+	err = scan(rows, func() error {
 		var d deadletter.Deploy
 		var at int64
 		err := rows.Scan(&d.ID, &at, &d.Service, &d.Version, &d.Link, &d.By)

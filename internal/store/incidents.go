@@ -246,17 +246,10 @@ func (s *Store) ofIncident(ctx context.Context, d *deadletter.Delivery) error {
 
 // commonDeploy adds a deploy to a delivery about an incident. It does so only if all groups of the
 // incident began to need people after the same deploy.
-func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) error {
-	rows, err := s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT min(told_deploy)
-		FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
-		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key)
-	if err != nil {
-		return err
-	}
-	list, err := s.deploys(rows)
-	if len(list) > 0 {
-		d.After = &list[0]
-	}
+func (s *Store) commonDeploy(ctx context.Context, d *deadletter.Delivery) (err error) {
+	d.After, err = firstDeploy(s.ask(ctx, `SELECT id, at, service, version, link, by FROM deploys WHERE id = (SELECT
+		min(told_deploy) FROM groups INDEXED BY groups_incident WHERE told > 0 AND told_key = $1
+		HAVING min(coalesce(told_deploy, 0)) = max(told_deploy))`, d.Notice.Key))
 	return err
 }
 

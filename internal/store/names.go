@@ -327,17 +327,22 @@ func scan(rows *sql.Rows, fn func() error) error {
 	return rows.Err()
 }
 
+// collect returns one value for each row. The function "into" returns the places in a value for the
+// columns. It closes rows.
+func collect[T any](rows *sql.Rows, into func(*T) []any) (list []T, err error) {
+	err = scan(rows, func() error {
+		var value T
+		err := rows.Scan(into(&value)...)
+		list = append(list, value)
+		return err
+	})
+	return list, err
+}
+
 // values returns the values of a query with one column. It takes the two results of the query.
 func values[T any](rows *sql.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []T
-	err = scan(rows, func() error {
-		var value T
-		err := rows.Scan(&value)
-		list = append(list, value)
-		return err
-	})
-	return list, err
+	return collect(rows, func(value *T) []any { return []any{value} })
 }

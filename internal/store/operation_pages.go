@@ -270,14 +270,7 @@ func (s *Store) BackGroups(ctx context.Context, op deadletter.OperationID, limit
 	if err != nil {
 		return nil, fmt.Errorf("what came back of %s: %w", op, err)
 	}
-	var list []deadletter.BackGroup
-	err = scan(rows, func() error {
-		var r deadletter.BackGroup
-		err := rows.Scan(&r.Group, &r.Title, &r.Letters, &r.Same)
-		list = append(list, r)
-		return err
-	})
-	return list, err
+	return collect(rows, func(r *deadletter.BackGroup) []any { return []any{&r.Group, &r.Title, &r.Letters, &r.Same} })
 }
 
 // OperationGroups returns at most "limit" groups with letters of an operation, sorted by id. A

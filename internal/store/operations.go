@@ -200,14 +200,7 @@ func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]pi
 	if err != nil {
 		return nil, err
 	}
-	var list []picked
-	err = scan(rows, func() error {
-		var p picked
-		err := rows.Scan(&p.serial, &p.origin)
-		list = append(list, p)
-		return err
-	})
-	return list, err
+	return collect(rows, func(p *picked) []any { return []any{&p.serial, &p.origin} })
 }
 
 // recordResult records the result of an operation for one letter.

@@ -37,12 +37,5 @@ func (s *Store) Targets(ctx context.Context, part string, limit int) ([]deadlett
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
-	var list []deadletter.Target
-	err = scan(rows, func() error {
-		var t deadletter.Target
-		err := rows.Scan(&t.Kind, &t.Name)
-		list = append(list, t)
-		return err
-	})
-	return list, err
+	return collect(rows, func(t *deadletter.Target) []any { return []any{&t.Kind, &t.Name} })
 }

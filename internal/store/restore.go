@@ -180,7 +180,7 @@ func (t *tx) holdRestored(r *record) error {
 	}
 	switch {
 	case r.state == deadletter.StateRequeued:
-		if err := t.unwatch(r, whyRestored); err != nil {
+		if err := t.unwatch(r, deadletter.ResultUnverified, whyRestored); err != nil {
 			return err
 		}
 	case r.operation.Valid:

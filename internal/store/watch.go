@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -149,13 +148,7 @@ func (t *tx) endWatch(r *record, end watchEnd) error {
 	if err := t.addEvent(r.id, 0, string(to), deadletter.Service.Name, end.detail); err != nil {
 		return err
 	}
-	var operation sql.NullInt64
-	if err := t.row(
-		`SELECT operation FROM attempts WHERE letter = $1 AND n = $2`, []any{r.id, r.publishes}, &operation,
-	); err != nil || !operation.Valid {
-		return err
-	}
-	return t.recordResult(deadletter.OperationID(operation.Int64), r.id, end.result, reason)
+	return t.unwatch(r, end.result, reason)
 }
 
 // watchChunk is the number of letters whose watch is extended in one transaction. A queue without

@@ -215,14 +215,7 @@ func (s *Store) OpenInboxes(ctx context.Context) ([]deadletter.InboxName, error)
 	if err != nil {
 		return nil, fmt.Errorf("open windows: %w", err)
 	}
-	var list []deadletter.InboxName
-	err = scan(rows, func() error {
-		var n deadletter.InboxName
-		err := rows.Scan(&n.Broker, &n.VHost, &n.Queue)
-		list = append(list, n)
-		return err
-	})
-	return list, err
+	return collect(rows, func(n *deadletter.InboxName) []any { return []any{&n.Broker, &n.VHost, &n.Queue} })
 }
 
 // SettleWindow records that the broker has processed the ack of a window. After that, no letter of
