@@ -11,7 +11,7 @@ import (
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
-	doc.NoSchema = wireShaped(doc.Body, 1000) && !r.declaresJSON() && doc.Ranking.Verdict != Ambiguous &&
+	doc.NoSchema = r.several == "" && wireShaped(doc.Body, 1000) && !r.declaresJSON() && doc.Ranking.Verdict != Ambiguous &&
 		!slices.ContainsFunc(r.named, func(c candidate) bool { return len(c.defs) > 0 || c.others })
 	if what := r.otherSections(doc.Body); what != "" {
 		doc.note(fmt.Sprintf(
@@ -24,7 +24,9 @@ func (r *reading) readBinary() {
 	} else if r.maskBinary(); doc.TooLarge {
 		return
 	}
-	r.wireView(at)
+	if r.several == "" {
+		r.wireView(at)
+	}
 }
 
 // mayHideUnread reports whether a body that could not be decoded may contain something that a rule
@@ -46,7 +48,7 @@ func (r *reading) mayHideUnread() bool {
 		return true
 	case m != nil && len(m.JSON) > 0 && (r.declaresJSON() || beginsAsJSON(body) || !wireShaped(body, 1000)):
 		return true
-	case redactedByName(r.named):
+	case redactedByName(r.named), r.mayHideFramed(body):
 		return true
 	}
 	if r.doc.Ranking.Left > 0 && r.mayHideFields() {

@@ -62,6 +62,24 @@ func readConfluent(b []byte) (framed, bool) {
 	return framed{detail: detail, head: b[:at], content: b[at:], holds: holdsMessages}, true
 }
 
+// nextConfluent returns the first of several messages. The second one begins with a byte 0x00, where
+// no field can begin.
+func nextConfluent(b []byte) (message, rest []byte, ok bool) {
+	f, ok := readConfluent(b)
+	if !ok || f.holds != holdsMessages {
+		return nil, nil, false
+	}
+	rest = f.content
+	for len(rest) > 0 && rest[0] != 0 {
+		_, _, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			return nil, nil, false
+		}
+		rest = rest[n:]
+	}
+	return f.content[:len(f.content)-len(rest)], rest, true
+}
+
 // holdsLength reports whether a prefix may hold the length of what follows it. It then may be the
 // head of a frame that dlo does not know. The length may be in one to four bytes anywhere in the
 // prefix, in either order, or a varint. It may include parts of the head, and leave out white space

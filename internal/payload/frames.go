@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -18,13 +19,16 @@ type frame struct {
 	// read splits a body into its head and its content. It returns false unless all bytes of the
 	// body fit the frame.
 	read func(body []byte) (framed, bool)
+	// next returns the first message of a body of several frames, and what follows it; nil = there
+	// are no such bodies
+	next func(body []byte) (message, rest []byte, ok bool)
 }
 
 var frames = []frame{
-	{"AMQP 1.0", readSection},
-	{"gRPC", readGRPC},
-	{"Confluent", readConfluent},
-	{"length-delimited", readDelimited},
+	{"AMQP 1.0", readSection, nil},
+	{"gRPC", readGRPC, nextGRPC},
+	{"Confluent", readConfluent, nextConfluent},
+	{"length-delimited", readDelimited, nextDelimited},
 }
 
 // framed is a body in a frame.
@@ -50,11 +54,11 @@ const (
 // readGRPC reads a gRPC frame: a flag, which is 1 if the message is compressed, and the length of
 // the message in 4 big-endian bytes (gRPC over HTTP/2, "Length-Prefixed-Message").
 func readGRPC(b []byte) (framed, bool) {
-	const size = 5
-	if len(b) < size || b[0] > 1 || int64(binary.BigEndian.Uint32(b[1:])) != int64(len(b)-size) {
+	content, rest, ok := nextGRPC(b)
+	if !ok || len(rest) > 0 {
 		return framed{}, false
 	}
-	f := framed{head: b[:size], content: b[size:]}
+	f := framed{head: b[:grpcHeader], content: content}
 	if b[0] == 1 {
 		f.holds = holdsCompressed
 	}
@@ -62,15 +66,107 @@ func readGRPC(b []byte) (framed, bool) {
 	return f, true
 }
 
+const grpcHeader = 5
+
+func nextGRPC(b []byte) (message, rest []byte, ok bool) {
+	if len(b) < grpcHeader || b[0] > 1 {
+		return nil, nil, false
+	}
+	return split(b[grpcHeader:], uint64(binary.BigEndian.Uint32(b[1:])))
+}
+
 // readDelimited reads a message after its length as a varint, as writeDelimitedTo of the protobuf
 // libraries writes it.
 func readDelimited(b []byte) (framed, bool) {
-	size, n := protowire.ConsumeVarint(b)
-	if n < 0 || size == 0 || size != uint64(len(b)-n) || n != protowire.SizeVarint(size) {
+	content, rest, ok := nextDelimited(b)
+	if !ok || len(rest) > 0 {
 		return framed{}, false
 	}
 	newHead := func(n int) []byte { return protowire.AppendVarint(nil, uint64(n)) }
-	return framed{head: b[:n], content: b[n:], newHead: newHead}, true
+	return framed{head: b[:len(b)-len(content)], content: content, newHead: newHead}, true
+}
+
+func nextDelimited(b []byte) (message, rest []byte, ok bool) {
+	size, n := protowire.ConsumeVarint(b)
+	if n < 0 || n != protowire.SizeVarint(size) {
+		return nil, nil, false
+	}
+	return split(b[n:], size)
+}
+
+func split(b []byte, at uint64) (before, after []byte, ok bool) {
+	if at > uint64(len(b)) {
+		return nil, nil, false
+	}
+	return b[:at], b[at:], true
+}
+
+// stream splits a body into frames. It returns their number, the first message that is not empty,
+// and whether the frames fill the body.
+func (f *frame) stream(body []byte) (n int, first []byte, whole bool) {
+	for rest := body; f.next != nil; n++ {
+		message, after, ok := f.next(rest)
+		if !ok {
+			return n, first, len(rest) == 0
+		}
+		if rest = after; len(first) == 0 {
+			first = message
+		}
+	}
+	return n, first, false
+}
+
+const maxCompared = 16 // maximum number of messages of a stream that are compared with a type
+
+// stream says how many messages a body holds if it is a stream of them, and "" otherwise. Without
+// this check, it may be read as one message, with values in other fields than those that the masks
+// hide. All messages must fit the type that the letter names. If it names none, the first one must
+// fit a registered type.
+func (r *reading) stream(body []byte) string {
+	for _, f := range frames {
+		n, first, whole := f.stream(body)
+		if n < 2 || !whole || !wireShaped(first, 1000) || len(r.named) == 0 && deadletter.IsText(body) {
+			continue
+		}
+		known := r.readsAsNamed(body, true)
+		fits := func(b []byte) bool { return r.readsAsNamed(b, known) }
+		if !fits(first) {
+			if !r.mayMatch() || r.ranking(first).Verdict == Unknown && !r.matches(first) || r.matchesWhole(body) {
+				continue
+			}
+			fits = func(b []byte) bool { return wireShaped(b, 1000) }
+		}
+		rest, ok := body, true
+		for i := 0; i < maxCompared && ok && len(rest) > 0; i++ {
+			var message []byte
+			message, rest, _ = f.next(rest)
+			ok = len(message) == 0 || fits(message)
+		}
+		if ok {
+			return deadletter.Count(n) + " " + f.name + " messages"
+		}
+	}
+	return ""
+}
+
+// beginsFramed reports whether the body begins with a frame around a message of the given type, which
+// knows all of it. What follows is no frame. Read as one message, the values are in other fields.
+func (r *reading) beginsFramed(def *descriptor.Type) bool {
+	message, rest, ok := nextDelimited(r.doc.Body)
+	if !ok || len(message) == 0 || len(rest) == 0 {
+		return false
+	}
+	s, err := r.scan(message, def)
+	return err == nil && s.Known > 0 && s.Unknown == 0
+}
+
+// mayHideFramed reports whether a body that could not be decoded begins with a frame around a
+// message that may hide anything.
+func (r *reading) mayHideFramed(body []byte) bool {
+	return r.mayMatch() && slices.ContainsFunc(frames, func(f frame) bool {
+		_, first, _ := f.stream(body)
+		return wireShaped(first, 1000) && r.mayHideAny(first)
+	})
 }
 
 // readFrame returns the frame around a body, if there is one. The head alone proves nothing,

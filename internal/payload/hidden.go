@@ -150,6 +150,7 @@ func (w *hiding) readAny(urls, contents [][]byte, md protoreflect.MessageDescrip
 			if !canDecode(last, def) {
 				continue
 			}
+			at = at.withoutUnknown()
 		}
 		for _, r := range w.hiddenIn(last, def, at, depth) {
 			if i == 0 {

@@ -143,6 +143,7 @@ type reading struct {
 	hints    Hints  // the hints of the letter; inside an envelope, those of the envelope
 	masked   bool   // a part of a removed envelope is masked
 	within   bool   // the body is in a member of a JSON body
+	several  string // "2 gRPC messages", if the body is a stream of messages, which are not decoded
 	hideText bool   // the body, if it is a text, is hidden, because of its bytes before they were converted
 	outer    spot   // the spot of the body in its envelope
 	media    string // the content type in lower case, without parameters; "" = it is missing or malformed
@@ -197,6 +198,12 @@ func (r *reading) read() {
 		r.readJSON()
 		return
 	}
+	if r.several = r.stream(doc.Body); r.several != "" {
+		doc.problem("the body is " + r.several + " one after another, and only a body of one message is decoded")
+		doc.step(false, "protobuf: "+r.several+" one after another")
+		r.readBinary()
+		return
+	}
 	for _, c := range r.named {
 		if r.readProtobuf(c) || doc.TooLarge {
 			return
@@ -238,7 +245,6 @@ func (r *reading) read() {
 		return
 	}
 	doc.step(false, "text: "+why)
-	doc.Kind = Binary
 	r.readBinary()
 	r.symfony()
 }

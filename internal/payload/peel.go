@@ -238,7 +238,7 @@ func (r *reading) decodeIfMeaningful(text []byte) []byte {
 	}
 	isJSON, _ := r.isJSON(out)
 	if isJSON || packed || r.readsAsNamed(out, false) || maybeText && printable(out) || r.readsAsAny(out) ||
-		r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) {
+		r.shapedAsDeclared(out) || r.mayMatch() && plainlyMessage(out) || r.stream(out) != "" {
 		return out
 	}
 	if _, framed := r.readFrame(out, maxLayers-len(r.doc.Layers)-1); framed {

@@ -75,7 +75,7 @@ func hiddenBytes(body []byte, def *descriptor.Type, at spot) []bool {
 
 // hidesMore reports whether a type hides any bytes of a body that are not among the given ones.
 func hidesMore(body []byte, own []bool, other *descriptor.Type, at spot) (more bool) {
-	hiddenFields(body, other, at, func(from, to int) { more = more || slices.Contains(own[from:to], false) })
+	hiddenFields(body, other, at.withoutUnknown(), func(from, to int) { more = more || slices.Contains(own[from:to], false) })
 	return more
 }
 

@@ -67,7 +67,7 @@ func (r *reading) readProtobuf(c candidate) bool {
 	}
 	doc.step(true, "protobuf by "+c.source+", "+used)
 	at := r.rootSpot(append([]*descriptor.Type{def}, c.defs...)...)
-	at.hidden = at.hidden || r.definitionsHide(at, def, s, c.defs)
+	at.hidden = at.hidden || r.definitionsHide(at, def, s, c.defs) || at.m.masked && r.beginsFramed(def)
 	if c.by == deadletter.ReadByMatch {
 		at = r.guess(at, def)
 		doc.ShapeOnly = plainName(r.hints.Type) != plainName(string(def.Desc.Name()))

@@ -23,6 +23,7 @@ type spot struct {
 type masking struct {
 	*Mask
 	redacts bool // a field of the body's types has debug_redact
+	masked  bool // a mask applies to a field of the body's type, so all that the type does not know is hidden
 	// fields whose type is missing in the set are hidden, because something in them may have to be
 	lacks bool
 	// other definitions of the type, whose debug_redact fields are hidden too
@@ -37,6 +38,7 @@ type masking struct {
 // parameter "defs" holds the definitions of the body's type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	m := newMasking(r.Mask, defs...)
+	m.masked = (m.redacts || m.Mask != nil && len(m.Fields) > 0) && slices.ContainsFunc(defs, r.mayHide)
 	m.lacks = r.mayHideFields() && r.Types.AnyVersion(func(t *descriptor.Resolver) bool { return t.Lacks })
 	return spot{m: m, hidden: r.outer.hidden, open: r.outer.open, into: r.outer.into}
 }
@@ -159,14 +161,11 @@ func (s spot) entry(fd protoreflect.FieldDescriptor, key string) spot {
 }
 
 // unknownField returns the spot of a field that the type does not know, or knows only with another
-// wire type. Nobody can tell what the field contains, so a rule for anything inside it hides all of
-// it.
+// wire type. Nobody can tell what the field contains, so it is hidden if anything in the body is: a
+// message that is read as another one has its values in unknown fields.
 func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
+	s.hidden = s.hidden || s.m.masked || s.m.Mask != nil && s.m.usesNumbers()
 	if s.hidden {
-		return s
-	}
-	if s.m.Mask != nil && s.m.usesNumbers() {
-		s.hidden = true
 		return s
 	}
 	if fd != nil {
@@ -175,6 +174,15 @@ func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
 		s = s.follow("", "", num)
 	}
 	s.hidden = s.hidden || len(s.open) > 0
+	return s
+}
+
+// withoutUnknown returns the spot for another definition of the type. Fields that only this one does
+// not know are shown.
+func (s spot) withoutUnknown() spot {
+	m := *s.m
+	m.masked = false
+	s.m = &m
 	return s
 }
 

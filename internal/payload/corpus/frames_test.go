@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -19,7 +20,8 @@ func TestNoFrames(t *testing.T) {
 	d := &payload.Decoder{Types: c.Registry}
 	r := rand.New(rand.NewPCG(21, 22))
 	for i := range 5_000 {
-		body, err := proto.Marshal(payloadtest.Instance(c.All[r.IntN(len(c.All))], r))
+		md := c.All[r.IntN(len(c.All))]
+		body, err := proto.Marshal(payloadtest.Instance(md, r))
 		if err != nil || len(body) == 0 {
 			continue
 		}
@@ -38,8 +40,14 @@ func TestNoFrames(t *testing.T) {
 				body[k] = byte(r.Uint32()) & 0x1f // other binary formats often have numbers below 32
 			}
 		}
-		if doc := d.Decode(body, payload.Hints{}, nil); len(doc.Layers) > 0 {
-			t.Errorf("%s was removed from %x", doc.Layers[0].Name, body)
+		for _, named := range []string{"", string(md.FullName())} {
+			doc := d.Decode(body, payload.Hints{Type: named}, nil)
+			if len(doc.Layers) > 0 || strings.Contains(doc.Problem, "one after another") {
+				t.Errorf("as %q, %s: %+v, %s", named, doc.Problem, doc.Layers, body)
+			}
+			if guess, _ := doc.Charset(); guess != "" {
+				t.Errorf("%s was guessed for %x", guess, body)
+			}
 		}
 	}
 }
