@@ -300,7 +300,7 @@ func (f *forger) anyMessage(md protoreflect.MessageDescriptor, w way, hidden boo
 // everyText returns every text of a document that anybody can see, also through search and rules.
 func everyText(d *Document) string {
 	var list []string
-	list = append(list, shownTexts(d), Words(d), d.Ranking.Why, d.Named, d.Type)
+	list = append(list, shownTexts(d), Words(d), d.Ranking.Why, d.Type)
 	for _, m := range d.Ranking.Matches {
 		list = append(list, append(m.Why, m.Type)...)
 	}

@@ -102,6 +102,7 @@ func (d *Decoder) candidates(h Hints, inside []namedType) []candidate {
 	}
 	if name, typ := d.typeHeader(h.Headers); typ != "" {
 		c := d.candidate(typ, "the header "+visible(name, ""), deadletter.ReadByHeader)
+		c.hide(d.Mask, name, typ, typ)
 		c.final = true
 		return append(list, c)
 	}
@@ -155,11 +156,13 @@ func (d *Decoder) candidate(name, source string, by deadletter.Reading) candidat
 	return c
 }
 
-// hide masks the name of a candidate in texts for people. It does so only if the name comes from a
-// masked property and is not the name of a registered type. The name of a registered type is not
-// secret, because it comes from the schema.
+// hide masks the name of a candidate in texts for people, if the name comes from a masked property
+// or header. A body that is of the type still shows it.
 func (c *candidate) hide(m *Mask, property, value, name string) {
-	if len(c.defs) == 0 && m.maskedPart(property, value, name) != name {
+	if m.maskedPart(property, value, name) != name {
 		c.told = Masked
+	}
+	if c.told != c.name && c.others {
+		c.why = "is ambiguous"
 	}
 }

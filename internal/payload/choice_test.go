@@ -75,7 +75,7 @@ func TestTypeChoice(t *testing.T) {
 		}
 		doc := d.Decode(body, tt.h, nil)
 		fmt.Fprintf(
-			&all, "%s: type %q by %q, named %q, problem %q\n", tt.name, doc.Type, doc.Chosen, doc.Named, doc.Problem,
+			&all, "%s: type %q by %q, named %q, problem %q\n", tt.name, doc.Type, doc.Chosen, doc.named, doc.Problem,
 		)
 		if want := map[bool]Kind{true: Protobuf, false: Binary}[doc.Type != ""]; doc.Kind != want {
 			t.Errorf("%s: kind %s", tt.name, doc.Kind)

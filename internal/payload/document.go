@@ -47,7 +47,6 @@ type Document struct {
 	Chosen string   // how that type was found, such as "the type property"
 	Set    string   // set and version of the type: "notify 1f2e3d4c"
 	Also   []string // other sets that define the type differently
-	Named  string   // the type that the letter or a binding names, even if it could not be used
 
 	// ShapeOnly means that dlo chose the Type because it fits the shape of the body. Nothing in the
 	// letter names this type or one with a similar name. The earlier letters of the queue may have
@@ -87,6 +86,7 @@ type Document struct {
 	Added  []deadletter.AddedField
 	Masked bool // part of the body is masked
 
+	named       string             // the type that the letter or a binding names, even if it could not be used; NOT masked
 	by          deadletter.Reading // how Type was found
 	guarded     bool               // the body is hidden if it cannot be decoded
 	doubtful    bool               // hidden because its type is a guess

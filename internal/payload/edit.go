@@ -140,7 +140,7 @@ func uniformLineEnds(text string) (string, error) {
 // site returns the site of the whole body. A JSON body has a schema if the letter names its type.
 func (s *editing) site() site {
 	def := s.def
-	if defs, _ := s.decoder.Types.Lookup(s.doc.Named); def == nil && len(defs) > 0 {
+	if defs, _ := s.decoder.Types.Lookup(s.doc.named); def == nil && len(defs) > 0 {
 		def = defs[0]
 	}
 	if def == nil {
@@ -322,7 +322,7 @@ func (s *editing) openJSON() error {
 func (s *editing) read(body []byte) *Document {
 	doc := &Document{Body: body, Size: len(body)}
 	h := s.hints
-	h.Type = cmp.Or(s.doc.Named, h.Type) // the type that an envelope names
+	h.Type = cmp.Or(s.doc.named, h.Type) // the type that an envelope names
 	r := s.decoder.Revealed().reading(doc, h, s.limits.Left())
 	switch s.doc.Kind {
 	case Protobuf:

@@ -77,7 +77,7 @@ func (r *reading) unfold(c claim) bool {
 	}
 	in.hints.Queue, in.hints.Key = r.hints.Queue, r.hints.Key
 	if in.message != "" {
-		doc.Named = in.message
+		doc.named = in.message
 	}
 	if in.failure.MessageType == "" {
 		in.failure.MessageType = in.message

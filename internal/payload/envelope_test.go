@@ -447,12 +447,12 @@ func TestAnEnvelopeNamesTheType(t *testing.T) {
 	doc := decode([]byte(massTransitBody), Hints{ContentType: mt})
 	if v, ok := doc.field(
 		"username",
-	); doc.Named != "Company.Project.CreateUser" || v != "frankdrebin" || !ok || doc.Problem != "" {
-		t.Errorf("named %q, problem %q, user %q", doc.Named, doc.Problem, v)
+	); doc.named != "Company.Project.CreateUser" || v != "frankdrebin" || !ok || doc.Problem != "" {
+		t.Errorf("named %q, problem %q, user %q", doc.named, doc.Problem, v)
 	}
 	doc = decode([]byte(easyNetQBody), Hints{Type: easyNetQType})
-	if v, _ := doc.field("Sku"); doc.Named != "Acme.Orders.Placed" || v != `a\b` || doc.Problem != "" {
-		t.Errorf("named %q, problem %q, sku %q", doc.Named, doc.Problem, v)
+	if v, _ := doc.field("Sku"); doc.named != "Acme.Orders.Placed" || v != `a\b` || doc.Problem != "" {
+		t.Errorf("named %q, problem %q, sku %q", doc.named, doc.Problem, v)
 	}
 	if want := "EasyNetQ wrote: System.AggregateException: One or more errors occurred. (no price)"; len(
 		doc.Notes,
@@ -460,9 +460,9 @@ func TestAnEnvelopeNamesTheType(t *testing.T) {
 		t.Errorf("notes %q", doc.Notes)
 	}
 	doc = decode(cloudEvent("application/protobuf", `"data_base64": "CAE="`), Hints{ContentType: ce})
-	if doc.Named != "com.example.someevent" ||
+	if doc.named != "com.example.someevent" ||
 		doc.Problem != "com.example.someevent (the type of the CloudEvent) is not registered" {
-		t.Errorf("named %q, problem %q", doc.Named, doc.Problem)
+		t.Errorf("named %q, problem %q", doc.named, doc.Problem)
 	}
 }
 

@@ -39,7 +39,7 @@ func check(t *testing.T, d *Document, b *budget.Budget, size int) {
 	if d.Text != visible(d.Text, "\n\t") {
 		t.Errorf("text %q", d.Text)
 	}
-	for _, line := range append(d.Notes, d.Problem, d.Named) {
+	for _, line := range append(d.Notes, d.Problem) {
 		if line != visible(line, "") {
 			t.Errorf("note %q", line)
 		}

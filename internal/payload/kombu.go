@@ -32,7 +32,7 @@ func (r *reading) peelKombu() {
 	case "application/zstd", "zstd", "zstandard":
 		r.unpack("zstd", how)
 	default:
-		name, _ = cut(visible(name, ""), 40)
+		name, _ = cut(visible(r.Mask.maskedPart(kombuHeader, name, name), ""), 40)
 		doc.step(false, "compression "+name+": not known here")
 	}
 }

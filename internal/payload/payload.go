@@ -177,7 +177,7 @@ func (r *reading) useHints(h Hints, innerTypes ...namedType) {
 	r.doc.guarded = r.doc.guarded || r.Mask.hides() || r.Mask != revealed && redactedByName(r.named)
 	for _, n := range slices.Backward(r.named) {
 		if n.name != "" {
-			r.doc.Named = n.told
+			r.doc.named = n.name
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 )
 
@@ -63,5 +64,48 @@ func TestMaskOfPropertiesLeavesBodies(t *testing.T) {
 	d := &Decoder{Types: schemas(), Mask: Masks{Headers: []string{"type"}}.Body()}
 	if d.Hides() || d.BytesMasked(d.Decode([]byte("\xff\xfe\xfd"), Hints{Type: "no.Such"}, nil)) {
 		t.Error("a body is hidden for the sake of a header")
+	}
+}
+
+// TestAMaskedNameOfAType checks that no sentence about a body contains the name of a type that a
+// masked property or header names, if the body is not of this type. An edit still knows the type.
+func TestAMaskedNameOfAType(t *testing.T) {
+	t.Parallel()
+	const name = "pay.v1.Refund"
+	headers := deadletter.Table{"X-Message-Type": name}
+	gzip := deadletter.Table{"compression": "pay.v1.Refund-zip"}
+	types := registry(t, "pay", `syntax = "proto3"; package pay.v1; message Refund { string note = 1; bytes id = 2; }`,
+		"other", `syntax = "proto3"; package pay.v2; message Refund { int32 n = 3; }`)
+	for _, masks := range []Masks{
+		{Headers: []string{"x-message-type", "type", "content-type", "compression"}},
+		{Patterns: []*regexp.Regexp{regexp.MustCompile(`(?i)pay\.v[0-9]|refund`)}},
+	} {
+		d := &Decoder{Types: types, TypeHeaders: []string{"x-message-type"}, Mask: masks.Body()}
+		for what, h := range map[string]Hints{
+			"a header":                      {Headers: headers},
+			"a header, and protobuf":        {Headers: headers, ContentType: "application/x-protobuf"},
+			"the property":                  {Type: name},
+			"the property, short":           {Type: "Refund"},
+			"the property, as a URL":        {Type: "type.googleapis.com/" + name},
+			"a parameter":                   {ContentType: "application/x-protobuf; messageType=" + name},
+			"the header of the compression": {Compression: gzip["compression"].(string), Headers: gzip},
+		} {
+			for _, body := range []string{
+				"\xff\xff\xff", "\x0a\x02\xff\xfe", "\x0a\xff", "\x7a\x01a", "plain text", `{"note": "x"}`, `{"note": 1}`, "\x00",
+			} {
+				doc := d.Decode([]byte(body), h, nil)
+				text := everyText(doc) + Summary(doc, "")
+				if strings.Contains(strings.ToLower(text), "refund") && (doc.Type == "" || strings.Contains(doc.Problem, "efund")) {
+					t.Errorf("%s, %q is told:\n%s", what, body, text)
+				}
+				if _, err := d.Editable([]byte(body), h, nil); err != nil && strings.Contains(err.Error(), "efund") {
+					t.Errorf("%s, %q: the editor tells %v", what, body, err)
+				}
+			}
+			_, err := d.Patch([]byte(`{"note": "x"}`), h, []byte(`[{"op": "remove", "path": "/note"}]`), nil)
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package payload
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -46,8 +47,10 @@ func (r *reading) readProtobuf(c candidate) bool {
 		err = unmarshal(doc.Body, m, def.Types)
 	}
 	if err != nil {
-		doc.problem("could not decode as " + label + ": " + err.Error())
-		doc.step(false, "protobuf: could not decode as "+label+": "+err.Error())
+		// the error may have the full name of a field, with that of the type
+		why := "could not decode as " + label + ": " + strings.ReplaceAll(err.Error(), c.name, c.told)
+		doc.problem(why)
+		doc.step(false, "protobuf: "+why)
 		return false
 	}
 	doc.Kind, doc.Type, doc.Chosen, doc.by, doc.Set = Protobuf, c.name, c.source, c.by, def.Set
