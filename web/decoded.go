@@ -121,8 +121,8 @@ func jsonOf(d *payload.Document) view.JSON {
 		v.Notes = append(v.Notes, fmt.Sprintf("JSON omits %s (%s). Requeue sends the stored bytes, so nothing is lost.",
 			view.Number(d.UnknownFields, "unknown field", "unknown fields"), view.Size(int(d.UnknownBytes))))
 	}
-	if name, guessed := d.Charset(); guessed && d.JSON != "" {
-		v.Notes = append(v.Notes, "The body is not UTF-8, and is shown as "+name+", which is a guess.")
+	if guess := d.CharsetGuess(); guess != "" && d.JSON != "" {
+		v.Notes = append(v.Notes, guess)
 	}
 	if d.JSONProblem != "" {
 		v.Notes = append(v.Notes, strings.ToUpper(d.JSONProblem[:1])+d.JSONProblem[1:]+".")

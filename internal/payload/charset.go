@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -129,8 +130,7 @@ func (r *reading) declaredCharset() (c charset) {
 
 // convert replaces a body that is text in another charset by the same text in UTF-8, and reports
 // whether it did. It uses the byte order mark or the charset that the letter declares. If neither
-// fits, and the body is JSON or the letter declares text, it guesses windows-1252, which contains
-// ISO-8859-1.
+// fits, it guesses.
 func (r *reading) convert() bool {
 	doc, told := r.doc, r.declaredCharset()
 	isUTF8 := deadletter.NotText(doc.Body) == ""
@@ -139,16 +139,15 @@ func (r *reading) convert() bool {
 		return false
 	}
 	list := []charset{told}
-	if !isUTF8 && (told.enc != nil || isJSON || r.declaresJSON() || strings.HasPrefix(r.media, "text/") ||
-		strings.HasSuffix(r.media, "xml")) {
-		list = append(list, charset{name: "windows-1252", enc: charmap.Windows1252, guessed: true})
+	if !isUTF8 {
+		list = append(list, r.guessCharset(told.enc != nil || isJSON))
 	}
 	for _, c := range []charset{utf16LE, utf16BE} {
 		if c.guessed = !strings.HasPrefix(told.name, "UTF-16"); bytes.HasPrefix(doc.Body, c.mark()) {
 			list = []charset{c}
 		}
 	}
-	if !isJSON && (list[len(list)-1].enc == nil || r.declaresProtobuf() || compression(doc.Body) != "" ||
+	if !isJSON && (told.enc == nil && list[len(list)-1].enc == nil || r.declaresProtobuf() || compression(doc.Body) != "" ||
 		plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false) || r.readsAsAny(doc.Body)) {
 		return false
 	}
@@ -174,6 +173,46 @@ func (r *reading) convert() bool {
 	return false
 }
 
+// guessCharset returns a guess of the charset of a body that is not UTF-8. A text, which the letter
+// declares or the body shows, is in windows-1252, which contains ISO-8859-1. If nothing says that
+// the body is text, its bytes must leave hardly any doubt. The field enc is nil if there is no guess.
+func (r *reading) guessCharset(isText bool) charset {
+	body, windows := r.doc.Body, charset{name: "windows-1252", enc: charmap.Windows1252, guessed: true}
+	if isText || r.declaresJSON() || strings.HasPrefix(r.media, "text/") || strings.HasSuffix(r.media, "xml") {
+		return windows
+	}
+	content, rest, framed := nextDelimited(body)
+	if r.media != "" && r.media != "application/octet-stream" || len(body) < minGuessed || wireShaped(body, 1000) ||
+		framed && len(rest) == 0 && wireShaped(content, 1000) || int(body[1]) == len(body)-2 { // MessagePack has its length there
+		return charset{}
+	}
+	sample := body[:min(len(body), 1024)]
+	for odd, c := range []charset{utf16BE, utf16LE} {
+		if zeros(sample, 1-odd) == 0 && 4*zeros(sample, odd) >= 3*(len(sample)/2) {
+			c.guessed = true
+			return c
+		}
+	}
+	plain := 0
+	for _, x := range sample {
+		if x == ' ' || '0' <= x && x <= '9' || 'A' <= x && x <= 'Z' || 'a' <= x && x <= 'z' {
+			plain++
+		}
+	}
+	if 10*plain < 7*len(sample) || noLatin.Match(windows.decode(sample)) {
+		return charset{}
+	}
+	return windows
+}
+
+const minGuessed = 16 // in bytes; a shorter body is text only if the letter says so
+
+// noLatin finds what hardly any text in windows-1252 has: signs and control characters, three
+// letters beyond ASCII in a row, or such a letter beside no other letter and no space.
+var noLatin = regexp.MustCompile(strings.ReplaceAll(
+	`[^\t\r\n -~L‘’“”„–—…«»°§€]|[L]{3}|(^|[^A-Za-z ])[L]+([^A-Za-z ]|$)`, "L", "À-ÖØ-öø-ÿŒœŠšŽžŸ",
+))
+
 // convertFrom makes the text of a body in a charset its content.
 func (r *reading) convertFrom(c charset, text []byte) bool {
 	l := Layer{Name: c.name, encoding: c.enc}
@@ -182,9 +221,14 @@ func (r *reading) convertFrom(c charset, text []byte) bool {
 	}
 	if c.guessed {
 		l.Name += guessed
-		r.doc.note("The body is not UTF-8, and is shown as " + c.name + ", which is a guess.")
 	}
-	return r.layer(l, text, "")
+	if !r.layer(l, text, "") {
+		return false
+	}
+	if c.guessed {
+		r.doc.note(r.doc.CharsetGuess())
+	}
+	return true
 }
 
 // textIn returns the body as UTF-8, if it is a text in the given charset.
@@ -248,4 +292,13 @@ func (d *Document) Charset() (name string, guess bool) {
 		}
 	}
 	return name, guess
+}
+
+// CharsetGuess says that the charset of the body is a guess. It returns "" if it is none.
+func (d *Document) CharsetGuess() string {
+	name, guess := d.Charset()
+	if !guess {
+		return ""
+	}
+	return "The body is not UTF-8, and is shown as " + name + ", which is a guess."
 }

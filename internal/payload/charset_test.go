@@ -3,12 +3,14 @@ package payload
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
@@ -81,7 +83,8 @@ func TestCharsets(t *testing.T) {
 			Hints{ContentType: "application/json; charset=UTF-16"},
 			JSON, "Nîmes", "UTF-16BE", false,
 		},
-		{"a text, nothing declared", written(t, latin, "à bientôt, dit-elle"), Hints{}, Binary, "", "", false},
+		{"a text, nothing declared", written(t, latin, "à bientôt, dit-elle"), Hints{}, Text, "à bientôt", "windows-1252", true},
+		{"UTF-16, nothing declared", written(t, le, city), Hints{}, JSON, "Nîmes", "UTF-16LE", true},
 		{"a text", written(t, latin, "à bientôt"), Hints{ContentType: "text/html"}, Text, "à bientôt", "windows-1252", true},
 		{
 			"ISO-2022-JP", written(t, japanese.ISO2022JP.NewEncoder(), `{"名前":"山田太郎"}`),
@@ -159,6 +162,65 @@ func TestCharsets(t *testing.T) {
 				t.Errorf("notes %q, summary %q", notes, Summary(doc, ""))
 			}
 		})
+	}
+}
+
+// TestGuessesWithoutADeclaration reads bodies that are not UTF-8 and of which nothing says that they
+// are text. A text in a charset of Western Europe is guessed. Other texts stay bytes, and so does
+// everything else.
+func TestGuessesWithoutADeclaration(t *testing.T) {
+	t.Parallel()
+	d := &Decoder{Types: schemas()}
+	be := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder()
+	const german = "Die Bestellung wurde wegen ungültiger Größe zurückgewiesen; bitte prüfen."
+	const french = "« Le numéro n’est pas valide » : l’élève a été prévenu à Nîmes."
+	for _, c := range []struct {
+		text    string
+		in      *encoding.Encoder
+		charset string
+	}{
+		{german, charmap.ISO8859_1.NewEncoder(), "windows-1252"},
+		{french, charmap.Windows1252.NewEncoder(), "windows-1252"},
+		{german, be, "UTF-16BE"},
+		{"Zażółć gęślą jaźń, napisał Łukasz do działu obsługi klienta.", charmap.Windows1250.NewEncoder(), ""},
+		{"Заказ 4711 отклонён: неверный адрес", charmap.Windows1251.NewEncoder(), ""},
+		{"注文 4711 は拒否されました", japanese.ShiftJIS.NewEncoder(), ""},
+		{"注文 4711 は拒否されました", japanese.EUCJP.NewEncoder(), ""},
+		{"Grüße an alle", charmap.Windows1252.NewEncoder(), ""}, // too short
+	} {
+		for _, media := range []string{"", "application/octet-stream", "application/x-msgpack"} {
+			doc := d.Decode(written(t, c.in, c.text), Hints{ContentType: media}, nil)
+			want, kind := c.charset, Text
+			if media == "application/x-msgpack" || want == "" {
+				want, kind = "", Binary
+			}
+			if name, guess := doc.Charset(); name != want || guess != (want != "") || doc.Kind != kind {
+				t.Errorf("%s as %q: %s in %q", c.text, media, doc.Kind, name)
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(49, 9))
+	for range 20_000 {
+		body := make([]byte, 1+r.IntN(400))
+		for i := range body {
+			body[i] = byte(r.Uint32())
+		}
+		if name, guess := d.Decode(body, Hints{}, nil).Charset(); guess {
+			t.Errorf("%s is guessed for the noise %x", name, body)
+		}
+	}
+	text := "a text of MessagePack, which is long enough for its length to be a letter, of the alphabet"
+	for what, body := range map[string][]byte{
+		"MessagePack":        append([]byte{0xd9, byte(len(text))}, text...),
+		"a map":              []byte("\x82\xa5order\xd9\x20" + text[:32] + "\xa4name\xa5Ren\xc3\xa9"),
+		"gzip":               payloadtest.Gzipped(t, []byte(german))[1:],
+		"numbers of 16 bits": []byte("\x41\x00\x42\x00\x01\x00\x43\x00\x44\x00\x45\x00\x46\x00\x47\x00"),
+		"a message":          payloadtest.LengthPrefixed(5, []byte("stra\xdfe und noch etwas text dazu")),
+		"a framed message":   delimited(payloadtest.LengthPrefixed(5, []byte("stra\xdfe und noch etwas text dazu"))),
+	} {
+		if name, _ := d.Decode(body, Hints{}, nil).Charset(); name != "" {
+			t.Errorf("%s is guessed for %s", name, what)
+		}
 	}
 }
 
@@ -317,6 +379,8 @@ func TestMasksSeeTheConvertedText(t *testing.T) {
 	}{
 		{"a pattern", card, written(t, latin, "für "+card), Hints{ContentType: "text/plain; charset=latin1"}},
 		{"a pattern, guessed", card, written(t, latin, "für Karte "+card), Hints{ContentType: "text/plain"}},
+		{"a pattern, nothing declared", card, written(t, latin, "für die Karte "+card), Hints{}},
+		{"UTF-16, nothing declared", card, written(t, le, "die Karte "+card), Hints{}},
 		{"a pattern in UTF-16", card, written(t, be, "für "+card), Hints{}},
 		{"a pattern with a special character", "geheim", written(t, latin, "das geheim-öffnet"), Hints{ContentType: "text/plain; charset=latin1"}},
 		{"a path with a special character", "kanarie", written(t, latin, `{"schlüssel":"kanarie"}`), Hints{ContentType: "application/json; charset=latin1"}},
