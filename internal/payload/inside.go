@@ -29,6 +29,7 @@ type insides struct {
 	*reading
 	spare *budget.Budget // the messages share a budget, so that the body around them can always be read
 	seen  map[insideKey]inside
+	at    *memberPath // of the text that is being read
 }
 
 type insideKey struct{ path, text string }
@@ -57,19 +58,23 @@ type inside struct {
 	hidden bool      // the text may contain something that a mask hides
 }
 
-// insides returns nil if no types are known. If types may hide fields, texts at the place and below
-// it may be hidden.
+// insides returns nil if no types are known and nothing may be hidden. If types may hide fields,
+// texts at the place and below it may be hidden.
 func (r *reading) insides(root *place) *insides {
-	if r.within || len(typesOf(r.Types).types) == 0 {
+	if len(typesOf(r.Types).types) == 0 && !r.Mask.hides() {
 		return nil
 	}
 	root.m.redacts = root.m.redacts || r.mayHideFields()
-	return &insides{r, r.budget.Left(), map[insideKey]inside{}}
+	if around := r.around; around != nil {
+		root.path = around.at
+		return &insides{r, around.spare, around.seen, nil}
+	}
+	return &insides{r, r.budget.Left(), map[insideKey]inside{}, nil}
 }
 
-// at reads a text at a place of the body. It is a message only if a binding names the type of the
-// member, or if exactly one registered type fits.
-func (s *insides) at(p place, text string) (found inside) {
+// read reads a text at a place of the body. It is a message only if a binding names the type of the
+// member, or if exactly one registered type fits. JSON and texts in base64 are read for the masks.
+func (s *insides) read(p place, text string) (found inside) {
 	if s == nil || len(text) < minInside || p.hidden {
 		return inside{}
 	}
@@ -88,7 +93,8 @@ func (s *insides) at(p place, text string) (found inside) {
 	}
 	raw := make([]byte, len(shape.text)/4*3+3)
 	raw = raw[:max(decodeBase64(raw, shape.text), 0)]
-	if len(raw) == 0 || printable(raw) && !taggedTexts(raw) || !wireShaped(raw, 1000) && compression(raw) == "" &&
+	isText := printable(raw) && !taggedTexts(raw) || beginsAsJSON(raw)
+	if len(raw) == 0 || isText && !unread.hidden || !isText && !wireShaped(raw, 1000) && compression(raw) == "" &&
 		!beginsAsFrame(raw, shape.text) {
 		return inside{}
 	}
@@ -96,7 +102,8 @@ func (s *insides) at(p place, text string) (found inside) {
 		return unread
 	}
 	doc := &Document{Body: raw, Size: len(raw)}
-	r := &reading{Decoder: s.Decoder, doc: doc, budget: s.spare, within: true, outer: p.spot}
+	s.at = p.path
+	r := &reading{Decoder: s.Decoder, doc: doc, budget: s.spare, around: s, outer: p.spot}
 	r.useHints(Hints{Queue: s.hints.Queue, Key: s.hints.Key, Path: path, hidden: s.hints.hidden})
 	r.peelByLooks()
 	if !doc.TooLarge {

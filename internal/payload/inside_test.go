@@ -143,3 +143,51 @@ message Seat { optional string row = 1; optional string seat = 2; }`
 		}
 	}
 }
+
+// TestMasksOfJSONInJSON masks JSON and texts that a JSON body holds as base64. The base64 is hidden if
+// a mask hides anything in it, also if no type is registered, and if it holds base64 itself.
+func TestMasksOfJSONInJSON(t *testing.T) {
+	t.Parallel()
+	const secret = "4111222233334444"
+	member := func(content []byte) string { return string(encodeStd(content)) }
+	inner := []byte(`{"card": {"number": "` + secret + `"}, "name": "somebody"}`)
+	nested := []byte(`{"inner": "` + member(inner) + `"}`)
+	path := deadletter.FieldPath{"card", "number"}
+	types := registry(t, "pay", `syntax = "proto3"; package pay; message Holder { Card card = 1; string name = 2; }
+message Card { string number = 1 [debug_redact = true]; string owner = 2; }`)
+	bound := []Binding{{Queue: "holders", Path: "row", Type: "pay.Holder"}}
+	for name, c := range map[string]struct {
+		d       *Decoder
+		content []byte
+		shown   bool
+	}{
+		"a path":                    {&Decoder{Mask: &Mask{JSON: []deadletter.FieldPath{path}}}, inner, false},
+		"a path, nested":            {&Decoder{Mask: &Mask{JSON: []deadletter.FieldPath{path}}}, nested, false},
+		"a path, compressed":        {&Decoder{Mask: &Mask{JSON: []deadletter.FieldPath{path}}}, payloadtest.Gzipped(t, inner), false},
+		"a path, in UTF-16":         {&Decoder{Mask: &Mask{JSON: []deadletter.FieldPath{path}}}, utf16Of(string(inner)), false},
+		"a path from the outside":   {&Decoder{Mask: &Mask{JSON: []deadletter.FieldPath{{"row", "card"}}}}, inner, false},
+		"another path":              {&Decoder{Mask: &Mask{JSON: []deadletter.FieldPath{{"card", "owner"}}}}, inner, true},
+		"a pattern":                 {&Decoder{Mask: patternMask().Mask}, inner, false},
+		"a pattern in a text":       {&Decoder{Mask: patternMask().Mask}, []byte("the card " + secret), false},
+		"the pattern fits nothing":  {&Decoder{Mask: patternMask().Mask}, []byte("the card of somebody"), true},
+		"the type of a binding":     {&Decoder{Types: types, Bindings: bound}, inner, false},
+		"a binding, nothing hidden": {&Decoder{Types: types, Bindings: bound}, []byte(`{"card": {"owner": "o"}, "name": "s"}`), true},
+		"no mask":                   {&Decoder{}, inner, true},
+	} {
+		doc := c.d.Decode([]byte(`{"row": "`+member(c.content)+`", "n": 1}`), Hints{Queue: "holders"}, nil)
+		if strings.Contains(everything(doc), member(c.content)) != c.shown || doc.Masked == c.shown || doc.Kind != JSON {
+			t.Errorf("%s: masked %v, %s", name, doc.Masked, everything(doc))
+		}
+		if _, _, ok := doc.Value("n"); !ok {
+			t.Errorf("%s: the rest of the body is not shown", name)
+		}
+	}
+}
+
+func utf16Of(ascii string) (b []byte) {
+	b = []byte("\xff\xfe")
+	for _, c := range []byte(ascii) {
+		b = append(b, c, 0)
+	}
+	return b
+}

@@ -239,7 +239,7 @@ func (p *jsonPrinter) leaf(at place) {
 	case len(token) > 0 && token[0] == '"':
 		value = unquoteJSON(token)
 		at.spot = at.text(value)
-		at.hidden = at.hidden || at.inside.at(at, value).hidden
+		at.hidden = at.hidden || at.inside.read(at, value).hidden
 		if at.bytes {
 			if raw, ok := unbase64(value); ok {
 				value = raw

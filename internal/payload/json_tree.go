@@ -105,7 +105,7 @@ func (t *tree) jsonValue(r *jsonReader, n *Node, at place, base, depth int) {
 				return
 			}
 		}
-		in := at.inside.at(at, text)
+		in := at.inside.read(at, text)
 		at.hidden = at.hidden || in.hidden
 		t.setScalar(n, at.spot, text, String)
 		in.show(t, n)

@@ -140,13 +140,13 @@ func (d *Decoder) mustHideUndecoded(h Hints) bool {
 type reading struct {
 	*Decoder
 	doc      *Document
-	hints    Hints  // the hints of the letter; inside an envelope, those of the envelope
-	masked   bool   // a part of a removed envelope is masked
-	within   bool   // the body is in a member of a JSON body
-	several  string // "2 gRPC messages", if the body is a stream of messages, which are not decoded
-	hideText bool   // the body, if it is a text, is hidden, because of its bytes before they were converted
-	outer    spot   // the spot of the body in its envelope
-	media    string // the content type in lower case, without parameters; "" = it is missing or malformed
+	hints    Hints    // the hints of the letter; inside an envelope, those of the envelope
+	masked   bool     // a part of a removed envelope is masked
+	around   *insides // of the JSON body that holds this one in a member; nil = there is none
+	several  string   // "2 gRPC messages", if the body is a stream of messages, which are not decoded
+	hideText bool     // the body, if it is a text, is hidden, because of its bytes before they were converted
+	outer    spot     // the spot of the body in its envelope
+	media    string   // the content type in lower case, without parameters; "" = it is missing or malformed
 	budget   *budget.Budget
 	named    []candidate
 	memo     []scanned
