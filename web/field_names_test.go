@@ -62,7 +62,7 @@ func TestCompletionsKnowTheTypes(t *testing.T) {
 	if text := shown(); strings.Contains(text, "canary-note") || strings.Count(text, "canary-batch") != 2 {
 		t.Errorf("with another version of the type: %s", text)
 	}
-	decoder = &payload.Decoder{Types: types, Bindings: []payload.Binding{{Queue: "*", Type: "shop.Bound"}}}
+	decoder = &payload.Decoder{Types: types, Bindings: []deadletter.Binding{{Queue: "*", Type: "shop.Bound"}}}
 	if text := shown(); strings.Contains(text, "canary") {
 		t.Errorf("with another binding: %s", text)
 	}

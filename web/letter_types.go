@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/a-h/templ"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -14,14 +15,17 @@ import (
 // typeChoice returns the types that people have picked for a letter, and whether another type can
 // be picked.
 func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload.Document) (view.TypeChoice, error) {
-	c := view.TypeChoice{Readable: doc.Reading().Readable()}
+	c := view.TypeChoice{Readable: doc.Reading().Readable(), Inside: doc.Inside}
+	if l.Queue != "" {
+		c.Members = doc.Members[:min(len(doc.Members), 5)]
+	}
 	all, err := w.Store.Picks(ctx)
 	if err != nil {
 		return c, err
 	}
 	c.Picks = picksFor(l, all)
 	binary := doc.Kind == payload.Binary || doc.Kind == payload.Protobuf
-	if l.State == deadletter.StatePurged || !binary && len(c.Picks) == 0 {
+	if l.State == deadletter.StatePurged || !binary && len(c.Picks)+len(c.Members) == 0 {
 		return c, nil
 	}
 	names := w.Decoder().Types.Types()
@@ -31,10 +35,12 @@ func (w *Web) typeChoice(ctx context.Context, l *deadletter.Letter, doc *payload
 }
 
 // picksFor returns the picks that apply to a letter, the strongest first: the pick for the letter
-// itself, the pick for its group, and the first binding that matches.
+// itself, the pick for its group, and the first binding that matches its body and each member of
+// it.
 func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
-	var letter, group, binding []deadletter.Pick
+	var letter, group, bindings []deadletter.Pick
 	for _, p := range all {
+		same := func(b deadletter.Pick) bool { return b.Path == p.Path }
 		switch {
 		case p.Letter != "":
 			if p.Letter == l.ID {
@@ -44,13 +50,11 @@ func picksFor(l *deadletter.Letter, all []deadletter.Pick) []deadletter.Pick {
 			if p.Group == l.Group {
 				group = append(group, p)
 			}
-		case len(binding) == 0 && (payload.Binding{Queue: p.Queue, Key: p.Key}).Fits(
-			l.Queue, l.RoutingKey,
-		):
-			binding = append(binding, p)
+		case p.Fits(l.Queue, l.RoutingKey) && !slices.ContainsFunc(bindings, same):
+			bindings = append(bindings, p)
 		}
 	}
-	return append(append(letter, group...), binding...)
+	return append(append(letter, group...), bindings...)
 }
 
 // pickAgain shows the page of a letter with the type that was refused.
@@ -65,7 +69,7 @@ func (w *Web) pickAgain(r *http.Request, err error) (templ.Component, error) {
 	}
 	page, broken := w.letterView(r, l, form, revealed{})
 	t := &page.Types
-	t.Typed, t.For, t.Reason = r.PostForm.Get("type"), r.PostForm.Get("for"), r.PostForm.Get("reason")
+	t.Typed, t.For, t.Path, t.Reason = r.PostForm.Get("type"), r.PostForm.Get("for"), r.PostForm.Get("path"), r.PostForm.Get("reason")
 	t.Problem = sentence(err, statusOf(err))
 	return view.Letter(page), broken
 }

@@ -59,7 +59,9 @@ func (w *Web) addBinding(ctx context.Context, in *struct {
 	b := &in.Body
 	return w.createPick(
 		ctx, in.Matching, nil,
-		deadletter.Pick{Queue: strings.TrimSpace(b.Queue), Key: strings.TrimSpace(b.Key), Type: b.Type, Reason: b.Reason},
+		deadletter.Pick{Reason: b.Reason, Binding: deadletter.Binding{
+			Queue: strings.TrimSpace(b.Queue), Key: strings.TrimSpace(b.Key), Path: b.Path, Type: b.Type,
+		}},
 	)
 }
 
@@ -81,7 +83,7 @@ func (w *Web) pickType(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	p.Type, p.Reason = in.Body.Type, in.Body.Reason
+	p.Type, p.Path, p.Reason = in.Body.Type, in.Body.Path, in.Body.Reason
 	return w.createPick(ctx, in.Matching, &l, p)
 }
 
@@ -100,7 +102,7 @@ func pickFor(l *deadletter.Letter, target string) (deadletter.Pick, error) {
 		if l.Queue == "" {
 			return deadletter.Pick{}, invalid("nothing says which queue the letter died in; choose letter or group")
 		}
-		return deadletter.Pick{Queue: l.Queue}, nil
+		return deadletter.Pick{Binding: deadletter.Binding{Queue: l.Queue}}, nil
 	}
 	return deadletter.Pick{}, invalid(
 		"for is letter, group or binding, not %q", deadletter.Visible(deadletter.Cut(target, 40)),
@@ -119,12 +121,14 @@ func (w *Web) createPick(
 func (w *Web) pick(
 	ctx context.Context, known Matching, l *deadletter.Letter, p deadletter.Pick,
 ) (deadletter.Pick, error) {
-	p.Type, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Reason)
+	p.Type, p.Path, p.Reason = strings.TrimSpace(p.Type), strings.TrimSpace(p.Path), strings.TrimSpace(p.Reason)
 	switch {
+	case p.Path != "" && (p.Letter != "" || p.Group != 0):
+		return p, invalid("a member of JSON bodies is bound for a queue; choose binding")
 	case p.Letter == "" && p.Group == 0 && p.Queue == "":
 		return p, invalid("name a queue, or a pattern, for example billing.*")
-	case len(p.Queue) > 255 || len(p.Key) > 255:
-		return p, invalid("the name of a queue and a routing key have at most 255 bytes")
+	case len(p.Queue) > 255 || len(p.Key) > 255 || len(p.Path) > 255:
+		return p, invalid("the name of a queue, a routing key and a path have at most 255 bytes")
 	case len(p.Reason) > maxReasonText:
 		return p, invalid("a reason has at most %d bytes", maxReasonText)
 	case !slices.Contains(w.Decoder().Types.Types(), p.Type):

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/base64"
 	"net/url"
 	"strings"
 	"testing"
@@ -43,20 +44,20 @@ type picker struct{ *store.Store }
 
 func (p picker) AddPick(ctx context.Context, k deadletter.Pick) (deadletter.Pick, error) {
 	return p.Store.AddPick(
-		ctx, k, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") },
+		ctx, k, func(glob, queue string) bool { return deadletter.Binding{Queue: glob}.Fits(queue, "") },
 	)
 }
 
 func (p picker) RemovePick(ctx context.Context, id int64, by string) error {
 	return p.Store.RemovePick(
-		ctx, id, by, func(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") },
+		ctx, id, by, func(glob, queue string) bool { return deadletter.Binding{Queue: glob}.Fits(queue, "") },
 	)
 }
 
 func TestTypesArePicked(t *testing.T) {
 	t.Parallel()
 	h := open(t, withTypes, func(o *web.Options) {
-		o.Bindings = []payload.Binding{{Queue: "old-*", Type: "acme.notify.v1.EmailRequested"}}
+		o.Bindings = []deadletter.Binding{{Queue: "old-*", Type: "acme.notify.v1.EmailRequested"}}
 	})
 	id := string(h.receive("sms", 1, "\n\x03abc\x10\x05\x1a\x05hello")[0])
 	before := h.get("/api/v1/letters/"+id).want(t, 200).text
@@ -144,4 +145,65 @@ func TestTypesArePickedOnALettersPage(t *testing.T) {
 	h.get("/letters/"+json).want(t, 200)
 	h.Drain()
 	pick("acme.notify.v1.EmailRequested", "letter").want(t, 503)
+}
+
+// TestAMemberOfJSONIsBound covers a JSON body with a message in base64 that several types fit. The
+// page offers to bind the member to a type, for all letters of the queue.
+func TestAMemberOfJSONIsBound(t *testing.T) {
+	t.Parallel()
+	const source = `syntax = "proto3"; package shop.v1;
+message Pair { string a = 1; string b = 2; }
+message OtherPair { string c = 1; string d = 2; }`
+	types := descriptor.NewRegistry()
+	if _, err := types.AddSource("shop", fstest.MapFS{"shop.proto": {Data: []byte(source)}}); err != nil {
+		t.Fatal(err)
+	}
+	var h *house
+	h = open(t, func(o *web.Options) {
+		o.Decoder = func() *payload.Decoder {
+			d := &payload.Decoder{Types: types}
+			if h != nil {
+				picks, err := h.store.Picks(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				for _, p := range picks {
+					d.Bindings = append(d.Bindings, p.Binding)
+				}
+			}
+			return d
+		}
+	})
+	body := `{"row": {"payload": "` + base64.StdEncoding.EncodeToString([]byte("\n\x0afirst text\x12\x0bsecond text")) + `"}}`
+	id := string(h.receive("outbox", 1, body)[0])
+	page, api := "/letters/"+id, "/api/v1/letters/"+id
+	h.get(page).want(t, 200, "The base64 in row.payload", "It is used for all letters of outbox.")
+	if text := h.get(page).text; strings.Contains(text, "second text") {
+		t.Error("it has no type yet")
+	}
+	form := url.Values{"type": {"shop.v1.Pair"}, "for": {"letter"}, "path": {"row.payload"}, "reason": {"the outbox"}}
+	h.post(page+"/type", form).want(t, 400, "Nothing was applied", "choose binding", `value="shop.v1.Pair"`)
+	form.Set("for", "binding")
+	h.post(page+"/type", form).redirectsTo(t, page)
+	h.get(page).want(t, 200, "second text", "for <code>outbox</code>, member <code>row.payload</code>", "counts")
+	h.get(api).want(t, 200, `"inside":[{"path":"row.payload","type":"shop.v1.Pair"`)
+	h.get("/schemas").want(t, 200, "base64 in <code>row.payload</code>")
+	h.get("/api/v1/bindings").want(t, 200, `"queue":"outbox","type":"shop.v1.Pair","path":"row.payload"`)
+	h.get("/api/v1/audit").want(t, 200, "messages in the member row.payload of letters of outbox are read as shop.v1.Pair: the outbox")
+
+	h.postJSON("/api/v1/bindings", `{"queue":"outbox","type":"shop.v1.OtherPair"}`).want(t, 201)
+	h.postJSON("/api/v1/bindings", `{"queue":"outbox","path":"row.payload","type":"shop.v1.OtherPair"}`).want(t, 201)
+	h.get(api).want(t, 200, `"inside":[{"path":"row.payload","type":"shop.v1.OtherPair"`)
+	if text := h.get("/api/v1/bindings").text; strings.Count(text, `"for":"binding"`) != 2 {
+		t.Errorf("a pick replaces only one for the same member: %s", text)
+	}
+	h.do(request("DELETE", "/api/v1/bindings/3", "")).want(t, 204)
+	h.get(page).want(t, 200, "The base64 in row.payload")
+	h.get("/api/v1/audit").want(t, 200, "no longer: messages in the member row.payload of letters of outbox are read as")
+	h.post("/schemas/bindings", url.Values{
+		"queue": {"outbox"}, "path": {strings.Repeat("x", 256)}, "type": {"shop.v1.Pair"},
+	}).want(t, 400, "at most 255 bytes", `name="path"`)
+	h.post("/schemas/bindings", url.Values{"queue": {"outbox"}, "path": {"row.payload"}, "type": {"shop.v1.Pair"}}).
+		redirectsTo(t, "/schemas?bound=4")
+	h.get("/schemas?bound=4").want(t, 200, "Messages in the member row.payload of letters of outbox are read as shop.v1.Pair")
 }

@@ -18,6 +18,7 @@ func (w *Web) bindAgain(r *http.Request, err error) (templ.Component, error) {
 	p.Bind = view.BindForm{
 		Queue:   strings.TrimSpace(form.Get("queue")),
 		Key:     form.Get("key"),
+		Path:    form.Get("path"),
 		Type:    form.Get("type"),
 		Reason:  form.Get("reason"),
 		Problem: sentence(err, statusOf(err)),

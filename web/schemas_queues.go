@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 	"github.com/deadletteroffice/dlo/web/view"
 )
 
@@ -61,17 +60,15 @@ func typedQueues(readings []deadletter.ReadCount) []view.TypedQueue {
 
 // boundTo adds to a queue the first binding that applies to it. Bindings made by people take
 // precedence over configured bindings.
-func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []payload.Binding) {
+func boundTo(q *view.TypedQueue, picks []deadletter.Pick, bindings []deadletter.Binding) {
+	applies := func(b deadletter.Binding) bool { return b.Path == "" && deadletter.Glob(b.Queue, q.Queue, true) }
 	for i, p := range picks {
-		if p.Letter == "" && p.Group == 0 && (payload.Binding{Queue: p.Queue}).Fits(q.Queue, "") {
+		if p.Letter == "" && p.Group == 0 && applies(p.Binding) {
 			q.Bound, q.Exact = &picks[i], p.Queue == q.Queue
 			return
 		}
 	}
-	for i, b := range bindings {
-		if b.Path == "" && (payload.Binding{Queue: b.Queue}).Fits(q.Queue, "") {
-			q.Configured = &bindings[i]
-			return
-		}
+	if i := slices.IndexFunc(bindings, applies); i >= 0 {
+		q.Configured = &bindings[i]
 	}
 }

@@ -261,7 +261,7 @@ func TestUploadsAreKeptForFew(t *testing.T) {
 func TestQueuesAreBound(t *testing.T) {
 	t.Parallel()
 	h := open(t, withLibrary, func(o *web.Options) {
-		o.Bindings = []payload.Binding{{Queue: "old-*", Key: "k.*", Type: "acme.notify.v1.SmsRequested"}}
+		o.Bindings = []deadletter.Binding{{Queue: "old-*", Key: "k.*", Type: "acme.notify.v1.SmsRequested"}}
 	})
 	id := h.arrive("email", 1, mailBody)[0]
 	h.get("/schemas?bind=email&as=acme.notify.v1.EmailRequested").want(

@@ -53,7 +53,7 @@ type Options struct {
 	// returns the facts that a broker reports about a queue
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 
-	Bindings []payload.Binding                      // from the configuration
+	Bindings []deadletter.Binding                   // from the configuration
 	Decoder  func() *payload.Decoder                // current decoder of bodies; nil: no types
 	Header   func(name, text string) (string, bool) // masks one header or property; nil: nothing is masked
 	Brokers  func() []deadletter.BrokerStatus       // current state of the connections

@@ -160,7 +160,7 @@ func TestWhereALetterDied(t *testing.T) {
 func TestABindingOfAQueueThatOnlyTheBodyNames(t *testing.T) {
 	t.Parallel()
 	o := options()
-	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}
+	decoder := &payload.Decoder{Types: twins(t), Bindings: []deadletter.Binding{{Queue: "sms", Type: "acme.Left"}}}
 	o.Decoder = func() *payload.Decoder { return decoder }
 	body := `{"RoutingKey":"k","Exchange":"e","Queue":"sms","Exception":"boom","Message":"CgxhYmNkZWZnaGlqa2wQhaYDGhFoZWxsbyBnb29kIGZyaWVuZA==","DateTime":"2026-11-20T07:11:12Z","BasicProperties":{}}`
 	v := verdicts(t, o, deliveredLetter("errors", deadletter.Properties{

@@ -131,7 +131,7 @@ func TestTheOnlyTypeOfAQueueReadsNewFields(t *testing.T) {
 func TestTheReaderReadsAgain(t *testing.T) {
 	t.Parallel()
 	o := options()
-	decoder := &payload.Decoder{Types: twins(t), Bindings: []payload.Binding{{Queue: "sms", Type: "acme.Left"}}}
+	decoder := &payload.Decoder{Types: twins(t), Bindings: []deadletter.Binding{{Queue: "sms", Type: "acme.Left"}}}
 	o.Decoder = func() *payload.Decoder { return decoder }
 	letter := func(change func(*deadletter.Letter)) deadletter.Letter {
 		l := deadLetter("sms", "rejected", nil)

@@ -86,6 +86,7 @@ func lettersTable() command {
 			ID     letterArg `arg:"" name:"id" help:"The letter."`
 			Type   string    `arg:"" help:"The full name of a registered message type."`
 			For    string    `enum:"letter,group,binding" default:"letter" help:"letter: only this letter; group: its group; binding: its queue, for letters that do not name their type."`
+			Path   string    `help:"With --for binding: only the member of JSON bodies that holds the message as base64, for example row.payload."`
 			Reason string    `help:"Why; kept in the history."`
 		}{}, "POST /letters/{id}/type", api.Pick{}, `{{template "pick" .}}`),
 		take,

@@ -60,6 +60,7 @@ func typesTable() command {
 			Queue  string `arg:"" help:"The queue that letters died in; * stands for anything, ? for one character."`
 			Type   string `arg:"" help:"The full name of a registered message type."`
 			Key    string `help:"Only letters with this routing key; * and ? as in the queue."`
+			Path   string `help:"Only the member of JSON bodies that holds the message as base64, for example row.payload."`
 			Reason string `help:"Why, for the audit."`
 		}{}, "POST /bindings", api.Pick{}, `{{template "pick" .}}`),
 		act("unbind", "Remove a binding, or the pick for a group or a letter.", numberedCmd{},

@@ -150,7 +150,7 @@ type Breaker struct {
 type Schemas struct {
 	Directory  string
 	Reflection []string // gRPC servers, each as host:port
-	Bindings   []Binding
+	Bindings   []deadletter.Binding
 	// names of headers that may hold the full name of a type, in any case; the first that does
 	// counts
 	TypeHeaders []string
@@ -163,9 +163,6 @@ var typeHeaders = []string{
 	"x-message-type", "message-type", "message_type", "messagetype", "x-event-type", "event-type", "event_type",
 	"eventtype", "x-type", "type", "name", "cloudevents:type", "cloudevents_type", "ce-type", "ce_type",
 }
-
-// Binding says which type the letters of some queues have. It is written in the configuration.
-type Binding struct{ Queue, Key, Type, Path string }
 
 // Defaults returns the configuration for an empty file.
 func Defaults() Config {
@@ -462,7 +459,7 @@ func (d *decoder) settings(c *Config) keys {
 				"type_headers": func(n *yaml.Node) { d.texts(n, &c.Schemas.TypeHeaders) },
 				"bindings": func(n *yaml.Node) {
 					d.list(n, func(n *yaml.Node) {
-						b := Binding{Key: "*"}
+						b := deadletter.Binding{Key: "*"}
 						d.mapping(n, "schemas.bindings", keys{
 							"queue": func(n *yaml.Node) { d.text(n, &b.Queue) },
 							"key":   func(n *yaml.Node) { d.text(n, &b.Key) },

@@ -244,7 +244,7 @@ retention: {quiet: 1d, discarded: 0, dead: 90d}
 		Schemas: config.Schemas{
 			Directory:  "/schemas",
 			Reflection: []string{"orders:50051", "[::1]:50051"},
-			Bindings: []config.Binding{
+			Bindings: []deadletter.Binding{
 				{Queue: "email-*", Key: "*", Type: "acme.Email"},
 				{Queue: "q", Key: "k", Type: "acme.T", Path: "row.payload"},
 			},

@@ -175,7 +175,8 @@ func (r *reading) convert() bool {
 
 // guessCharset returns a guess of the charset of a body that is not UTF-8. A text, which the letter
 // declares or the body shows, is in windows-1252, which contains ISO-8859-1. If nothing says that
-// the body is text, its bytes must leave hardly any doubt. The field enc is nil if there is no guess.
+// the body is text, its bytes must leave hardly any doubt. The field enc is nil if there is no
+// guess.
 func (r *reading) guessCharset(isText bool) charset {
 	body, windows := r.doc.Body, charset{name: "windows-1252", enc: charmap.Windows1252, guessed: true}
 	if isText || r.declaresJSON() || strings.HasPrefix(r.media, "text/") || strings.HasSuffix(r.media, "xml") {

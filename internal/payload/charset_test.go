@@ -165,9 +165,9 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// TestGuessesWithoutADeclaration reads bodies that are not UTF-8 and of which nothing says that they
-// are text. A text in a charset of Western Europe is guessed. Other texts stay bytes, and so does
-// everything else.
+// TestGuessesWithoutADeclaration reads bodies that are not UTF-8 and of which nothing says that
+// they are text. A text in a charset of Western Europe is guessed. Other texts stay bytes, and so
+// does everything else.
 func TestGuessesWithoutADeclaration(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{Types: schemas()}

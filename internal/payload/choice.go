@@ -7,21 +7,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
-// Binding assigns a message type to the letters of queues. It comes from the configuration or from
-// a person.
-type Binding struct {
-	Queue string `json:"queue"`        // glob for the origin queue
-	Key   string `json:"key,omitzero"` // glob for the routing key; "" = any key
-	Type  string `json:"type"`         // full name of a message type
-	// path of the member of JSON bodies that holds the message as base64; "" = the body is the message
-	Path string `json:"path,omitzero"`
-}
-
-// Fits reports whether the binding applies to letters with the given origin queue and routing key.
-func (b Binding) Fits(queue, key string) bool {
-	return deadletter.Glob(b.Queue, queue, true) && (b.Key == "" || deadletter.Glob(b.Key, key, true))
-}
-
 // These constants name places from which dlo can take the name of a body's type. Pages show them to
 // people.
 const (

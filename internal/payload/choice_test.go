@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestTypeChoice(t *testing.T) {
 	t.Parallel()
 	body := sample(t)
-	bind := []Binding{{Queue: "other", Type: "acme.odd.Order"}, {Queue: "email-*", Key: "email.*", Type: email}}
+	bind := []deadletter.Binding{{Queue: "other", Type: "acme.odd.Order"}, {Queue: "email-*", Key: "email.*", Type: email}}
 	tests := []struct {
 		name         string
 		h            Hints

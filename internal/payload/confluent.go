@@ -62,8 +62,8 @@ func readConfluent(b []byte) (framed, bool) {
 	return framed{detail: detail, head: b[:at], content: b[at:], holds: holdsMessages}, true
 }
 
-// nextConfluent returns the first of several messages. The second one begins with a byte 0x00, where
-// no field can begin.
+// nextConfluent returns the first of several messages. The second one begins with a byte 0x00,
+// where no field can begin.
 func nextConfluent(b []byte) (message, rest []byte, ok bool) {
 	f, ok := readConfluent(b)
 	if !ok || f.holds != holdsMessages {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -27,7 +28,7 @@ func TestDecodeSample(t *testing.T) {
 		t.Fatalf("sample has %d bytes", len(body))
 	}
 	wrapped := []byte(base64.StdEncoding.EncodeToString(body))
-	d := &Decoder{Types: schemas(), Bindings: []Binding{{Queue: "email-*", Type: email}}}
+	d := &Decoder{Types: schemas(), Bindings: []deadletter.Binding{{Queue: "email-*", Type: email}}}
 	doc := d.Decode(wrapped, Hints{
 		Queue: "email-queue", ContentType: "application/x-protobuf", ContentEncoding: "base64",
 	}, nil)

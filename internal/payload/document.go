@@ -78,7 +78,8 @@ type Document struct {
 	// unchanged and NOT safe to print
 	Failure deadletter.Failure
 
-	Inside []Inside // messages in members of a JSON body
+	Inside  []Inside // messages in members of a JSON body
+	Members []string // paths of the members that hold messages, also of those whose type is unknown
 
 	UnknownFields int // number of fields on the wire that the type does not know, at all levels; the JSON omits them
 	UnknownBytes  int64

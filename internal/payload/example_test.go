@@ -31,7 +31,7 @@ func ExampleDecoder_Decode() {
 	}
 	d := &payload.Decoder{
 		Types:    types,
-		Bindings: []payload.Binding{{Queue: "webhook-*", Type: "acme.hooks.v1.WebhookDelivery"}},
+		Bindings: []deadletter.Binding{{Queue: "webhook-*", Type: "acme.hooks.v1.WebhookDelivery"}},
 	}
 	body := base64.StdEncoding.EncodeToString([]byte("\x0a\x11https://a.example\x10\xd5\xf8\x02"))
 

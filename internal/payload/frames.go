@@ -149,8 +149,9 @@ func (r *reading) stream(body []byte) string {
 	return ""
 }
 
-// beginsFramed reports whether the body begins with a frame around a message of the given type, which
-// knows all of it. What follows is no frame. Read as one message, the values are in other fields.
+// beginsFramed reports whether the body begins with a frame around a message of the given type,
+// which knows all of it. What follows is no frame. Read as one message, the values are in other
+// fields.
 func (r *reading) beginsFramed(def *descriptor.Type) bool {
 	message, rest, ok := nextDelimited(r.doc.Body)
 	if !ok || len(message) == 0 || len(rest) == 0 {

@@ -228,7 +228,7 @@ func TestWhatIsNoFrame(t *testing.T) {
 func TestAQueueDecides(t *testing.T) {
 	t.Parallel()
 	bound := &Decoder{
-		Types: registry(t, "shop", parcels), Bindings: []Binding{{Queue: "pairs", Type: "shop.v1.Pair"}},
+		Types: registry(t, "shop", parcels), Bindings: []deadletter.Binding{{Queue: "pairs", Type: "shop.v1.Pair"}},
 	}
 	for name, h := range map[string]Hints{
 		"binding": {Queue: "pairs"}, "before": {Prior: map[string]float64{"shop.v1.Pair": 1}, Only: "shop.v1.Pair"},
@@ -249,7 +249,7 @@ func TestAQueueDecides(t *testing.T) {
 // would break this is refused.
 func TestAStringStaysUTF8(t *testing.T) {
 	t.Parallel()
-	d := &Decoder{Types: registry(t, "shop", parcels), Bindings: []Binding{{Queue: "pairs", Type: "shop.v1.Pair"}}}
+	d := &Decoder{Types: registry(t, "shop", parcels), Bindings: []deadletter.Binding{{Queue: "pairs", Type: "shop.v1.Pair"}}}
 	h := Hints{Type: "amqp-1.0", Queue: "pairs"}
 	body := section(0x77, short(0xa1, pair("a1", "short")))
 	if e := change(t, d, body, h, "short", "longer"); !bytes.Equal(e.Body, section(0x77, short(0xa1, pair("a1", "longer")))) {

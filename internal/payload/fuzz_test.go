@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deadletteroffice/dlo/internal/budget"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
 	"github.com/deadletteroffice/dlo/internal/payload/payloadtest"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -115,7 +116,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("x"), `application/json; messageType="`, "gzip, base64,,br", "type.googleapis.com/")
 	f.Fuzz(func(t *testing.T, body []byte, contentType, contentEncoding, typ string) {
 		h := Hints{ContentType: contentType, ContentEncoding: contentEncoding, Type: typ, Queue: typ}
-		bindings := []Binding{{Queue: "*", Type: email}}
+		bindings := []deadletter.Binding{{Queue: "*", Type: email}}
 		kept := bytes.Clone(body)
 		for _, mask := range []*Mask{nil, pattern} {
 			b := budget.NewBudget()

@@ -111,6 +111,10 @@ func (s *insides) read(p place, text string) (found inside) {
 	}
 	found.hidden = doc.Masked || r.masked
 	s.doc.doubtful = s.doc.doubtful || doc.doubtful
+	if (doc.Kind == Protobuf || doc.Ranking.Verdict == Ambiguous || plainlyMessage(doc.Body)) && path != "" && len(path) <= 255 &&
+		!slices.Contains(s.doc.Members, path) {
+		s.doc.Members = append(s.doc.Members, path)
+	}
 	if doc.Kind == Protobuf {
 		found.doc = doc
 		in := Inside{Path: path, Type: doc.Type, Chosen: doc.Chosen, Set: doc.Set}

@@ -16,7 +16,7 @@ func TestMessagesInJSON(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{
 		Types: registry(t, "shop", parcels),
-		Bindings: []Binding{
+		Bindings: []deadletter.Binding{
 			{Queue: "outbox", Path: "row.payload", Type: "shop.v1.Pair"}, {Queue: "bodies", Type: "shop.v1.Pair"},
 		},
 	}
@@ -144,8 +144,8 @@ message Seat { optional string row = 1; optional string seat = 2; }`
 	}
 }
 
-// TestMasksOfJSONInJSON masks JSON and texts that a JSON body holds as base64. The base64 is hidden if
-// a mask hides anything in it, also if no type is registered, and if it holds base64 itself.
+// TestMasksOfJSONInJSON masks JSON and texts that a JSON body holds as base64. The base64 is hidden
+// if a mask hides anything in it, also if no type is registered, and if it holds base64 itself.
 func TestMasksOfJSONInJSON(t *testing.T) {
 	t.Parallel()
 	const secret = "4111222233334444"
@@ -155,7 +155,7 @@ func TestMasksOfJSONInJSON(t *testing.T) {
 	path := deadletter.FieldPath{"card", "number"}
 	types := registry(t, "pay", `syntax = "proto3"; package pay; message Holder { Card card = 1; string name = 2; }
 message Card { string number = 1 [debug_redact = true]; string owner = 2; }`)
-	bound := []Binding{{Queue: "holders", Path: "row", Type: "pay.Holder"}}
+	bound := []deadletter.Binding{{Queue: "holders", Path: "row", Type: "pay.Holder"}}
 	for name, c := range map[string]struct {
 		d       *Decoder
 		content []byte

@@ -30,8 +30,8 @@ type Decoder struct {
 	// names of headers that may hold the full name of a type, in any case; the first that does
 	// counts
 	TypeHeaders []string
-	Bindings    []Binding // the first one that matches a letter is used
-	Mask        *Mask     // nil = nothing is masked except fields with debug_redact
+	Bindings    []deadletter.Binding // the first one that matches a letter is used
+	Mask        *Mask                // nil = nothing is masked except fields with debug_redact
 	// maximum size in bytes of a body, and of everything that is unpacked from it together; 0 = 16
 	// MiB
 	MaxBody int64

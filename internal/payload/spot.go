@@ -177,8 +177,8 @@ func (s spot) unknownField(fd protoreflect.FieldDescriptor, num int32) spot {
 	return s
 }
 
-// withoutUnknown returns the spot for another definition of the type. Fields that only this one does
-// not know are shown.
+// withoutUnknown returns the spot for another definition of the type. Fields that only this one
+// does not know are shown.
 func (s spot) withoutUnknown() spot {
 	m := *s.m
 	m.masked = false

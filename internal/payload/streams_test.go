@@ -22,7 +22,7 @@ message Card { optional string name = 1; optional string number = 2 [debug_redac
 	name := protowire.AppendString(protowire.AppendTag(nil, 2, protowire.BytesType), "41112222")
 	d := &Decoder{
 		Types:    registry(t, "pay", cards),
-		Bindings: []Binding{{Queue: "cards", Type: "pay.Card"}},
+		Bindings: []deadletter.Binding{{Queue: "cards", Type: "pay.Card"}},
 	}
 	number := deadletter.MaskedField{Type: "pay.Card", Path: deadletter.FieldPath{"number"}}
 	for what, c := range map[string]struct {

@@ -11,7 +11,7 @@ func TestATypeInAHeader(t *testing.T) {
 	t.Parallel()
 	d := &Decoder{
 		Types: registry(t, "shop", parcels), TypeHeaders: []string{"x-message-type", "name"},
-		Bindings: []Binding{{Queue: "bound", Type: "shop.v1.OtherPair"}},
+		Bindings: []deadletter.Binding{{Queue: "bound", Type: "shop.v1.OtherPair"}},
 	}
 	body := pair("a text of the first", "and one of the second")
 	for name, c := range map[string]struct {

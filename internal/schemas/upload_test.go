@@ -184,7 +184,7 @@ func TestAnUploadSaysWhatItReaches(t *testing.T) {
 	changed := 0
 	h = open(t, schemas.Options{
 		Decoder: func() *payload.Decoder {
-			return &payload.Decoder{Types: h.Registry(), Bindings: []payload.Binding{{Queue: "q", Type: "p.M"}}}
+			return &payload.Decoder{Types: h.Registry(), Bindings: []deadletter.Binding{{Queue: "q", Type: "p.M"}}}
 		},
 		Untyped: func(ctx context.Context, n int) ([]deadletter.Letter, error) { return h.store.Untyped(ctx, n) },
 		Between: func(change func() error) error { changed++; return change() },

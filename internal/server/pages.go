@@ -21,7 +21,7 @@ import (
 // createPages creates the web server of the pages and the API.
 func (s *Server) createPages() {
 	o := web.Options{
-		Picker: s, Schemas: s.library, Bindings: s.bindings(), FailureHeaders: s.cfg.FailureHeaders,
+		Picker: s, Schemas: s.library, Bindings: s.cfg.Schemas.Bindings, FailureHeaders: s.cfg.FailureHeaders,
 		Store: s.store, Desk: s.desk, Drains: s.Drains, Digests: s.digester, Reports: s.annotations, Log: s.log,
 		Facts:     s.facts,
 		Decoder:   s.decoderNow,

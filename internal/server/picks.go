@@ -22,22 +22,13 @@ func (s *Server) usePicks(ctx context.Context) error {
 		case p.Group != 0:
 			groups[p.GroupKey] = p.Type
 		case p.Letter == "":
-			decoder.Bindings = append(decoder.Bindings, payload.Binding{Queue: p.Queue, Key: p.Key, Type: p.Type})
+			decoder.Bindings = append(decoder.Bindings, deadletter.Binding{Queue: p.Queue, Key: p.Key, Type: p.Type})
 		}
 	}
-	decoder.Bindings = append(decoder.Bindings, s.bindings()...)
+	decoder.Bindings = append(decoder.Bindings, s.cfg.Schemas.Bindings...)
 	s.picked.Store(&groups)
 	s.decoder.Store(&decoder)
 	return nil
-}
-
-// bindings returns the bindings in the configuration.
-func (s *Server) bindings() []payload.Binding {
-	var list []payload.Binding
-	for _, b := range s.cfg.Schemas.Bindings {
-		list = append(list, payload.Binding(b))
-	}
-	return list
 }
 
 // decoderOfVerdicts returns the decoder of the classifier. The classifier needs only some values of
@@ -63,7 +54,7 @@ func (s *Server) reread() {
 func (s *Server) decoderNow() *payload.Decoder   { return s.decoder.Load() }
 func (s *Server) pickedNow() map[[32]byte]string { return *s.picked.Load() }
 
-func boundTo(glob, queue string) bool { return payload.Binding{Queue: glob}.Fits(queue, "") }
+func boundTo(glob, queue string) bool { return deadletter.Binding{Queue: glob}.Fits(queue, "") }
 
 // AddPick saves a type that a person picked, and starts to use it. The letters to which it applies
 // are read again.

@@ -357,13 +357,13 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				fail(t, m.s.Reread(ctx, deadletter.Reread{Why: "a set", Types: []string{"acme.A"}}))
 			case 1:
 				_, err := m.s.AddPick(ctx, deadletter.Pick{
-					Queue: "s*", Type: "acme.B", By: "local",
+					Binding: deadletter.Binding{Queue: "s*", Type: "acme.B"}, By: "local",
 				}, func(_, queue string) bool { return queue == "sms" })
 				fail(t, err)
 			case 2:
 				for _, id := range pick(t) {
 					if _, err := m.s.AddPick(ctx, deadletter.Pick{
-						Letter: id, Type: "acme.B", By: "local",
+						Letter: id, Binding: deadletter.Binding{Type: "acme.B"}, By: "local",
 					}, nil); !errors.Is(err, deadletter.ErrNotFound) {
 						fail(t, err)
 					}

@@ -13,9 +13,9 @@ import (
 // Picks returns the types that people picked. Picks for a queue come first, sorted by queue. Picks
 // for a group come next, and picks for a letter come last, both newest first.
 func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
-	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.type, p.reason, p.by, p.at
-		FROM picks p LEFT JOIN letters l ON l.id = p.letter
-		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.id DESC`)
+	rows, err := s.ask(ctx, `SELECT p.id, p.letter, l.random, p.grp, g.key, p.queue, p.key, p.path, p.type, p.reason, p.by,
+		p.at FROM picks p LEFT JOIN letters l ON l.id = p.letter
+		LEFT JOIN groups g ON g.id = p.grp ORDER BY p.queue IS NULL, p.grp IS NULL, p.queue, p.key, p.path, p.id DESC`)
 	if err != nil {
 		return nil, fmt.Errorf("picks: %w", err)
 	}
@@ -27,7 +27,7 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 		var queue, routing sql.NullString
 		var at int64
 		if err := rows.Scan(
-			&p.ID, &letter, &random, &group, &key, &queue, &routing, &p.Type, &p.Reason, &p.By, &at,
+			&p.ID, &letter, &random, &group, &key, &queue, &routing, &p.Path, &p.Type, &p.Reason, &p.By, &at,
 		); err != nil {
 			return err
 		}
@@ -46,9 +46,9 @@ func (s *Store) Picks(ctx context.Context) ([]deadletter.Pick, error) {
 }
 
 // AddPick saves a pick and fills in its id and time. It replaces an earlier pick for the same
-// letter, the same group, or the same queue and routing key. The letters to which the pick applies
-// are then read again. The function "fits" reports whether a queue matches the glob of a pick for
-// queues.
+// letter, the same group, or the same queue, routing key and path. The letters to which the pick
+// applies are then read again. The function "fits" reports whether a queue matches the glob of a
+// pick for queues.
 func (s *Store) AddPick(
 	ctx context.Context, p deadletter.Pick, fits func(glob, queue string) bool,
 ) (deadletter.Pick, error) {
@@ -82,14 +82,14 @@ func (s *Store) AddPick(
 			queue, key = p.Queue, p.Key
 			r.Queues = func(queue string) bool { return fits(p.Queue, queue) }
 			what = bindingText(p)
-			if _, err := t.exec(`DELETE FROM picks WHERE queue = $1 AND key = $2`, p.Queue, p.Key); err != nil {
+			if _, err := t.exec(`DELETE FROM picks WHERE queue = $1 AND key = $2 AND path = $3`, p.Queue, p.Key, p.Path); err != nil {
 				return err
 			}
 		}
-		if err := t.row(`INSERT INTO picks (letter, grp, queue, key, type, reason, by, at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
+		if err := t.row(`INSERT INTO picks (letter, grp, queue, key, path, type, reason, by, at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
 			[]any{
-				positiveOrNull(serial), positiveOrNull(int64(p.Group)), queue, key, p.Type, p.Reason, p.By, t.now,
+				positiveOrNull(serial), positiveOrNull(int64(p.Group)), queue, key, p.Path, p.Type, p.Reason, p.By, t.now,
 			}, &p.ID); err != nil {
 			return err
 		}
@@ -125,6 +125,9 @@ func bindingText(p deadletter.Pick) string {
 	if p.Key != "" {
 		text += " with routing key " + deadletter.Visible(p.Key)
 	}
+	if p.Path != "" {
+		return "messages in the member " + deadletter.Visible(p.Path) + " of " + text + " are read as " + p.Type
+	}
 	return text + " are read as " + p.Type
 }
 
@@ -144,9 +147,9 @@ func (s *Store) RemovePick(ctx context.Context, id int64, by string, fits func(g
 		var p deadletter.Pick
 		var letter, random, group sql.NullInt64
 		var queue, key sql.NullString
-		err := t.row(`SELECT p.letter, l.random, p.grp, p.queue, p.key, p.type FROM picks p
+		err := t.row(`SELECT p.letter, l.random, p.grp, p.queue, p.key, p.path, p.type FROM picks p
 			LEFT JOIN letters l ON l.id = p.letter WHERE p.id = $1`, []any{id},
-			&letter, &random, &group, &queue, &key, &p.Type)
+			&letter, &random, &group, &queue, &key, &p.Path, &p.Type)
 		if err != nil {
 			return orNotFound(fmt.Sprintf("pick %d", id), err)
 		}

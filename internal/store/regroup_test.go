@@ -31,7 +31,7 @@ func TestLettersAreRegroupedByANewVersion(t *testing.T) {
 		t.Fatalf("%+v", was)
 	}
 	if _, err := p.AddPick(ctx, deadletter.Pick{
-		Group: was.Group, Type: "acme.G", By: "local", Reason: "seen",
+		Group: was.Group, Binding: deadletter.Binding{Type: "acme.G"}, By: "local", Reason: "seen",
 	}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -143,13 +143,13 @@ func TestLettersAreReadAgain(t *testing.T) {
 	if got := nextUnread(t, s, 10); len(got) != 4 { // three letters with the type, one without a type
 		t.Errorf("%d letters", len(got))
 	}
-	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: typed[0], Type: "acme.P", By: "local"}, nil); err != nil {
+	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: typed[0], Binding: deadletter.Binding{Type: "acme.P"}, By: "local"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, typed[0]); l.Picked != "acme.P" || l.GroupPick != "" {
 		t.Errorf("picked %q, for the group %q", l.Picked, l.GroupPick)
 	}
-	if _, err := s.AddPick(ctx, deadletter.Pick{Group: l.Group, Type: "acme.G", By: "local"}, nil); err != nil {
+	if _, err := s.AddPick(ctx, deadletter.Pick{Group: l.Group, Binding: deadletter.Binding{Type: "acme.G"}, By: "local"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if l := letter(t, s, l.ID); l.Picked != "" || l.GroupPick != "acme.G" {
@@ -225,7 +225,7 @@ func TestWhatIsReadAgainIsIndexedAgain(t *testing.T) {
 				}
 			}
 		default:
-			p := deadletter.Pick{Queue: "sms", Type: "acme.New", By: "local"}
+			p := deadletter.Pick{Binding: deadletter.Binding{Queue: "sms", Type: "acme.New"}, By: "local"}
 			_, err = s.AddPick(ctx, p, func(string, string) bool { return true })
 		}
 		if err != nil {

@@ -253,7 +253,7 @@ func TestAnEditAsAnOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.at = c.at.Add(time.Second)
-	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: ids[2], Type: "acme.New", By: "bob"}, nil); err != nil {
+	if _, err := s.AddPick(ctx, deadletter.Pick{Letter: ids[2], Binding: deadletter.Binding{Type: "acme.New"}, By: "bob"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	recordRead(t, s, "acme.New", deadletter.ReadByPick, 7, nextUnread(t, s, 10)...)

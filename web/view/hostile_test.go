@@ -166,10 +166,11 @@ func hostilePages(n int) map[string]templ.Component {
 		},
 	}
 	typ := "a." + strings.Repeat("x", min(n, 190))
-	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
+	pick := deadletter.Pick{ID: 1, Binding: deadletter.Binding{Queue: bad, Key: bad, Path: bad, Type: typ}, By: bad, Reason: bad, At: now}
 	letter.Types = TypeChoice{
 		May:     true,
 		Picks:   []deadletter.Pick{pick, pick},
+		Members: slicesRepeat(bad[:min(n, 255)], 5),
 		Typed:   bad[:min(n, 500)],
 		For:     bad,
 		Reason:  bad[:min(n, 500)],

@@ -15,8 +15,11 @@ type TypeChoice struct {
 	Names    []string          // the registered types
 	Unnamed  int               // the number of registered types that are not in Names
 	Picks    []deadletter.Pick // the picks for this letter, strongest first: for the letter, the group, the queue
-	Typed    string            // the rejected input, together with For and Reason
+	Inside   []payload.Inside  // the messages in members of a JSON body
+	Members  []string          // the paths of such members, also those whose type is unknown
+	Typed    string            // the rejected input, together with For, Path and Reason
 	For      string
+	Path     string
 	Reason   string
 	Problem  string // why the input was rejected
 	Readable bool   // dlo can read the body
@@ -65,7 +68,15 @@ func (p LetterPage) typesShown() bool {
 // a type for the queue, but the letter itself names another type, the named type takes precedence.
 // In that case, picked returns false.
 func (p LetterPage) picked() bool {
-	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Type == p.Decoded.Type
+	return len(p.Types.Picks) > 0 && p.Types.Picks[0].Path == "" && p.Types.Picks[0].Type == p.Decoded.Type
+}
+
+// counts reports whether the pick with the given index decides a type of the letter.
+func (p LetterPage) counts(i int) bool {
+	k := p.Types.Picks[i]
+	return i == 0 && p.picked() || k.Path != "" && slices.ContainsFunc(p.Types.Inside, func(in payload.Inside) bool {
+		return in.Path == k.Path && in.Type == k.Type
+	})
 }
 
 func (p LetterPage) typesTitle() string {
@@ -86,10 +97,14 @@ func pickedFor(k deadletter.Pick) []Span {
 	case k.Group != 0:
 		return []Span{{Text: "for its group, " + k.Group.String()}}
 	}
-	return append([]Span{
+	list := append([]Span{
 		{Text: "for "},
 		{Text: line(k.Queue, 60), Code: true},
 	}, boundBy("", k.Queue, k.Key, k.Queue)[1:]...)
+	if k.Path != "" {
+		list = append(list, Span{Text: ", member "}, Span{Text: line(k.Path, 60), Code: true})
+	}
+	return list
 }
 
 // typeAction returns the URL to which a form sends the type of a letter.

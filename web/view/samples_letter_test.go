@@ -302,11 +302,11 @@ func sampleLetter(tab Tab) LetterPage {
 			Unnamed:  61,
 			Picks: []deadletter.Pick{
 				{
-					ID: 7, Group: 418, Type: "acme.notify.v1.EmailRequested", By: "Lena Sato",
+					ID: 7, Group: 418, Binding: deadletter.Binding{Type: "acme.notify.v1.EmailRequested"}, By: "Lena Sato",
 					At: now.Add(-2 * time.Hour), Reason: "the vendor says so",
 				},
 				{
-					ID: 3, Queue: "email-*", Key: "user.#", Type: "acme.notify.v1.PushRequested", By: "local",
+					ID: 3, Binding: deadletter.Binding{Queue: "email-*", Key: "user.#", Type: "acme.notify.v1.PushRequested"}, By: "local",
 					At: now.Add(-26 * time.Hour),
 				},
 			},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/descriptor"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 const sampleProto = `// A mail that somebody asked for.
@@ -51,7 +50,7 @@ func sampleSchemas() SchemasPage {
 			},
 		},
 		Names: []string{"acme.billing.v1.Invoice", "acme.cdn.v1.PurgeRequested", "acme.notify.v1.EmailRequested"},
-		Bindings: []payload.Binding{
+		Bindings: []deadletter.Binding{
 			{Queue: "billing-*", Type: "acme.billing.v1.Invoice"},
 			{Queue: "old.*", Key: "order.#", Type: "acme.orders.v1.Order"},
 		},
@@ -59,16 +58,16 @@ func sampleSchemas() SchemasPage {
 	p.Schemaless = 1
 	p.Picks = []deadletter.Pick{
 		{
-			ID: 3, Queue: "email-queue", Type: "acme.notify.v1.EmailRequested", By: "Lena Sato",
+			ID: 3, Binding: deadletter.Binding{Queue: "email-queue", Type: "acme.notify.v1.EmailRequested"}, By: "Lena Sato",
 			Reason: "the vendor sends no type", At: now.Add(-26 * time.Hour),
 		},
 		{
-			ID: 5, Queue: "events.*", Key: "user.*", Type: "acme.users.v1.UserChanged", By: "local",
+			ID: 5, Binding: deadletter.Binding{Queue: "events.*", Key: "user.*", Type: "acme.users.v1.UserChanged"}, By: "local",
 			At: now.Add(-time.Hour),
 		},
-		{ID: 4, Group: 418, Type: "acme.notify.v1.EmailRequested", By: "Priya Nair", At: now.Add(-2 * time.Hour)},
+		{ID: 4, Group: 418, Binding: deadletter.Binding{Type: "acme.notify.v1.EmailRequested"}, By: "Priya Nair", At: now.Add(-2 * time.Hour)},
 		{
-			ID: 2, Letter: sampleID(2), Type: "acme.audit.v1.Record", By: "local", Reason: "a try",
+			ID: 2, Letter: sampleID(2), Binding: deadletter.Binding{Type: "acme.audit.v1.Record"}, By: "local", Reason: "a try",
 			At: now.Add(-72 * time.Hour),
 		},
 	}
@@ -257,7 +256,7 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 	}
 	set := descriptor.Set{SchemaVersion: version, TypeCount: 1, Files: 1, Types: slicesRepeat(typ, 3000), Current: true}
 	change := descriptor.TypeChange{Type: bad, Set: line(bad, 200), Differences: slicesRepeat(bad, 20), More: 1}
-	pick := deadletter.Pick{ID: 1, Queue: bad, Key: bad, Type: typ, By: bad, Reason: bad, At: now}
+	pick := deadletter.Pick{ID: 1, Binding: deadletter.Binding{Queue: bad, Key: bad, Path: bad, Type: typ}, By: bad, Reason: bad, At: now}
 	queue := sampleTyped(line(bad, 255), typ, 1, deadletter.ReadByMatch)
 	queue.Unmatched, queue.Bound, queue.Types = 1, &pick, slicesRepeat(TypeCount{typ, 1}, 20)
 	queue.Broker, queue.VHost = line(bad, 60), line(bad, 255)
@@ -281,8 +280,8 @@ func hostileSchemas(shell Shell, bad string, n int) map[string]templ.Component {
 		}, 8),
 		Queues:   slicesRepeat(queue, 20),
 		Picks:    append(slicesRepeat(pick, 60), letter),
-		Bindings: slicesRepeat(payload.Binding{Queue: bad, Key: bad, Type: typ}, 60),
-		Bind:     BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad},
+		Bindings: slicesRepeat(deadletter.Binding{Queue: bad, Key: bad, Path: bad, Type: typ}, 60),
+		Bind:     BindForm{bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 255)], bad[:min(n, 500)], bad},
 		Sets:     slicesRepeat(SchemaSet{set, 3, slicesRepeat(bad, 9)}, 60),
 		Removed:  slicesRepeat(version, 60),
 		Servers:  slicesRepeat(deadletter.SchemaServer{Address: bad, Problem: bad}, 3),

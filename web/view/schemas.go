@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // SchemasPage shows how many stored letters can be decoded, with which message types, and from
@@ -24,9 +23,9 @@ type SchemasPage struct {
 	PageSize  int
 	Several   bool // there are several brokers or vhosts, so the name of a queue alone is ambiguous
 	Picks     []deadletter.Pick
-	Bindings  []payload.Binding // the bindings from the configuration
-	Names     []string          // the registered types for the forms
-	Unnamed   int               // the number of registered types that are not in Names
+	Bindings  []deadletter.Binding // the bindings from the configuration
+	Names     []string             // the registered types for the forms
+	Unnamed   int                  // the number of registered types that are not in Names
 	Bind      BindForm
 	Sets      []SchemaSet // the sets in use, sorted by name
 	Removed   []deadletter.SchemaVersion
@@ -45,6 +44,9 @@ func BoundWords(p deadletter.Pick) string {
 	if p.Key != "" {
 		text += " with the routing key " + line(p.Key, 255)
 	}
+	if p.Path != "" {
+		text = "Messages in the member " + line(p.Path, 255) + " of " + strings.ToLower(text[:1]) + text[1:]
+	}
 	return text + " are read as " + line(p.Type, 255) + " from now on. Those that are stored are read again."
 }
 
@@ -58,7 +60,7 @@ func UsedWords(set string) string {
 func (p SchemasPage) searched() bool { return p.Find.Word != "" || p.Type != nil }
 
 // BindForm contains the form for a binding as a person typed it.
-type BindForm struct{ Queue, Key, Type, Reason, Problem string }
+type BindForm struct{ Queue, Key, Path, Type, Reason, Problem string }
 
 // UploadForm contains the form for an upload as it was sent, without the file.
 type UploadForm struct{ Name, Problem string }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
 // TypedQueue is a queue with the types of its letters.
@@ -18,9 +17,9 @@ type TypedQueue struct {
 	Types     []TypeCount // the type with the most letters comes first
 	// how the letters of the queue were decoded; the most frequent way comes first
 	By         []deadletter.ReadCount
-	Bound      *deadletter.Pick // the first matching binding made by a person
-	Configured *payload.Binding // the first matching binding from the configuration
-	Exact      bool             // Bound applies to this queue alone, with any routing key
+	Bound      *deadletter.Pick    // the first matching binding made by a person
+	Configured *deadletter.Binding // the first matching binding from the configuration
+	Exact      bool                // Bound applies to this queue alone, with any routing key
 }
 
 // TypeCount is the number of letters of one type.
