@@ -40,23 +40,6 @@ func (e *evidence) drifted() bool {
 // this type does not have yet.
 func (r *reading) drifted(b []byte) bool { return r.ranking(b).drifted }
 
-// readDrifted tries to decode a body with the only type that the earlier letters of its queue had.
-// If the body is probably a message of this type with new fields, readDrifted decodes it as this
-// type. It does so even if another type knows all fields of the body, because with thousands of
-// registered types, one of them often fits by chance.
-func (r *reading) readDrifted() bool {
-	doc := r.doc
-	if !r.drifted(doc.Body) {
-		return false
-	}
-	before := doc.Problem
-	if r.readProtobuf(r.candidate(r.hints.Only, "what the letters of its queue are", deadletter.ReadByMatch)) {
-		return true
-	}
-	doc.Problem = before
-	return false
-}
-
 // sayAdded records the new fields of a body: top-level fields that the type of the body does not
 // have.
 func (d *Document) sayAdded(def *descriptor.Type) {

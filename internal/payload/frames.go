@@ -154,11 +154,7 @@ func (r *reading) stream(body []byte) string {
 // fields.
 func (r *reading) beginsFramed(def *descriptor.Type) bool {
 	message, rest, ok := nextDelimited(r.doc.Body)
-	if !ok || len(message) == 0 || len(rest) == 0 {
-		return false
-	}
-	s, err := r.scan(message, def)
-	return err == nil && s.Known > 0 && s.Unknown == 0
+	return ok && len(rest) > 0 && r.readsAs(message, []*descriptor.Type{def}, true)
 }
 
 // mayHideFramed reports whether a body that could not be decoded begins with a frame around a

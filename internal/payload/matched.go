@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
-	"github.com/deadletteroffice/dlo/internal/descriptor"
 )
 
 // mayMatch reports whether the body of a letter is matched against the registered types. It is not
@@ -64,25 +63,18 @@ func (r *reading) readMatched() bool {
 		return false // the body was not compared
 	}
 	doc.Ranking = *by
-	if r.readDrifted() || doc.TooLarge {
+	// The only type that the earlier letters of the queue had comes first, even if another type knows
+	// all fields of the body: with thousands of registered types, one of them often fits by chance.
+	if by.drifted && r.readAs(r.hints.Only, "what the letters of its queue are") || doc.TooLarge {
 		return !doc.TooLarge
 	}
 	if by.Verdict == Matched {
-		before := doc.Problem
-		c := r.candidate(
-			by.Matches[0].Type,
-			fmt.Sprintf(
-				"matching against %s, score %.2f", deadletter.Plural(by.Types, "type", "types"), by.Matches[0].Score,
-			),
-			deadletter.ReadByMatch,
-		)
-		if r.readProtobuf(c) || doc.TooLarge {
-			return !doc.TooLarge
-		}
-		doc.Problem = before
-		return false
+		return r.readAs(by.Matches[0].Type, fmt.Sprintf(
+			"matching against %s, score %.2f", deadletter.Plural(by.Types, "type", "types"), by.Matches[0].Score,
+		))
 	}
-	if by.Verdict == Unknown && r.readAsBefore() {
+	// an old letter stays readable after its set has changed
+	if by.Verdict == Unknown && r.knownBefore(doc.Body) && r.readAs(r.hints.Was, "what it matched before") {
 		return true
 	}
 	text := "protobuf: matched against " + deadletter.Plural(by.Types, "type", "types") + ": " + by.Why
@@ -97,18 +89,16 @@ func (r *reading) readMatched() bool {
 	return false
 }
 
-// readAsBefore is called if no current type fits the body well. If a version of the type that the
-// body matched before knows all of the body, readAsBefore turns the document into a message of that
-// type. An old letter thus stays readable after its set has changed.
-func (r *reading) readAsBefore() bool {
-	if !r.knownBefore(r.doc.Body) {
-		return false
-	}
+// readAs decodes the body as a type of which the letter says nothing. If the body is not of this
+// type, the document stays as it is, apart from a step.
+func (r *reading) readAs(name, source string) bool {
 	before := r.doc.Problem
-	if r.readProtobuf(r.candidate(r.hints.Was, "what it matched before", deadletter.ReadByMatch)) {
+	if r.readProtobuf(r.candidate(name, source, deadletter.ReadByMatch)) {
 		return true
 	}
-	r.doc.Problem = before
+	if !r.doc.TooLarge {
+		r.doc.Problem = before
+	}
 	return false
 }
 
@@ -116,16 +106,11 @@ func (r *reading) readAsBefore() bool {
 // body matched when it was read before. It is enough if one version of this type knows all of these
 // fields.
 func (r *reading) knownBefore(b []byte) bool {
-	if r.hints.Was == "" || len(b) == 0 {
+	if r.hints.Was == "" {
 		return false
 	}
 	defs, _ := r.Types.Lookup(r.hints.Was)
-	for _, def := range defs[:min(len(defs), descriptor.MaxDefinitions)] {
-		if s, err := r.scan(b, def); err == nil && s.Known > 0 && s.Unknown == 0 {
-			return true
-		}
-	}
-	return false
+	return r.readsAs(b, defs, true)
 }
 
 // beginsAsMessage reports whether the first bytes of a body have the wire format, as far as their

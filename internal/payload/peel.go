@@ -78,16 +78,17 @@ func (r *reading) toldEncoding(name string) string {
 // peelNamed undoes the encoding with the given name. The name comes from the content encoding of
 // the letter.
 func (r *reading) peelNamed(name string) bool {
+	const how = ", as the content encoding says"
 	doc := r.doc
 	switch name {
 	case "gzip", "x-gzip":
-		return r.unpack("gzip", ", as the content encoding says")
+		return r.unpack("gzip", how)
 	case "deflate", "zlib":
-		return r.unpack("deflate", ", as the content encoding says")
+		return r.unpack("deflate", how)
 	case "zstd", "x-zstd":
-		return r.unpack("zstd", ", as the content encoding says")
+		return r.unpack("zstd", how)
 	case "snappy", "x-snappy", "x-snappy-framed":
-		return r.unpack("snappy", ", as the content encoding says")
+		return r.unpack("snappy", how)
 	case "base64":
 		shape := base64Shape(doc.Body)
 		if shape.why != "" {
@@ -95,7 +96,7 @@ func (r *reading) peelNamed(name string) bool {
 			return false
 		}
 		out := r.base64(shape.text)
-		return out != nil && r.layer(shape.layer(), out, ", as the content encoding says")
+		return out != nil && r.layer(shape.layer(), out, how)
 	case "identity", "binary", "8bit", "7bit", "none", "utf-8", "utf8":
 		return true
 	}
@@ -124,8 +125,7 @@ func (r *reading) peelByLooks() {
 // peelOnce removes one layer, and reports whether it did.
 func (r *reading) peelOnce() bool {
 	doc := r.doc
-	full := len(doc.Layers) == maxLayers
-	if !full && r.convert() {
+	if len(doc.Layers) < maxLayers && r.convert() {
 		return true
 	}
 	if doc.TooLarge {
@@ -136,28 +136,17 @@ func (r *reading) peelOnce() bool {
 		if c.name == "" {
 			return false
 		}
-		if full {
-			doc.step(false, c.name+": "+threeLayers)
-			return false
-		}
-		return r.unfold(c)
+		return r.hasRoom(c.name) && r.unfold(c)
 	}
 	if r.readsAsNamed(doc.Body, true) {
 		return false
 	}
 	if name := compression(doc.Body); name != "" {
-		if full {
-			doc.step(false, name+": "+threeLayers)
-			return false
-		}
-		return r.unpack(name, "")
+		return r.hasRoom(name) && r.unpack(name, "")
 	}
 	if f, ok := r.readFrame(doc.Body, maxLayers-len(doc.Layers)); ok {
-		if full {
-			doc.step(false, f.name+": "+threeLayers)
-			return false
-		}
-		return r.takeOff(f)
+		l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead, text: f.holds == holdsText}
+		return r.hasRoom(f.name) && r.layer(l, f.content, "")
 	}
 	shape := base64Shape(doc.Body)
 	if shape.why != "" {
@@ -174,18 +163,17 @@ func (r *reading) peelOnce() bool {
 	case out == nil:
 		doc.step(false, "base64: the characters fit, but what comes out is neither text nor of a known form")
 		return false
-	case full:
-		doc.step(false, "base64: "+threeLayers)
-		return false
 	}
-	return r.layer(shape.layer(), out, "")
+	return r.hasRoom("base64") && r.layer(shape.layer(), out, "")
 }
 
-// takeOff removes a frame.
-func (r *reading) takeOff(f framed) bool {
-	l := Layer{Name: f.name, Detail: f.detail, Before: f.head, newHead: f.newHead}
-	l.text = f.holds == holdsText
-	return r.layer(l, f.content, "")
+// hasRoom reports whether one more layer may be removed. If not, a step says so.
+func (r *reading) hasRoom(name string) bool {
+	full := len(r.doc.Layers) == maxLayers
+	if full {
+		r.doc.step(false, name+": "+threeLayers)
+	}
+	return !full
 }
 
 // layer replaces the body with its unpacked content, and records the layer that was removed. The
@@ -281,18 +269,21 @@ func (r *reading) shapedAsDeclared(b []byte) bool {
 // at least one known field. If the parameter "noUnknown" is true, b must also have no unknown
 // field.
 func (r *reading) readsAsNamed(b []byte, noUnknown bool) bool {
+	return slices.ContainsFunc(r.named, func(c candidate) bool { return r.readsAs(b, c.defs, noUnknown) })
+}
+
+// readsAs is readsAsNamed for the given definitions of a type.
+func (r *reading) readsAs(b []byte, defs []*descriptor.Type, noUnknown bool) bool {
 	if len(b) == 0 {
 		return false
 	}
-	for _, c := range r.named {
-		for _, def := range c.defs[:min(len(c.defs), descriptor.MaxDefinitions)] {
-			s, err := r.scan(b, def)
-			if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
-				return s.Known > 0 // it has this type for now; reading it will report that it is too large
-			}
-			if err == nil && s.Known > 0 && (!noUnknown || s.Unknown == 0) {
-				return true
-			}
+	for _, def := range defs[:min(len(defs), descriptor.MaxDefinitions)] {
+		s, err := r.scan(b, def)
+		if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+			return s.Known > 0 // it has this type for now; reading it will report that it is too large
+		}
+		if err == nil && s.Known > 0 && (!noUnknown || s.Unknown == 0) {
+			return true
 		}
 	}
 	return false
