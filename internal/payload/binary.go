@@ -11,7 +11,8 @@ import (
 func (r *reading) readBinary() {
 	doc := r.doc
 	doc.Kind = Binary
-	doc.NoSchema = r.several == "" && wireShaped(doc.Body, 1000) && !r.declaresJSON() && doc.Ranking.Verdict != Ambiguous &&
+	doc.NoSchema = r.several == "" && wireShaped(doc.Body, 1000) && !r.declaresJSON() &&
+		doc.Ranking.Verdict != Ambiguous &&
 		!slices.ContainsFunc(r.named, func(c candidate) bool { return len(c.defs) > 0 || c.others })
 	if what := r.otherSections(doc.Body); what != "" {
 		doc.note(fmt.Sprintf(

@@ -147,8 +147,9 @@ func (r *reading) convert() bool {
 			list = []charset{c}
 		}
 	}
-	if !isJSON && (told.enc == nil && list[len(list)-1].enc == nil || r.declaresProtobuf() || compression(doc.Body) != "" ||
-		plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false) || r.readsAsAny(doc.Body)) {
+	if !isJSON && (told.enc == nil && list[len(list)-1].enc == nil || r.declaresProtobuf() ||
+		compression(doc.Body) != "" || plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false) ||
+		r.readsAsAny(doc.Body)) {
 		return false
 	}
 	for _, c := range list {
@@ -168,7 +169,23 @@ func (r *reading) convert() bool {
 		if c.guessed && !isJSON || !c.keepsASCII() {
 			r.hideText = r.mayHideUnread()
 		}
-		return !doc.TooLarge && r.convertFrom(c, text)
+		if doc.TooLarge {
+			return false
+		}
+		l := Layer{Name: c.name, encoding: c.enc}
+		if mark := c.mark(); bytes.HasPrefix(doc.Body, mark) {
+			l.Before = mark
+		}
+		if c.guessed {
+			l.Name += guessed
+		}
+		if !r.layer(l, text, "") {
+			return false
+		}
+		if guess := doc.CharsetGuess(); guess != "" {
+			doc.note(guess)
+		}
+		return true
 	}
 	return false
 }
@@ -183,8 +200,9 @@ func (r *reading) guessCharset(isText bool) charset {
 		return windows
 	}
 	content, rest, framed := nextDelimited(body)
-	if r.media != "" && r.media != "application/octet-stream" || len(body) < minGuessed || wireShaped(body, 1000) ||
-		framed && len(rest) == 0 && wireShaped(content, 1000) || int(body[1]) == len(body)-2 { // MessagePack has its length there
+	if r.media != "" && r.media != "application/octet-stream" || len(body) < minGuessed ||
+		wireShaped(body, 1000) || framed && len(rest) == 0 && wireShaped(content, 1000) ||
+		int(body[1]) == len(body)-2 { // a text of MessagePack has its length there
 		return charset{}
 	}
 	sample := body[:min(len(body), 1024)]
@@ -213,24 +231,6 @@ const minGuessed = 16 // in bytes; a shorter body is text only if the letter say
 var noLatin = regexp.MustCompile(strings.ReplaceAll(
 	`[^\t\r\n -~L‘’“”„–—…«»°§€]|[L]{3}|(^|[^A-Za-z ])[L]+([^A-Za-z ]|$)`, "L", "À-ÖØ-öø-ÿŒœŠšŽžŸ",
 ))
-
-// convertFrom makes the text of a body in a charset its content.
-func (r *reading) convertFrom(c charset, text []byte) bool {
-	l := Layer{Name: c.name, encoding: c.enc}
-	if mark := c.mark(); bytes.HasPrefix(r.doc.Body, mark) {
-		l.Before = mark
-	}
-	if c.guessed {
-		l.Name += guessed
-	}
-	if !r.layer(l, text, "") {
-		return false
-	}
-	if c.guessed {
-		r.doc.note(r.doc.CharsetGuess())
-	}
-	return true
-}
 
 // textIn returns the body as UTF-8, if it is a text in the given charset.
 func (r *reading) textIn(c charset) ([]byte, bool) {

@@ -87,7 +87,8 @@ type Document struct {
 	Added  []deadletter.AddedField
 	Masked bool // part of the body is masked
 
-	named       string             // the type that the letter or a binding names, even if it could not be used; NOT masked
+	// the type that the letter or a binding names, even if it could not be used; NOT masked
+	named       string
 	by          deadletter.Reading // how Type was found
 	guarded     bool               // the body is hidden if it cannot be decoded
 	doubtful    bool               // hidden because its type is a guess

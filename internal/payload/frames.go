@@ -255,8 +255,7 @@ func (r *reading) matchesWhole(b []byte) bool {
 		return false
 	}
 	defs, _ := r.Types.Lookup(by.Matches[0].Type)
-	_, s, err := r.scanAll(b, defs)
-	return err == nil && s != nil && s.Unknown == 0
+	return r.readsAs(b, defs, true)
 }
 
 // mayHideAny reports whether a type that fits b may hide anything in it.

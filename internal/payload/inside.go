@@ -20,8 +20,9 @@ type Inside struct {
 }
 
 const (
-	maxInside = 8  // maximum number of texts of a body that are compared with types
-	minInside = 16 // in characters; shorter texts are often words
+	maxInside = 8   // maximum number of texts of a body that are compared with types
+	minInside = 16  // in characters; shorter texts are often words
+	maxPath   = 255 // in bytes; no binding has a longer path
 )
 
 // insides finds the messages in a JSON body.
@@ -111,8 +112,8 @@ func (s *insides) read(p place, text string) (found inside) {
 	}
 	found.hidden = doc.Masked || r.masked
 	s.doc.doubtful = s.doc.doubtful || doc.doubtful
-	if (doc.Kind == Protobuf || doc.Ranking.Verdict == Ambiguous || plainlyMessage(doc.Body)) && path != "" && len(path) <= 255 &&
-		!slices.Contains(s.doc.Members, path) {
+	bindable := path != "" && len(path) <= maxPath && !slices.Contains(s.doc.Members, path)
+	if bindable && (doc.Kind == Protobuf || doc.Ranking.Verdict == Ambiguous || plainlyMessage(doc.Body)) {
 		s.doc.Members = append(s.doc.Members, path)
 	}
 	if doc.Kind == Protobuf {

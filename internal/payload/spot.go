@@ -37,19 +37,13 @@ type masking struct {
 // rootSpot returns the spot of the whole current body, with the masks that apply to it. The
 // parameter "defs" holds the definitions of the body's type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
-	m := newMasking(r.Mask, defs...)
-	m.masked = (m.redacts || m.Mask != nil && len(m.Fields) > 0) && slices.ContainsFunc(defs, r.mayHide)
-	m.lacks = r.mayHideFields() && r.Types.AnyVersion(func(t *descriptor.Resolver) bool { return t.Lacks })
-	return spot{m: m, hidden: r.outer.hidden, open: r.outer.open, into: r.outer.into}
-}
-
-func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 	m := &masking{}
-	if mask == revealed {
-		return m
+	at := spot{m: m, hidden: r.outer.hidden, open: r.outer.open, into: r.outer.into}
+	if r.Mask == revealed {
+		return at
 	}
-	if mask.hides() {
-		m.Mask = mask
+	if r.Mask.hides() {
+		m.Mask = r.Mask
 	}
 	for i, d := range defs {
 		m.redacts = m.redacts || redacting(d.Types) || anyRedacts(d)
@@ -57,7 +51,11 @@ func newMasking(mask *Mask, defs ...*descriptor.Type) *masking {
 			m.addOther(d.Types)
 		}
 	}
-	return m
+	if r.mayHideFields() {
+		m.masked = (m.redacts || m.Mask != nil) && slices.ContainsFunc(defs, r.mayHide)
+		m.lacks = r.Types.AnyVersion(func(t *descriptor.Resolver) bool { return t.Lacks })
+	}
+	return at
 }
 
 // addOther adds a version of a set that may define the fields of a body differently.
