@@ -66,29 +66,13 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 		g.masked = true
 		return Masked
 	}
-	switch typ {
-	case protowire.VarintType:
-		v, _ := protowire.ConsumeVarint(raw)
-		s := strconv.FormatUint(v, 10)
-		if v > math.MaxInt64 && depth == 1 {
-			s += " or " + strconv.FormatInt(int64(v), 10)
+	if s, other, ok := wireNumber(typ, raw); ok {
+		if other != "" && (typ != protowire.VarintType || depth == 1) {
+			s += " or " + other
 		}
 		return g.text(at, s)
-	case protowire.Fixed32Type:
-		v := binary.LittleEndian.Uint32(raw)
-		s := strconv.FormatUint(uint64(v), 10)
-		if text := plausibleText(float64(math.Float32frombits(v)), 32); text != "" {
-			s += " or " + text
-		}
-		return g.text(at, s)
-	case protowire.Fixed64Type:
-		v := binary.LittleEndian.Uint64(raw)
-		s := strconv.FormatUint(v, 10)
-		if text := plausibleText(math.Float64frombits(v), 64); text != "" {
-			s += " or " + text
-		}
-		return g.text(at, s)
-	case protowire.StartGroupType:
+	}
+	if typ == protowire.StartGroupType {
 		inner, n := protowire.ConsumeGroup(num, raw)
 		if n < 0 {
 			return "damaged"
@@ -126,6 +110,26 @@ func (g *guess) value(num protowire.Number, typ protowire.Type, raw []byte, at s
 		return "{" + s + "}"
 	}
 	return deadletter.Bytes(len(b)) + ": " + hexGroups(b[:min(len(b), 16)]) + ellipsis(len(b) > 16)
+}
+
+// wireNumber returns a value that is not length-delimited as an unsigned number, and as the other
+// number that it may plausibly be, or "". The result "ok" is false for other values.
+func wireNumber(typ protowire.Type, raw []byte) (text, other string, ok bool) {
+	switch typ {
+	case protowire.VarintType:
+		v, _ := protowire.ConsumeVarint(raw)
+		if v > math.MaxInt64 {
+			other = strconv.FormatInt(int64(v), 10)
+		}
+		return strconv.FormatUint(v, 10), other, true
+	case protowire.Fixed32Type:
+		v := binary.LittleEndian.Uint32(raw)
+		return strconv.FormatUint(uint64(v), 10), plausibleText(float64(math.Float32frombits(v)), 32), true
+	case protowire.Fixed64Type:
+		v := binary.LittleEndian.Uint64(raw)
+		return strconv.FormatUint(v, 10), plausibleText(math.Float64frombits(v), 64), true
+	}
+	return "", "", false
 }
 
 // fields describes the fields of a message: `1: "batsh", 2: 2002`.

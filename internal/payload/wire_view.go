@@ -1,7 +1,6 @@
 package payload
 
 import (
-	"encoding/binary"
 	"math"
 	"strconv"
 
@@ -59,32 +58,16 @@ func (t *tree) wireValue(n *Node, num protowire.Number, typ protowire.Type, raw 
 		t.hide(n)
 		return
 	}
-	number := func(text, guess string) {
+	if text, other, ok := wireNumber(typ, raw); ok {
 		n.text, n.Masked = at.apply(text)
-		if t.masked = t.masked || n.Masked; !n.Masked && guess != "" {
-			n.addNote("or " + guess)
+		if t.masked = t.masked || n.Masked; !n.Masked && other != "" {
+			n.addNote("or " + other)
 		}
 		t.show(n, false)
 		n.addNote("a guess")
+		return
 	}
-	switch typ {
-	case protowire.VarintType:
-		v, _ := protowire.ConsumeVarint(raw)
-		guess := ""
-		if v > math.MaxInt64 {
-			guess = strconv.FormatInt(int64(v), 10)
-		}
-		number(strconv.FormatUint(v, 10), guess)
-		return
-	case protowire.Fixed32Type:
-		v := binary.LittleEndian.Uint32(raw)
-		number(strconv.FormatUint(uint64(v), 10), plausibleText(float64(math.Float32frombits(v)), 32))
-		return
-	case protowire.Fixed64Type:
-		v := binary.LittleEndian.Uint64(raw)
-		number(strconv.FormatUint(v, 10), plausibleText(math.Float64frombits(v), 64))
-		return
-	case protowire.StartGroupType:
+	if typ == protowire.StartGroupType {
 		p, _ := protowire.ConsumeGroup(num, raw)
 		n.Kind = Message
 		if depth < maxTreeDepth {
