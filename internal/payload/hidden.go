@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -255,21 +256,8 @@ func (w *hiding) submessage(p []byte, md protoreflect.MessageDescriptor, at spot
 // the key may come after those of the value.
 func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth int) {
 	key := fd.MapKey().Default().MapKey().String()
-	each := func(visit func(num protowire.Number, typ protowire.Type, v []byte)) {
-		for b := p; len(b) > 0; {
-			num, typ, n := protowire.ConsumeTag(b)
-			if n < 0 {
-				return
-			}
-			m := protowire.ConsumeFieldValue(num, typ, b[n:])
-			if m < 0 {
-				return
-			}
-			visit(num, typ, b[n:n+m])
-			b = b[n+m:]
-		}
-	}
-	each(func(num protowire.Number, typ protowire.Type, v []byte) {
+	for num, f := range rawFields(p) {
+		typ, v := f.typ, f.raw
 		switch {
 		case num != 1 || typ != descriptor.WireType(fd.MapKey().Kind()):
 		case typ == protowire.BytesType:
@@ -280,11 +268,11 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 			key = wireText(fd.MapKey(), v)
 			w.hideIfMasked(at, key, v)
 		}
-	})
+	}
 	inner, val := at.entry(fd, key), fd.MapValue()
 	var seen []protowire.Number
-	each(func(num protowire.Number, typ protowire.Type, v []byte) {
-		content := v
+	for num, f := range rawFields(p) {
+		typ, v, content := f.typ, f.raw, f.raw
 		if typ == protowire.BytesType {
 			content, _ = protowire.ConsumeBytes(v)
 		}
@@ -302,7 +290,27 @@ func (w *hiding) entry(p []byte, fd protoreflect.FieldDescriptor, at spot, depth
 		default:
 			w.hideIfMasked(inner, wireText(val, v), v)
 		}
-	})
+	}
+}
+
+// rawField is a field of a message on the wire.
+type rawField struct {
+	typ protowire.Type
+	raw []byte // the value without its tag
+}
+
+// rawFields returns the fields of a message by their numbers, up to the first one that is damaged.
+func rawFields(b []byte) iter.Seq2[protowire.Number, rawField] {
+	return func(yield func(protowire.Number, rawField) bool) {
+		for len(b) > 0 {
+			num, typ, n := protowire.ConsumeTag(b)
+			size := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
+			if n < 0 || size < 0 || !yield(num, rawField{typ, b[n : n+size]}) {
+				return
+			}
+			b = b[n+size:]
+		}
+	}
 }
 
 // isUnwrapped reports whether paths omit a field. They omit it if the message that contains the
@@ -321,22 +329,16 @@ func (w *hiding) formatted(p []byte, md protoreflect.MessageDescriptor) (string,
 		return "", false
 	}
 	var seconds, nanos int64
-	for len(p) > 0 {
-		num, typ, n := protowire.ConsumeTag(p)
-		m := protowire.ConsumeFieldValue(num, typ, p[max(n, 0):])
-		if n < 0 || m < 0 || typ != protowire.VarintType {
+	for num, f := range rawFields(p) {
+		x, _ := protowire.ConsumeVarint(f.raw)
+		switch {
+		case f.typ != protowire.VarintType || num > 2:
 			return "", false
-		}
-		x, _ := protowire.ConsumeVarint(p[n:])
-		switch num {
-		case 1:
+		case num == 1:
 			seconds = int64(x)
-		case 2:
-			nanos = int64(int32(x))
 		default:
-			return "", false
+			nanos = int64(int32(x))
 		}
-		p = p[n+m:]
 	}
 	if name == "google.protobuf.Timestamp" {
 		return timestampText(seconds, nanos)

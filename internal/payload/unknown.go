@@ -135,12 +135,8 @@ func wireNumber(typ protowire.Type, raw []byte) (text, other string, ok bool) {
 // fields describes the fields of a message: `1: "batsh", 2: 2002`.
 func (g *guess) fields(b []byte, at spot, depth int) string {
 	var w strings.Builder
-	for i := 0; len(b) > 0; i++ {
-		num, typ, n := protowire.ConsumeTag(b)
-		v := protowire.ConsumeFieldValue(num, typ, b[max(n, 0):])
-		if n < 0 || v < 0 {
-			break
-		}
+	i := 0
+	for num, f := range rawFields(b) {
 		if i > 0 {
 			w.WriteString(", ")
 		}
@@ -148,8 +144,8 @@ func (g *guess) fields(b []byte, at spot, depth int) string {
 			w.WriteString("…")
 			break
 		}
-		fmt.Fprintf(&w, "%d: %s", num, g.value(num, typ, b[n:n+v], at, depth+1))
-		b = b[n+v:]
+		fmt.Fprintf(&w, "%d: %s", num, g.value(num, f.typ, f.raw, at, depth+1))
+		i++
 	}
 	g.spent += w.Len()
 	return w.String()
