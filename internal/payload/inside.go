@@ -112,7 +112,7 @@ func (s *insides) read(p place, text string) (found inside) {
 	}
 	found.hidden = doc.Masked || r.masked
 	s.doc.doubtful = s.doc.doubtful || doc.doubtful
-	bindable := path != "" && len(path) <= maxPath && !slices.Contains(s.doc.Members, path)
+	bindable := path != "" && len(path) <= maxPath && visible(path, "") == path && !slices.Contains(s.doc.Members, path)
 	if bindable && (doc.Kind == Protobuf || doc.Ranking.Verdict == Ambiguous || plainlyMessage(doc.Body)) {
 		s.doc.Members = append(s.doc.Members, path)
 	}

@@ -170,7 +170,7 @@ func hostilePages(n int) map[string]templ.Component {
 	letter.Types = TypeChoice{
 		May:     true,
 		Picks:   []deadletter.Pick{pick, pick},
-		Members: slicesRepeat(bad[:min(n, 255)], 5),
+		Members: slicesRepeat(line(bad, 250), 5),
 		Typed:   bad[:min(n, 500)],
 		For:     bad,
 		Reason:  bad[:min(n, 500)],
