@@ -3,12 +3,12 @@ package server
 import (
 	"context"
 
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/payload"
 )
 
-// usePicks starts to use the types that people picked. Bindings that people picked have priority
-// over configured bindings, because people saw the effect of their picks on their letters.
+// usePicks starts to use the types that people picked.
 func (s *Server) usePicks(ctx context.Context) error {
 	list, err := s.store.Picks(ctx)
 	if err != nil {
@@ -16,19 +16,26 @@ func (s *Server) usePicks(ctx context.Context) error {
 	}
 	groups := map[[32]byte]string{}
 	decoder := *s.decoder.Load()
-	decoder.Bindings = nil
 	for _, p := range list {
-		switch {
-		case p.Group != 0:
+		if p.Group != 0 {
 			groups[p.GroupKey] = p.Type
-		case p.Letter == "":
-			decoder.Bindings = append(decoder.Bindings, deadletter.Binding{Queue: p.Queue, Key: p.Key, Type: p.Type})
 		}
 	}
-	decoder.Bindings = append(decoder.Bindings, s.cfg.Schemas.Bindings...)
+	decoder.Bindings = bindingsOf(&s.cfg, list)
 	s.picked.Store(&groups)
 	s.decoder.Store(&decoder)
 	return nil
+}
+
+// bindingsOf returns the bindings of people's picks, and then those of the configuration. Bindings
+// that people picked have priority, because people saw the effect of their picks on their letters.
+func bindingsOf(cfg *config.Config, picks []deadletter.Pick) (list []deadletter.Binding) {
+	for _, p := range picks {
+		if p.Group == 0 && p.Letter == "" {
+			list = append(list, p.Binding)
+		}
+	}
+	return append(list, cfg.Schemas.Bindings...)
 }
 
 // decoderOfVerdicts returns the decoder of the classifier. The classifier needs only some values of
