@@ -41,11 +41,10 @@ func TestAQueueThatIsOnlyObserved(t *testing.T) {
 		!strings.Contains(body, `"severity":"digest"`) {
 		t.Errorf("%s", body)
 	}
-	if out, _ := p.dlo(
-		t.Context(), 0, "", "letters", "count", "-q", "rule:observed",
-	); !strings.HasPrefix(out, "1 ") && strings.TrimSpace(out) != "1" {
-		t.Errorf("rule:observed finds %q", out)
-	}
+	eventually(t, "the letter is found by its rule", func() bool { // once it is indexed
+		out, _ := p.dlo(t.Context(), 0, "", "letters", "count", "-q", "rule:observed")
+		return strings.TrimSpace(out) == "1"
+	})
 	by := map[string]any{"action": "requeue", "ids": []string{id}, "hold": "0s", "canary": 0, "dry_run": true}
 	if status, body := p.post("/api/v1/operations", by); status != http.StatusOK ||
 		!strings.Contains(body, "queue orders is only observed") {
