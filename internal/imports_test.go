@@ -35,7 +35,7 @@ var rooms = []room{
 	{"cmd/demo", "`make demo`: a private broker, a shop with bugs, dlo serve; not shipped", "internal/testenv"},
 	{
 		"internal/cli", "all commands except serve; links no store and no broker client",
-		"internal/api internal/query internal/config internal/descriptor internal/rules internal/topology",
+		"internal/api internal/backup internal/query internal/config internal/descriptor internal/rules internal/topology",
 	},
 	{
 		"internal/server",
@@ -81,6 +81,9 @@ var rooms = []room{
 	{
 		"internal/adopt", "sets the policies of plans on brokers, proves them with a message, and takes them back",
 		"internal/topology internal/payload",
+	},
+	{
+		"internal/backup", "makes copies of the store on a schedule, checks them, and rehearses that they can be restored", "",
 	},
 	{
 		"internal/trial",

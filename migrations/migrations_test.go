@@ -128,14 +128,14 @@ func TestApplyTwiceIsApplyOnce(t *testing.T) {
 	t.Parallel()
 	db := database(t)
 	ctx := context.Background()
-	if err := migrations.Apply(ctx, db); err != nil {
+	if err := migrations.Apply(ctx, db, nil); err != nil {
 		t.Fatal(err)
 	}
 	once := schema(t, db)
 	if !strings.Contains(once, "table letters ") || !strings.Contains(once, "trigger events_keep ") {
 		t.Fatal(once)
 	}
-	if err := migrations.Apply(ctx, db); err != nil {
+	if err := migrations.Apply(ctx, db, nil); err != nil {
 		t.Fatal(err)
 	}
 	if again := schema(t, db); again != once {
@@ -147,14 +147,14 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
 	db := database(t)
 	ctx := context.Background()
-	if err := migrations.Apply(ctx, db); err != nil {
+	if err := migrations.Apply(ctx, db, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
 		t.Fatal(err)
 	}
 	before := schema(t, db)
-	err := migrations.Apply(ctx, db)
+	err := migrations.Apply(ctx, db, nil)
 	if !errors.Is(err, migrations.ErrNewer) || !strings.Contains(err.Error(), "its schema is version 9999") {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	if _, err := db.Exec(`CREATE TABLE counters (mine)`); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Apply(context.Background(), db); err == nil {
+	if err := migrations.Apply(context.Background(), db, nil); err == nil {
 		t.Fatal("applied over a table that was there")
 	}
 	if got := schema(t, db); strings.Contains(got, "table letters ") ||
@@ -182,7 +182,7 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 	if _, err := db.Exec(`DROP TABLE counters`); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Apply(context.Background(), db); err != nil {
+	if err := migrations.Apply(context.Background(), db, nil); err != nil {
 		t.Errorf("the step does not apply any more: %v", err)
 	}
 }
@@ -192,7 +192,7 @@ func TestAStepThatFailsLeavesNothing(t *testing.T) {
 func TestEveryTableIsStrict(t *testing.T) {
 	t.Parallel()
 	db := database(t)
-	if err := migrations.Apply(context.Background(), db); err != nil {
+	if err := migrations.Apply(context.Background(), db, nil); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := db.Query(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0
@@ -219,7 +219,7 @@ func TestAClosedDatabaseIsAnError(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Apply(context.Background(), db); err == nil {
+	if err := migrations.Apply(context.Background(), db, nil); err == nil {
 		t.Error("applied to nothing")
 	}
 }

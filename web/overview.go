@@ -127,6 +127,9 @@ func (w *Web) overview(r *http.Request) (templ.Component, error) {
 	}
 	if deadletter.ScopeOf(ctx).Everywhere() {
 		p.Disk, p.Told, p.Channels = w.Disk(), append([]string{}, w.Told()...), w.Channels.Channels()
+		if w.Backups != nil {
+			p.Backup = w.Backups.NewestBackup()
+		}
 	}
 	guards, err := w.Store.Guards(ctx)
 	if err != nil {

@@ -50,6 +50,7 @@ type Options struct {
 	Told      func() []string // channels notified of problems
 	Disk      func() string   // space for letters, in words
 	Doctor    func(context.Context) []deadletter.Checkup
+	Backups   Backups // nil: none
 	// returns the facts that a broker reports about a queue
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 

@@ -119,6 +119,7 @@ func openFile(t *testing.T, path string, change ...func(*web.Options)) *house {
 		Adoption:  &adopted{},
 		Channels:  &noChannels{},
 		Settings:  &fileInMemory{},
+		Backups:   backups{h: h},
 		Rules:     h.book,
 		RuleFacts: h.classifier.Facts,
 		Masked:    func(string) bool { return false },

@@ -44,6 +44,7 @@ func main() {
 		Tokens:  openTokens,
 		Rename:  server.RenameBroker,
 		Doctor:  server.Doctor,
+		Backups: server.Backups{Version: versionText()},
 	}
 	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{
 		Getenv:  os.Getenv,

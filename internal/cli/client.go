@@ -153,11 +153,11 @@ func (f serverFlags) call(p *Program, method, path string, body, into any) error
 	if err != nil {
 		return err
 	}
-	defer answer.Close()
+	defer answer.Body.Close()
 	if into == nil {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(answer, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err == nil {
 		err = api.Unmarshal(text, into)
 	}
@@ -195,9 +195,9 @@ func (f serverFlags) copyGiven(p *Program, k *kong.Context, name, path string, w
 	if err != nil {
 		return err
 	}
-	defer answer.Close()
+	defer answer.Body.Close()
 	if name == "" && terminal(p.Stdout) {
-		lines := bufio.NewScanner(answer)
+		lines := bufio.NewScanner(answer.Body)
 		lines.Buffer(nil, maxAnswer)
 		for lines.Scan() {
 			fmt.Fprintln(p.Stdout, deadletter.EscapeJSON(lines.Text()))
@@ -205,7 +205,7 @@ func (f serverFlags) copyGiven(p *Program, k *kong.Context, name, path string, w
 		return lines.Err()
 	}
 	if name == "" {
-		_, err = io.Copy(p.Stdout, answer)
+		_, err = io.Copy(p.Stdout, answer.Body)
 		return err
 	}
 	// only the user may read it, because it contains letters
@@ -213,7 +213,7 @@ func (f serverFlags) copyGiven(p *Program, k *kong.Context, name, path string, w
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, answer)
+	_, err = io.Copy(file, answer.Body)
 	if err = errors.Join(err, file.Close()); err != nil {
 		os.Remove(name)
 		return fmt.Errorf("the answer was cut off: %w", err)
@@ -221,9 +221,9 @@ func (f serverFlags) copyGiven(p *Program, k *kong.Context, name, path string, w
 	return nil
 }
 
-// send sends a request and returns the body of the response, which the caller must close. Request
-// and response may have any length.
-func (f serverFlags) send(p *Program, method, path string, content upload) (io.ReadCloser, error) {
+// send sends a request and returns the response, whose body the caller must close. Request and
+// response may have any length.
+func (f serverFlags) send(p *Program, method, path string, content upload) (*http.Response, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
@@ -269,7 +269,7 @@ func (f serverFlags) send(p *Program, method, path string, content upload) (io.R
 		}
 		return nil, refusal(answer, p.rules)
 	}
-	return answer.Body, nil
+	return answer, nil
 }
 
 // redirectError returns the error to report when the server redirects a request for the given path

@@ -43,7 +43,8 @@ type Program struct {
 	Tokens func(ctx context.Context, store string) (TokenFile, error)
 	// Rename gives everything that the store of a configuration has of one broker to another name.
 	// No server may have that store open.
-	Rename func(ctx context.Context, cfg config.Config, from, to string) error
+	Rename  func(ctx context.Context, cfg config.Config, from, to string) error
+	Backups Backups
 	// Doctor checks what a dlo with the configuration file at a path needs to start here.
 	Doctor func(ctx context.Context, path string, getenv func(string) string) ([]deadletter.Checkup, error)
 

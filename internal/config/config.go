@@ -54,6 +54,7 @@ type Config struct {
 	Digest    Digest
 	Problems  Problems
 	Retention Retention
+	Backup    Backup
 
 	FailureHeaders deadletter.FailureHeaders // headers in which consumers report failures, besides the known ones
 }
@@ -66,6 +67,14 @@ type Search struct {
 
 // Retention says how long letters in each state are kept before they are purged; 0 = forever.
 type Retention struct{ Quiet, Discarded, Dead time.Duration }
+
+// Backup says when backups of the store are made and rehearsed, and where.
+type Backup struct {
+	Folder   string // "" = no backups
+	Every    time.Duration
+	Keep     int           // number of backups that are kept
+	Rehearse time.Duration // time between two rehearsals of the newest backup; 0 = none
+}
 
 // Disk says how much free space the disk of the store must have. If there is less free space, dlo
 // accepts no letters.
@@ -172,6 +181,7 @@ func Defaults() Config {
 		Auth:      Auth{SessionIdle: identity.SessionIdle, SessionLongest: identity.SessionLongest},
 		PublicURL: "",
 		Store:     "dlo.db",
+		Backup:    Backup{Every: day, Keep: 7, Rehearse: day},
 		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},
 		Brokers:   []Broker{defaultBroker()},
 		Ingest: Ingest{
@@ -492,6 +502,14 @@ func (d *decoder) settings(c *Config) keys {
 			d.mapping(n, "search", keys{
 				"text":   func(n *yaml.Node) { d.boolean(n, &c.Search.Text) },
 				"fields": func(n *yaml.Node) { d.at["search.fields"] = n; d.texts(n, &c.Search.Fields) },
+			})
+		},
+		"backup": func(n *yaml.Node) {
+			d.mapping(n, "backup", keys{
+				"folder":   func(n *yaml.Node) { d.text(n, &c.Backup.Folder) },
+				"every":    func(n *yaml.Node) { d.duration(n, &c.Backup.Every, time.Minute, 365*day) },
+				"keep":     func(n *yaml.Node) { d.integer(n, &c.Backup.Keep, 1, 10_000) },
+				"rehearse": func(n *yaml.Node) { d.duration(n, &c.Backup.Rehearse, 0, 365*day) },
 			})
 		},
 		"retention": func(n *yaml.Node) {

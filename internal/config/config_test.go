@@ -158,6 +158,7 @@ audit: {file: /a}
 auth: {tokens: true, users: true, session: {idle: 1h, longest: 2h}, proxy: {from: [unix, 10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
 grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
 retention: {quiet: 1d, discarded: 0, dead: 90d}
+backup: {folder: /backups, every: 12h, keep: 3, rehearse: 2d}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +270,7 @@ retention: {quiet: 1d, discarded: 0, dead: 90d}
 		},
 		Digest:    config.Digest{At: 7 * 60, Zone: "Asia/Tokyo"},
 		Retention: config.Retention{Quiet: 24 * time.Hour, Dead: 90 * 24 * time.Hour},
+		Backup:    config.Backup{Folder: "/backups", Every: 12 * time.Hour, Keep: 3, Rehearse: 48 * time.Hour},
 	}
 	want.Rules.Default = rules.Rule{
 		Name: rules.DefaultName, Severity: deadletter.SeverityPage,

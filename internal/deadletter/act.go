@@ -86,6 +86,7 @@ const (
 	ActRetention       = "retention"
 	ActStoreAccepted   = "store accepted"
 	ActStoreRestored   = "restored"
+	ActBackup          = "backup"
 	ActBrokerRenamed   = "broker renamed"
 	ActTrialStarted    = "trial started"
 	ActPolicyApplied   = "policy applied"
@@ -120,6 +121,7 @@ var Acts = slices.Concat(texts(Actions), []string{
 	ActRulesApplied, ActRulesLoaded, ActSchemaUploaded, ActSchemaLoaded, ActSchemaRemoved, ActViewSaved, ActViewRemoved,
 	ActDeploy, ActDigest, ActChannelTested,
 	ActDrainStarted, ActDrainStopped, ActDrainEnded, ActDrainResolved, ActRetention, ActStoreAccepted, ActStoreRestored,
+	ActBackup,
 	ActBrokerRenamed, ActTrialStarted, ActPolicyApplied, ActPolicyUndone,
 	ActConfigured, ActTokenAdded, ActTokenRevoked, ActTokenMoved, ActDenied, ActUserAdded, ActUserReset, ActUserRemoved,
 	ActPasswordSet, ActSignedIn, ActSignInFailed, ActSignedOut,

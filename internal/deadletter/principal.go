@@ -218,7 +218,7 @@ func (p Principal) allow(v Verb, o Origin, holds func(Grant) bool) error {
 }
 
 // readVerbs contains the verbs of actions that change nothing.
-var readVerbs = []Verb{VerbView, VerbRead, VerbReveal}
+var readVerbs = []Verb{VerbView, VerbRead, VerbReveal, VerbBackup}
 
 // ErrAgain is a kind of ErrForbidden. It means that a grant of the principal includes the action,
 // but does not permit it at present. The field Again of this grant says why.

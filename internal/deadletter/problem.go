@@ -68,6 +68,7 @@ const (
 	ProblemDisk           ProblemKind = "disk"
 	ProblemAge            ProblemKind = "age"     // dead letters will soon be purged because of their age
 	ProblemNotices        ProblemKind = "notices" // notices cannot be delivered
+	ProblemBackup         ProblemKind = "backup"  // there is no current backup that can be relied on
 )
 
 // ProblemKinds lists all kinds.
@@ -77,6 +78,7 @@ var ProblemKinds = []ProblemKind{
 	ProblemMissing, ProblemOwnQueue, ProblemRights, ProblemManagement, ProblemBlocked, ProblemWaiter,
 	ProblemStoreRestored, ProblemStoreUnproved, ProblemStoreDamaged, ProblemStoreOther, ProblemStoreTwice,
 	ProblemStoreUnguarded, ProblemBrokerReplaced, ProblemNoProgress, ProblemDisk, ProblemAge, ProblemNotices,
+	ProblemBackup,
 }
 
 // Key returns a text that identifies the problem. It stays the same as long as the problem lasts.

@@ -104,6 +104,7 @@ var verbs = map[Verb]need{
 
 	VerbAdopt:    {RoleAdmin, "change policies on a broker"},
 	VerbStore:    {RoleAdmin, "decide about the store"},
+	VerbBackup:   {RoleAdmin, "take a backup"}, // also needs Reveal in the grant
 	VerbSettings: {RoleAdmin, "save settings"},
 	VerbAccess:   {RoleAdmin, "see or change who may do what"},
 }

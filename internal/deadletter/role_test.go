@@ -76,7 +76,7 @@ func TestRolesIncludeTheRolesBefore(t *testing.T) {
 		{
 			[]Grant{{Role: RoleEditor}},
 			[]Verb{VerbRequeue, VerbEdit, VerbTypes},
-			[]Verb{VerbAccess, VerbAdopt, VerbStore},
+			[]Verb{VerbAccess, VerbAdopt, VerbStore, VerbBackup},
 		},
 		{[]Grant{{Role: RoleAdmin}}, []Verb{VerbAccess, VerbEdit}, []Verb{VerbReveal, VerbPurge, "unknown"}},
 		{
@@ -116,7 +116,7 @@ func TestReadOnly(t *testing.T) {
 	p := Local
 	p.Fixed = "read_only is set"
 	for v := range verbs {
-		want := v == VerbView || v == VerbRead || v == VerbReveal
+		want := v == VerbView || v == VerbRead || v == VerbReveal || v == VerbBackup
 		for name, err := range map[string]error{"allow": Allow(p, v, Origin{Broker: "main"}), "reach": Reach(p, v)} {
 			if (err == nil) != want || err != nil &&
 				(!errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "because read_only is set")) {

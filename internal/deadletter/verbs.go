@@ -3,6 +3,7 @@ package deadletter
 // These are the actions on a place, other than the actions on the letters of the place.
 const (
 	VerbStore    Verb = "store"    // declare the store current, or declare it a copy
+	VerbBackup   Verb = "backup"   // take a backup of the store, which contains everything, masked or not
 	VerbRedirect Verb = "redirect" // redirect the letters of a queue to another queue
 	VerbGuard    Verb = "guard"    // pause and resume the retries of a queue or a group
 	VerbAnnotate Verb = "annotate" // report why letters were rejected

@@ -95,20 +95,7 @@ const (
 // cannot be read, Load records a problem and uses the rest. Load returns only the errors of the
 // store.
 func (l *Library) Load(ctx context.Context) error {
-	var bad []string
-	err := l.store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
-		s, err := descriptor.ReadSet(v.Content)
-		if err != nil {
-			bad = append(
-				bad,
-				fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), shortVersion(v.Version), err),
-			)
-			return nil
-		}
-		payload.Prepare(s)
-		l.registry.Add(v, s)
-		return nil
-	})
+	bad, err := AddStored(ctx, l.store, l.registry)
 	if err != nil {
 		return err
 	}
@@ -121,6 +108,25 @@ func (l *Library) Load(ctx context.Context) error {
 	}
 	l.Log.Info("schemas loaded", "sets", len(l.current()), "types", len(l.registry.Types()))
 	return nil
+}
+
+// AddStored adds the stored versions of schema sets to a registry. It returns the problems of those
+// that cannot be read.
+func AddStored(ctx context.Context, store Store, to *descriptor.Registry) (bad []string, err error) {
+	err = store.SchemaVersions(ctx, descriptor.MaxVersions, func(v deadletter.SchemaVersion) error {
+		s, err := descriptor.ReadSet(v.Content)
+		if err != nil {
+			bad = append(
+				bad,
+				fmt.Sprintf("%s %s, as it is stored: %v", deadletter.Visible(v.Name), shortVersion(v.Version), err),
+			)
+			return nil
+		}
+		payload.Prepare(s)
+		to.Add(v, s)
+		return nil
+	})
+	return bad, err
 }
 
 // Refresh reads the directory, and then the types of all servers at the same time. It returns when

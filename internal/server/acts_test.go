@@ -527,6 +527,8 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 		l.call(c.way, "POST", c.path, "")
 	}
 	did("store accepted page 1/1 store", "restored cli 1/1 store")
+	l.call(cli, "POST", "/backup", "")
+	did("backup cli 1/1 store")
 
 	seen["digest"] = true
 	seen[deadletter.ActChannelTested] = true // package notify, whose channels do not run here, has the test

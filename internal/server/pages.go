@@ -47,6 +47,7 @@ func (s *Server) createPages() {
 		Channels:  s.notifier,
 		Disk:      s.space.Free,
 		Doctor:    s.doctor,
+		Backups:   s,
 		Hosts:     hostsOf(s.cfg, s.addresses()),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),

@@ -38,6 +38,7 @@ func (s *Server) problems() []deadletter.Problem {
 	}
 	list = append(list, s.strays()...)
 	list = append(list, s.storeProblems()...)
+	list = append(list, s.backups.Problems()...)
 	for _, d := range s.dispatch {
 		list = append(list, d.Problems()...)
 	}

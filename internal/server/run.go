@@ -58,7 +58,7 @@ func (s *Server) Run(ctx context.Context) error {
 	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloadOnSignal)
 	telling := start(
 		s.digester.Run, s.notifier.Run, s.repeatAlerts, s.watched.Run, s.inPlace, s.noteProgress, s.survey.Run,
-		s.adoption.Run, s.findManagement,
+		s.adoption.Run, s.findManagement, s.backups.Run,
 	)
 	var copying *room
 	if s.auditFile != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/deadletteroffice/dlo/internal/adopt"
 	"github.com/deadletteroffice/dlo/internal/annotation"
+	"github.com/deadletteroffice/dlo/internal/backup"
 	"github.com/deadletteroffice/dlo/internal/classify"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -84,6 +85,7 @@ type Server struct {
 	further     []net.Listener // listeners of the other addresses
 	opsListener net.Listener   // listener of probes and metrics; nil = none
 	web         *web.Web
+	backups     *backup.Schedule
 	auditFile   *auditFile         // copies the audit log to a file; nil = no file
 	accounts    *identity.Accounts // users of dlo itself; nil = there are none
 	changing    sync.Mutex         // held while the configuration file is read again or written
@@ -194,6 +196,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	}
 	s.survey = survey.New(s.places())
 	s.createRooms()
+	removeTemporary(cfg.Store, s.log)
+	s.createBackups()
 	s.createPages()
 	if cfg.AuditFile != "" {
 		s.auditFile = &auditFile{

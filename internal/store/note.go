@@ -16,8 +16,7 @@ import (
 // notePath returns the path of the file in which the store notes its progress. The path contains
 // the name of the store, so a different store at the same path uses a different file.
 func (s *Store) notePath() string {
-	name := s.Progress().Store
-	return s.path + ".progress-" + name[:min(8, len(name))]
+	return s.path + ".progress-" + s.ShortName()
 }
 
 // Note durably writes the store's progress to a file beside the store. If an older copy later

@@ -96,6 +96,12 @@ func (s *Store) advanceInMemory(t *tx) {
 	}
 }
 
+// ShortName returns the first 8 characters of the name of the store.
+func (s *Store) ShortName() string {
+	name := s.Progress().Store
+	return name[:min(8, len(name))]
+}
+
 // Progress returns the progress of the store up to the last commit.
 func (s *Store) Progress() deadletter.Progress {
 	s.course.mu.Lock()

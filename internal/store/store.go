@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/deadletteroffice/dlo/migrations"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -145,7 +144,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.write, err = s.database("rw"); err != nil {
 		return err
 	}
-	if err := migrations.Apply(ctx, s.write); err != nil {
+	if err := s.migrate(ctx); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
@@ -239,7 +238,7 @@ func dsn(path, mode string) string {
 	q := url.Values{"_txlock": {"immediate"}}
 	for _, p := range pragmas {
 		value := p.value
-		if mode == "ro" {
+		if mode != "rw" {
 			switch p.name {
 			case "journal_mode", "synchronous":
 				continue
@@ -249,8 +248,12 @@ func dsn(path, mode string) string {
 		}
 		q.Add("_pragma", p.name+"("+value+")")
 	}
-	if mode == "ro" {
+	if mode != "rw" {
 		q.Add("_pragma", "query_only(1)")
+	}
+	if mode == "copy" { // a file that nothing changes: SQLite needs no locks, and no files beside it
+		q.Set("mode", "ro")
+		q.Set("immutable", "1")
 	}
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }

@@ -60,7 +60,7 @@ func create(path string, version int64) error {
 		return err
 	}
 	defer db.Close()
-	if err := migrations.ApplyTo(context.Background(), db, version); err != nil {
+	if err := migrations.ApplyTo(context.Background(), db, version, nil); err != nil {
 		return err
 	}
 	return db.Close()

@@ -55,6 +55,7 @@ func process(args []string, crash func(point string)) int {
 	program := cli.Program{
 		Ctx: ctx, Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
 		Check: server.Check, Ask: server.Ask, Tokens: openTokens, Rename: server.RenameBroker,
+		Backups: server.Backups{Version: "test"},
 	}
 	return cli.ExitCode(cli.Run(program, &commands{}, args, server.Options{
 		Getenv: os.Getenv, Log: os.Stderr, Out: os.Stdout, Version: "test", Crash: crash,

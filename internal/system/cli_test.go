@@ -34,7 +34,7 @@ func (p *child) dlo(ctx context.Context, code int, stdin string, args ...string)
 	err := cli.Run(cli.Program{
 		Ctx: ctx, Getenv: getenv, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Version: "test",
 		Check: server.Check, Ask: server.Ask, Look: server.Look, Dropped: server.Dropped, Tokens: openTokens,
-		Rename: server.RenameBroker,
+		Rename: server.RenameBroker, Backups: server.Backups{Version: "test"},
 	}, &commands{}, args)
 	if got := cli.ExitCode(err, &errs); got != code {
 		p.t.Fatalf(

@@ -25,6 +25,7 @@ type OverviewPage struct {
 	Groups    []deadletter.GroupRow // the group in which most letters need a person comes first
 	MoreThan  bool                  // there are more groups than are shown
 	Disk      string                // the known room for letters in words, or ""
+	Backup    *deadletter.Backup    // the newest scheduled backup; nil if there is none
 	Told      []string              // the channels that are notified of problems; nil if unknown
 	Channels  []deadletter.Channel  // the channels of the configuration
 	Unindexed int                   // the number of letters that a search for words cannot find yet
@@ -373,6 +374,18 @@ func (p OverviewPage) health() []fact {
 	}
 	if p.Disk != "" {
 		say("Disk", "good", line(p.Disk, 120))
+	}
+	if b := p.Backup; b != nil {
+		tone, text := "good", "made "+When(p.Now, b.At)+", "+LetterCount(b.Total())
+		switch r := b.Rehearsed; {
+		case r == nil:
+			text += ", not rehearsed yet"
+		case r.Problem != "" || r.Errors > 0:
+			tone, text = "bad", text+"; rehearsed "+When(p.Now, r.At)+", "+Number(r.Errors, "error", "errors")
+		default:
+			text += "; rehearsed " + When(p.Now, r.At) + ", 0 errors"
+		}
+		say("Backup", tone, text)
 	}
 	if p.Unindexed > 0 {
 		say("Search", "warn", LetterCount(p.Unindexed)+" not in the text index yet")

@@ -1,0 +1,302 @@
+// Package backup makes copies of the store, checks them, and rehearses that they can be restored. A
+// backup is a file with a manifest beside it. No file is under its final name before it is complete
+// and checked.
+package backup
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+// Copy is an open copy of a store.
+type Copy interface {
+	Contents(ctx context.Context) (deadletter.Backup, error)
+	Check(ctx context.Context, whole bool) error
+	Sample(ctx context.Context, n int, each func(*deadletter.Letter) error) error
+	Close() error
+}
+
+// Source makes and opens copies of a store.
+type Source struct {
+	Copy    func(ctx context.Context, to string) error
+	Open    func(ctx context.Context, path string) (Copy, error)
+	Version string // version of this dlo
+	Now     func() time.Time
+}
+
+// compared is the number of letters whose checksums are compared, if not all of them are.
+const compared = 1000
+
+const (
+	suffix    = ".json" // of a manifest
+	unchecked = ".part" // of a copy that is not checked yet
+)
+
+// Make writes a backup to a new file, and its manifest beside it. It checks the structure of the
+// copy, its counts, and the checksums of 1,000 letters that are chosen at random. If "whole" is
+// true, it checks all letters and the indexes. If there is an error, there is no file.
+func (s Source) Make(ctx context.Context, to string, whole bool) (deadletter.Backup, error) {
+	if err := absent(to, to+suffix); err != nil {
+		return deadletter.Backup{}, err
+	}
+	b, err := s.make(ctx, to, whole)
+	if err != nil {
+		os.Remove(to + unchecked)
+		return b, fmt.Errorf("backup %s: %w", to, err)
+	}
+	return b, nil
+}
+
+func (s Source) make(ctx context.Context, to string, whole bool) (b deadletter.Backup, err error) {
+	// the rest of a backup that was killed
+	if err := os.Remove(to + unchecked); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return b, err
+	}
+	begun := s.Now().UTC().Truncate(time.Second)
+	if err := s.Copy(ctx, to+unchecked); err != nil {
+		return b, err
+	}
+	if b, err = s.check(ctx, to+unchecked, whole); err != nil {
+		return b, err
+	}
+	b.File, b.At, b.Version = filepath.Base(to), begun, s.Version
+	return b, publish(to, &b)
+}
+
+func absent(paths ...string) error {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%w: %s exists already; name a new file", fs.ErrExist, path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// check checks a copy, and returns what its manifest has to say.
+func (s Source) check(ctx context.Context, path string, whole bool) (deadletter.Backup, error) {
+	c, err := s.Open(ctx, path)
+	if err != nil {
+		return deadletter.Backup{}, err
+	}
+	defer c.Close()
+	b, err := c.Contents(ctx)
+	if err != nil {
+		return b, err
+	}
+	if err := c.Check(ctx, whole); err != nil {
+		return b, err
+	}
+	if b.Compared, b.Damaged, err = compare(ctx, c, whole); err != nil {
+		return b, err
+	}
+	b.Bytes, b.SHA256, err = sum(ctx, path)
+	return b, err
+}
+
+// compare compares the checksums of letters with their contents.
+func compare(ctx context.Context, c Copy, whole bool) (n, damaged int, err error) {
+	limit := compared
+	if whole {
+		limit = 0
+	}
+	err = c.Sample(ctx, limit, func(l *deadletter.Letter) error {
+		n++
+		if l.Damage != "" {
+			damaged++
+		}
+		return ctx.Err()
+	})
+	return n, damaged, err
+}
+
+func sum(ctx context.Context, path string) (n int64, hash string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for err == nil && ctx.Err() == nil {
+		var part int64
+		part, err = io.CopyN(h, f, 16<<20)
+		n += part
+	}
+	if err != io.EOF {
+		return 0, "", cmp.Or(ctx.Err(), err)
+	}
+	return n, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Receive writes a backup that is read from r to a new file, with its manifest. If what is read is
+// not what the manifest describes, there is no file.
+func Receive(r io.Reader, b deadletter.Backup, to string) error {
+	if err := absent(to, to+suffix); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(to+unchecked, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, h), r)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if hash := hex.EncodeToString(h.Sum(nil)); err == nil && hash != b.SHA256 {
+		err = fmt.Errorf("%d of %d bytes arrived, or they were changed on the way", n, b.Bytes)
+	}
+	if err == nil {
+		b.File = filepath.Base(to)
+		err = publish(to, &b)
+	}
+	if err != nil {
+		os.Remove(to + unchecked)
+		return fmt.Errorf("backup %s: %w", to, err)
+	}
+	return nil
+}
+
+// publish gives a checked copy its name. The manifest comes first, so that no backup is without
+// one.
+func publish(to string, b *deadletter.Backup) error {
+	if err := WriteManifest(to, b); err != nil {
+		return err
+	}
+	if err := os.Rename(to+unchecked, to); err != nil {
+		os.Remove(to + suffix)
+		return err
+	}
+	return syncFolder(to)
+}
+
+// syncFolder makes the names of new files durable.
+func syncFolder(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Verify checks a backup and compares it with its manifest. Without a manifest, it checks the file
+// alone, and "manifest" is false.
+func (s Source) Verify(ctx context.Context, path string, whole bool) (b deadletter.Backup, manifest bool, err error) {
+	said, err := Manifest(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return b, false, err
+	}
+	manifest = err == nil
+	if b, err = s.check(ctx, path, whole); err != nil {
+		return b, manifest, fmt.Errorf("backup %s cannot be used: %w", path, err)
+	}
+	b.File = filepath.Base(path)
+	if !manifest {
+		return b, false, nil
+	}
+	if b.SHA256 != said.SHA256 {
+		return b, true, fmt.Errorf(
+			"%w: backup %s is not the file that its manifest describes: it has %d bytes with the SHA-256 %s, and %s says %d "+
+				"bytes with %s; take another backup, or move the manifest away to use the file as it is",
+			deadletter.ErrInvalid, path, b.Bytes, b.SHA256, path+suffix, said.Bytes, said.SHA256,
+		)
+	}
+	b.At, b.Version, b.Rehearsed = said.At, said.Version, said.Rehearsed
+	return b, true, nil
+}
+
+// Manifest reads the manifest of a backup. The error wraps fs.ErrNotExist if there is none.
+func Manifest(path string) (b deadletter.Backup, err error) {
+	text, err := os.ReadFile(path + suffix)
+	if err != nil {
+		return b, err
+	}
+	if err := json.Unmarshal(text, &b); err != nil {
+		return b, fmt.Errorf("%w: %s is not the manifest of a backup: %w", deadletter.ErrInvalid, path+suffix, err)
+	}
+	return b, nil
+}
+
+// WriteManifest durably writes the manifest of a backup.
+func WriteManifest(path string, b *deadletter.Backup) error {
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path+suffix+unchecked, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(path+suffix+unchecked, path+suffix)
+	}
+	if err != nil {
+		os.Remove(path + suffix + unchecked)
+		return err
+	}
+	return nil
+}
+
+// Name returns the name of a backup file that was made at the given time.
+func Name(at time.Time) string { return at.UTC().Format(layout) }
+
+const layout = "dlo-20060102T150405Z.db"
+
+// List returns the manifests of the backups in a folder, newest first. It leaves out files without
+// a manifest, and files that do not have the size that their manifest says.
+func List(folder string) ([]deadletter.Backup, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var list []deadletter.Backup
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), suffix)
+		if !is {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		b, err := Manifest(path)
+		if err != nil || b.SHA256 == "" {
+			continue
+		}
+		b.File = name // it may have been renamed
+		if info, err := os.Stat(path); err == nil && info.Size() == b.Bytes {
+			list = append(list, b)
+		}
+	}
+	slices.SortFunc(list, func(x, y deadletter.Backup) int {
+		return cmp.Or(y.At.Compare(x.At), strings.Compare(y.File, x.File))
+	})
+	return list, nil
+}
+
+// Find returns the path of a backup: the path itself, or the newest backup in a folder.
+func Find(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path, err
+	}
+	list, err := List(path)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%w: there is no backup with a manifest in %s", deadletter.ErrNotFound, path)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(path, list[0].File), nil
+}

@@ -1,0 +1,4 @@
+package backup
+
+// Step exports step.
+var Step = (*Schedule).step

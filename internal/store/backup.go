@@ -1,0 +1,280 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/migrations"
+)
+
+// Copy writes a copy of the store at the path "from" to a new file, durably. A dlo may be running
+// on the store: the copy contains the commits up to the moment when Copy began. It contains nothing
+// of what was purged, because SQLite writes only the rows that exist. If there is an error, there
+// is no new file.
+func Copy(ctx context.Context, from, to string) (err error) {
+	if _, err := os.Stat(from); err != nil {
+		return err
+	}
+	// SQLite writes to an empty file, and keeps its mode
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(to)
+			os.Remove(to + "-journal")
+		}
+	}()
+	db, err := sql.Open("sqlite", dsn(from, "rw")+"&mode=ro")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, `VACUUM INTO $1`, to); err != nil {
+		return wrapDamage(err)
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return syncFolder(to)
+}
+
+// syncFolder makes the names of new and renamed files durable.
+func syncFolder(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// OpenCopy opens a copy of a store to read it. Nothing else may change the file. OpenCopy takes no
+// lock and writes nothing, neither to the file nor beside it. If the schema is newer than that of
+// this program, the error wraps migrations.ErrNewer. If it is older, only the methods Contents and
+// Check may be called.
+func OpenCopy(ctx context.Context, path string) (*Store, error) {
+	s := &Store{path: path, now: time.Now, log: slog.New(slog.DiscardHandler), broken: func(error) {}}
+	if err := s.openCopy(ctx); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("%s: %w", path, wrapDamage(err))
+	}
+	return s, nil
+}
+
+func (s *Store) openCopy(ctx context.Context) error {
+	if _, err := os.Stat(s.path); err != nil {
+		return err
+	}
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	var err error
+	if s.read, err = s.database("copy"); err != nil {
+		return err
+	}
+	at, newest, err := migrations.Version(ctx, s.read)
+	if err == nil && at == 0 {
+		err = fmt.Errorf("%w: it is not a store of dlo", ErrDamaged)
+	}
+	if err != nil || at < newest {
+		return err
+	}
+	if err := s.families.load(ctx, s.read); err != nil {
+		return err
+	}
+	conn, err := s.read.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.names.load(ctx, conn), conn.Close())
+}
+
+// Contents returns what the manifest of a backup says about the rows of a copy.
+func (s *Store) Contents(ctx context.Context) (deadletter.Backup, error) {
+	b := deadletter.Backup{Letters: map[deadletter.State]int{}}
+	var at, serial, random int64
+	if err := s.read.QueryRowContext(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = $1), ''),
+		p.received, p.at, coalesce(l.id, 0), coalesce(l.random, 0) FROM progress p LEFT JOIN letters l ON l.id = (SELECT max(id) FROM letters)`, office).
+		Scan(&b.Store, &b.Received, &at, &serial, &random); err != nil {
+		return b, wrapDamage(err)
+	}
+	b.Store, b.At = b.Store[:min(8, len(b.Store))], time.UnixMilli(at).UTC()
+	if serial > 0 {
+		b.Newest = deadletter.NewID(serial, uint64(random))
+	}
+	var err error
+	if b.Schema, _, err = migrations.Version(ctx, s.read); err != nil {
+		return b, err
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT state, count(*) FROM letters GROUP BY state`)
+	if err != nil {
+		return b, wrapDamage(err)
+	}
+	return b, wrapDamage(scan(rows, func() error {
+		var state deadletter.State
+		var n int
+		err := rows.Scan(&state, &n)
+		b.Letters[state] = n
+		return err
+	}))
+}
+
+// Check examines the structure of a copy, and compares its letters with its counters. If "whole" is
+// true, it also compares the indexes with the tables and follows all foreign keys. An error about
+// the copy wraps ErrDamaged.
+func (s *Store) Check(ctx context.Context, whole bool) error {
+	pragma := `PRAGMA quick_check(1)`
+	if whole {
+		pragma = `PRAGMA integrity_check(1)`
+	}
+	var found string
+	if err := s.read.QueryRowContext(ctx, pragma).Scan(&found); err != nil {
+		return wrapDamage(err)
+	}
+	if found != "ok" {
+		return fmt.Errorf("%w: %s", ErrDamaged, found)
+	}
+	var violations int
+	if whole {
+		if err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&violations); err != nil {
+			return wrapDamage(err)
+		}
+	}
+	if violations > 0 {
+		return fmt.Errorf("%w: rows that refer to missing rows: %d", ErrDamaged, violations)
+	}
+	c, err := s.Contents(ctx)
+	if err != nil {
+		return err
+	}
+	counted, err := s.byState(ctx)
+	if err != nil {
+		return wrapDamage(err)
+	}
+	maps.DeleteFunc(counted, func(_ deadletter.State, n int) bool { return n == 0 })
+	if !maps.Equal(counted, c.Letters) {
+		return fmt.Errorf("%w: it has the letters %v, and its counters say %v", ErrDamaged, c.Letters, counted)
+	}
+	return nil
+}
+
+// sampledAtOnce is the number of letters that Sample reads at a time.
+const sampledAtOnce = 100
+
+// Sample calls the function "each" with n letters that are chosen at random. If n is 0, it calls it
+// with all letters.
+func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter) error) error {
+	if n <= 0 {
+		n = -1 // SQLite's LIMIT for all rows
+	}
+	var serials []int64
+	rows, err := s.read.QueryContext(ctx, `SELECT letter FROM bodies ORDER BY random() LIMIT $1`, n)
+	if err != nil {
+		return wrapDamage(err)
+	}
+	if err := scan(rows, func() error {
+		var serial int64
+		err := rows.Scan(&serial)
+		serials = append(serials, serial)
+		return err
+	}); err != nil {
+		return wrapDamage(err)
+	}
+	for len(serials) > 0 {
+		part := serials[:min(sampledAtOnce, len(serials))]
+		serials = serials[len(part):]
+		letters, err := s.lettersBySerial(ctx, s.read, part)
+		if err != nil {
+			return wrapDamage(err)
+		}
+		for i := range letters {
+			if err := each(&letters[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// PutBack durably puts a copy of the backup at the path "from" in the place of the store at the
+// path "to". No dlo may have that store open, or the error wraps ErrLocked. If there is a store
+// already and "replace" is false, the error wraps fs.ErrExist. If "replace" is true, PutBack keeps
+// the old store, and returns its new path. If PutBack is killed, the path has the old store or the
+// new one, and PutBack can be called again.
+//
+// Between two of its steps, the old store may lack its write-ahead log. The note beside the store
+// then shows that it is not current (docs/reliability.md).
+func PutBack(from, to string, replace bool) (old string, err error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return "", err
+	}
+	var l locks
+	defer l.release()
+	if err := l.lockPath(to + ".lock"); err != nil {
+		return "", err
+	}
+	_, err = os.Stat(to)
+	exists := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if exists {
+		if _, err := l.lockFile(to); err != nil {
+			return "", err
+		}
+		if !replace {
+			return "", fmt.Errorf("%s: %w", to, fs.ErrExist)
+		}
+	}
+	if err := copyFile(from, to+".restoring"); err != nil {
+		os.Remove(to + ".restoring")
+		return "", err
+	}
+	old = to + time.Now().UTC().Format(".replaced-20060102T150405.000000000Z")
+	if exists {
+		if err := os.Link(to, old); err != nil {
+			return "", err
+		}
+	}
+	// a write-ahead log belongs to one file: beside another one, SQLite could take its pages for
+	// those of the new file
+	if err := os.Rename(to+"-wal", old+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := os.Remove(to + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if err := os.Rename(to+".restoring", to); err != nil {
+		return "", err
+	}
+	if !exists {
+		old = ""
+	}
+	return old, syncFolder(to)
+}
+
+// copyFile writes a durable copy of a file. Only the owner may read it.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
