@@ -232,6 +232,27 @@ func TestHealthNamesTheLastNotice(t *testing.T) {
 	h.get("/").want(t, 200, "last one sent ", " to oncall")
 }
 
+// TestOverviewNamesTheBackup checks what the overview says about the newest backup.
+func TestOverviewNamesTheBackup(t *testing.T) {
+	t.Parallel()
+	newest := deadletter.Backup{Letters: map[deadletter.State]int{deadletter.StateDead: 1_284_331}}
+	h := open(t, func(o *web.Options) { o.Backups = backups{newest: &newest} })
+	h.receive("sms", 1, "x")
+	newest.At = time.Now()
+	for _, c := range []struct {
+		*deadletter.Rehearsal
+		want string
+	}{
+		{nil, "1,284,331 letters, not rehearsed yet"},
+		{&deadletter.Rehearsal{At: time.Now()}, "1,284,331 letters; rehearsed "},
+		{&deadletter.Rehearsal{At: time.Now(), Errors: 3}, ", 3 errors"},
+		{&deadletter.Rehearsal{At: time.Now(), Problem: "it is torn"}, ": it is torn"},
+	} {
+		newest.Rehearsed = c.Rehearsal
+		h.get("/").want(t, 200, c.want)
+	}
+}
+
 // TestTheFirstChartIsOfAnHour checks how much time the chart covers if the request names no time
 // range. If all letters have arrived within the last hour, the chart must cover an hour. As soon as
 // a letter is older, it must cover a day.

@@ -50,7 +50,7 @@ const (
 // copy, its counts, and the checksums of 1,000 letters that are chosen at random. If "whole" is
 // true, it checks all letters and the indexes. If there is an error, there is no file.
 func (s Source) Make(ctx context.Context, to string, whole bool) (deadletter.Backup, error) {
-	if err := absent(to, to+suffix); err != nil {
+	if err := Absent(to); err != nil {
 		return deadletter.Backup{}, err
 	}
 	b, err := s.make(ctx, to, whole)
@@ -77,8 +77,10 @@ func (s Source) make(ctx context.Context, to string, whole bool) (b deadletter.B
 	return b, publish(to, &b)
 }
 
-func absent(paths ...string) error {
-	for _, path := range paths {
+// Absent returns an error that wraps fs.ErrExist if there is a file or a manifest of a backup
+// already.
+func Absent(to string) error {
+	for _, path := range []string{to, to + suffix} {
 		if _, err := os.Lstat(path); err == nil {
 			return fmt.Errorf("%w: %s exists already; name a new file", fs.ErrExist, path)
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +148,7 @@ func sum(ctx context.Context, path string) (n int64, hash string, err error) {
 // Receive writes a backup that is read from r to a new file, with its manifest. If what is read is
 // not what the manifest describes, there is no file.
 func Receive(r io.Reader, b deadletter.Backup, to string) error {
-	if err := absent(to, to+suffix); err != nil {
+	if err := Absent(to); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(to+unchecked, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

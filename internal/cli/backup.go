@@ -21,6 +21,7 @@ import (
 // Backups makes, restores and rehearses backups on this machine.
 type Backups interface {
 	Make(ctx context.Context, cfg config.Config, to string, whole bool) (deadletter.Backup, error)
+	Take(ctx context.Context, cfg config.Config, whole bool) (io.ReadCloser, deadletter.Backup, error)
 	Restore(ctx context.Context, from, to string, replace, whole bool) (deadletter.Backup, string, error)
 	Rehearse(ctx context.Context, cfg config.Config, path string) (string, deadletter.Rehearsal, error)
 }
@@ -45,8 +46,48 @@ func (c backupCmd) Run(p *Program) error {
 }
 
 func (c backupCmd) make(p *Program) (made deadletter.Backup, err error) {
+	to := c.To
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		to = filepath.Join(to, backup.Name(time.Now()))
+	}
+	if to != "-" {
+		if err := backup.Absent(to); err != nil {
+			return made, err
+		}
+	}
+	if to != "-" && c.Config != "" {
+		cfg, err := loadConfig(p, config.File{Flag: c.Config})
+		if err != nil {
+			return made, err
+		}
+		made, err = p.Backups.Make(p.Ctx, cfg, to, c.Full)
+		made.File = to
+		return made, err
+	}
+	content, made, err := c.take(p)
+	if err != nil {
+		return made, err
+	}
+	defer content.Close()
+	if to == "-" {
+		_, err = io.Copy(p.Stdout, content)
+		return made, err
+	}
+	if err := backup.Receive(content, made, to); err != nil {
+		return made, err
+	}
+	made.File = to
+	return made, nil
+}
+
+// take returns the content of a backup: from this machine, or from a server.
+func (c backupCmd) take(p *Program) (content io.ReadCloser, made deadletter.Backup, err error) {
 	if c.Config != "" {
-		return c.makeHere(p)
+		cfg, err := loadConfig(p, config.File{Flag: c.Config})
+		if err != nil {
+			return nil, made, err
+		}
+		return p.Backups.Take(p.Ctx, cfg, c.Full)
 	}
 	path := "/backup"
 	if c.Full {
@@ -55,67 +96,13 @@ func (c backupCmd) make(p *Program) (made deadletter.Backup, err error) {
 	c.patient = true
 	answer, err := c.send(p, http.MethodPost, path, upload{})
 	if err != nil {
-		return made, err
+		return nil, made, err
 	}
-	defer answer.Body.Close()
 	if err := json.Unmarshal([]byte(answer.Header.Get(api.BackupHeader)), &made); err != nil {
-		return made, c.unreadable(err)
+		answer.Body.Close()
+		return nil, made, c.unreadable(err)
 	}
-	if c.To == "-" {
-		_, err = io.Copy(p.Stdout, answer.Body)
-		return made, err
-	}
-	to, err := c.file()
-	if err != nil {
-		return made, err
-	}
-	made.File = to
-	return made, backup.Receive(answer.Body, made, to)
-}
-
-// makeHere makes a backup without a server.
-func (c backupCmd) makeHere(p *Program) (made deadletter.Backup, err error) {
-	cfg, err := loadConfig(p, config.File{Flag: c.Config})
-	if err != nil {
-		return made, err
-	}
-	if c.To != "-" {
-		to, err := c.file()
-		if err != nil {
-			return made, err
-		}
-		made, err = p.Backups.Make(p.Ctx, cfg, to, c.Full)
-		made.File = to
-		return made, err
-	}
-	folder, err := os.MkdirTemp(filepath.Dir(cfg.Store), "backup-*.tmp")
-	if err != nil {
-		return made, err
-	}
-	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, backup.Name(time.Now()))
-	if made, err = p.Backups.Make(p.Ctx, cfg, path, c.Full); err != nil {
-		return made, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return made, err
-	}
-	defer f.Close()
-	_, err = io.Copy(p.Stdout, f)
-	return made, err
-}
-
-// file returns the path of the new file.
-func (c backupCmd) file() (string, error) {
-	info, err := os.Stat(c.To)
-	switch {
-	case err == nil && info.IsDir():
-		return filepath.Join(c.To, backup.Name(time.Now())), nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	return c.To, nil
+	return answer.Body, made, nil
 }
 
 type restoreCmd struct {

@@ -58,7 +58,7 @@ func (b Backup) AfterRestore() string {
 	return fmt.Sprintf(
 		"Letters that arrived after %s UTC are not in it. At its start, dlo compares the store with its notes in the brokers "+
 			"and beside the store. If letters were sent since then, it holds those that it would send or watch (%s), stops "+
-			"operations that send letters, and marks dead letters doubt:restored. It sends none of them by itself.",
+			"operations that send letters, and marks dead letters doubt:restored. It sends none of them automatically.",
 		b.At.UTC().Format(time.DateTime), strings.Join(waiting, ", "),
 	)
 }

@@ -41,7 +41,9 @@ func (b Backups) Restore(
 	if m, _, err = (backup.Source{Open: openCopy}).Verify(ctx, path, whole); err != nil {
 		return m, "", err
 	}
-	old, err = store.PutBack(path, to, replace)
+	if old, err = store.PutBack(path, to, replace); errors.Is(err, store.ErrLocked) {
+		err = fmt.Errorf("%w; stop it before you put a backup in the place of its store", err)
+	}
 	return m, old, explainStore(err, to)
 }
 
@@ -129,13 +131,25 @@ func (s *Server) createBackups() {
 
 // TakeBackup makes a backup in a temporary file, which is gone when it is closed.
 func (s *Server) TakeBackup(ctx context.Context, whole bool) (io.ReadCloser, deadletter.Backup, error) {
-	folder, err := os.MkdirTemp(filepath.Dir(s.cfg.Store), temporaryBackup)
+	return take(ctx, &s.cfg, s.backups.Source(), whole)
+}
+
+// Take makes a backup of the store of a configuration in a temporary file, which is gone when it is
+// closed.
+func (b Backups) Take(ctx context.Context, cfg config.Config, whole bool) (io.ReadCloser, deadletter.Backup, error) {
+	return take(ctx, &cfg, sourceOf(&cfg, b.Version), whole)
+}
+
+func take(
+	ctx context.Context, cfg *config.Config, from backup.Source, whole bool,
+) (io.ReadCloser, deadletter.Backup, error) {
+	folder, err := os.MkdirTemp(filepath.Dir(cfg.Store), temporaryBackup)
 	if err != nil {
 		return nil, deadletter.Backup{}, err
 	}
 	defer os.RemoveAll(folder) // the open file remains until it is closed
 	path := filepath.Join(folder, backup.Name(time.Now()))
-	m, err := s.backups.Source().Make(ctx, path, whole)
+	m, err := from.Make(ctx, path, whole)
 	if err != nil {
 		return nil, m, err
 	}

@@ -80,7 +80,7 @@ func TestABackupUnderLoad(t *testing.T) {
 	r.Configure(settings)
 	said, _ = r.dlo(t.Context(), 0, "", "restore", sent, "--store", r.store)
 	if !strings.Contains(said, fmt.Sprintf("%d letters as of", m.Total())) ||
-		!strings.Contains(said, "It sends none of them by itself.") {
+		!strings.Contains(said, "It sends none of them automatically.") {
 		t.Error(said)
 	}
 	db := r.file()

@@ -380,7 +380,9 @@ func (p OverviewPage) health() []fact {
 		switch r := b.Rehearsed; {
 		case r == nil:
 			text += ", not rehearsed yet"
-		case r.Problem != "" || r.Errors > 0:
+		case r.Problem != "":
+			tone, text = "bad", text+"; rehearsed "+When(p.Now, r.At)+": "+line(r.Problem, 120)
+		case r.Errors > 0:
 			tone, text = "bad", text+"; rehearsed "+When(p.Now, r.At)+", "+Number(r.Errors, "error", "errors")
 		default:
 			text += "; rehearsed " + When(p.Now, r.At) + ", 0 errors"

@@ -63,6 +63,10 @@ func sampleOverview() OverviewPage {
 		Groups:   sampleGroups(),
 		MoreThan: true,
 		Disk:     "18.2 GiB free of 20 GiB",
+		Backup: &deadletter.Backup{
+			At: now.Add(-9 * time.Hour), Letters: map[deadletter.State]int{deadletter.StateDead: 1_284_331},
+			Rehearsed: &deadletter.Rehearsal{At: now.Add(-9 * time.Hour)},
+		},
 		Told:     []string{"oncall"},
 		Channels: []deadletter.Channel{
 			{Name: "oncall", TestedAt: now.Add(-3 * time.Minute), Accepted: true, Answer: "202 Accepted"},
