@@ -58,7 +58,8 @@ func TestABackupIsSent(t *testing.T) {
 		return rw
 	}
 	for _, grant := range []deadletter.Grant{
-		{Role: deadletter.RoleEditor, Reveal: true, Purge: true}, {Role: deadletter.RoleAdmin},
+		{Role: deadletter.RoleEditor, Reveal: true, Purge: true},
+		{Role: deadletter.RoleAdmin},
 		{Role: deadletter.RoleAdmin, Reveal: true, Places: deadletter.Places{Queues: []string{"sms"}}},
 	} {
 		who.Grants = []deadletter.Grant{grant}

@@ -61,7 +61,7 @@ func TestReadOnly(t *testing.T) {
 		"POST /account/password": true, "POST /account/sessions/{id}/end": true,
 		"POST /theme": true, "POST /view-as/stop": true,
 		// these only show something, or copy it
-		"POST /api/v1/backup": true,
+		"POST /api/v1/backup":       true,
 		"POST /letters/{id}/reveal": true, "POST /api/v1/letters/{id}/reveal": true, "POST /api/v1/rules/test": true,
 		"POST /rules/try": true, "POST /api/v1/types/match": true, "POST /api/v1/topology/plan": true,
 		"POST /settings": true, // without a digest; TestWhoMaySaveSettings saves

@@ -256,4 +256,3 @@ func fill(t *testing.T, path string, letters int) {
 		}
 	}
 }
-

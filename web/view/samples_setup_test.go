@@ -67,7 +67,7 @@ func sampleOverview() OverviewPage {
 			At: now.Add(-9 * time.Hour), Letters: map[deadletter.State]int{deadletter.StateDead: 1_284_331},
 			Rehearsed: &deadletter.Rehearsal{At: now.Add(-9 * time.Hour)},
 		},
-		Told:     []string{"oncall"},
+		Told: []string{"oncall"},
 		Channels: []deadletter.Channel{
 			{Name: "oncall", TestedAt: now.Add(-3 * time.Minute), Accepted: true, Answer: "202 Accepted"},
 			{Name: "team"},
