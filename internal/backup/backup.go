@@ -36,6 +36,7 @@ type Source struct {
 	Open    func(ctx context.Context, path string) (Copy, error)
 	Version string // version of this dlo
 	Now     func() time.Time
+	Rest    func(context.Context) // called after each letter that is read; it may wait; nil = nothing waits
 }
 
 // compared is the number of letters whose checksums are compared, if not all of them are.
@@ -70,7 +71,7 @@ func (s Source) make(ctx context.Context, to string, whole bool) (b deadletter.B
 	if err := s.Copy(ctx, to+unchecked); err != nil {
 		return b, err
 	}
-	if b, err = s.check(ctx, to+unchecked, whole); err != nil {
+	if b, err = s.check(ctx, to+unchecked, whole, nil); err != nil {
 		return b, err
 	}
 	b.File, b.At, b.Version = filepath.Base(to), begun, s.Version
@@ -90,41 +91,48 @@ func Absent(to string) error {
 	return nil
 }
 
-// check checks a copy, and returns what its manifest has to say.
-func (s Source) check(ctx context.Context, path string, whole bool) (deadletter.Backup, error) {
+// Decode returns a function that reports whether the body of a letter can no longer be decoded,
+// although it could when dlo read the letter. It uses the types that are stored in the copy.
+type Decode func(ctx context.Context, c Copy) (fails func(*deadletter.Letter) bool, err error)
+
+// check checks a copy, and returns what its manifest has to say. It also decodes the letters that
+// it reads, unless "decode" is nil.
+func (s Source) check(ctx context.Context, path string, whole bool, decode Decode) (b deadletter.Backup, err error) {
 	c, err := s.Open(ctx, path)
 	if err != nil {
-		return deadletter.Backup{}, err
+		return b, err
 	}
 	defer c.Close()
-	b, err := c.Contents(ctx)
-	if err != nil {
+	if b, err = c.Contents(ctx); err != nil {
 		return b, err
 	}
 	if err := c.Check(ctx, whole); err != nil {
 		return b, err
 	}
-	if b.Compared, b.Damaged, err = compare(ctx, c, whole); err != nil {
-		return b, err
+	fails := func(*deadletter.Letter) bool { return false }
+	if decode != nil {
+		if fails, err = decode(ctx, c); err != nil {
+			return b, err
+		}
 	}
-	b.Bytes, b.SHA256, err = sum(ctx, path)
-	return b, err
-}
-
-// compare compares the checksums of letters with their contents.
-func compare(ctx context.Context, c Copy, whole bool) (n, damaged int, err error) {
 	limit := compared
 	if whole {
 		limit = 0
 	}
-	err = c.Sample(ctx, limit, func(l *deadletter.Letter) error {
-		n++
-		if l.Damage != "" {
-			damaged++
+	if err := c.Sample(ctx, limit, func(l *deadletter.Letter) error {
+		b.Compared++
+		if l.Damage != "" || fails(l) {
+			b.Damaged++
+		}
+		if s.Rest != nil {
+			s.Rest(ctx)
 		}
 		return ctx.Err()
-	})
-	return n, damaged, err
+	}); err != nil {
+		return b, err
+	}
+	b.Bytes, b.SHA256, err = sum(ctx, path)
+	return b, err
 }
 
 func sum(ctx context.Context, path string) (n int64, hash string, err error) {
@@ -197,27 +205,55 @@ func syncFolder(path string) error {
 // Verify checks a backup and compares it with its manifest. Without a manifest, it checks the file
 // alone, and "manifest" is false.
 func (s Source) Verify(ctx context.Context, path string, whole bool) (b deadletter.Backup, manifest bool, err error) {
+	return s.verify(ctx, path, whole, nil)
+}
+
+func (s Source) verify(
+	ctx context.Context, path string, whole bool, decode Decode,
+) (b deadletter.Backup, manifest bool, err error) {
 	said, err := Manifest(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return b, false, err
 	}
 	manifest = err == nil
-	if b, err = s.check(ctx, path, whole); err != nil {
+	if b, err = s.check(ctx, path, whole, decode); err != nil {
 		return b, manifest, fmt.Errorf("backup %s cannot be used: %w", path, err)
 	}
-	b.File = filepath.Base(path)
-	if !manifest {
-		return b, false, nil
-	}
-	if b.SHA256 != said.SHA256 {
+	if manifest && b.SHA256 != said.SHA256 {
 		return b, true, fmt.Errorf(
 			"%w: backup %s is not the file that its manifest describes: it has %d bytes with the SHA-256 %s, and %s says %d "+
 				"bytes with %s; take another backup, or move the manifest away to use the file as it is",
 			deadletter.ErrInvalid, path, b.Bytes, b.SHA256, path+suffix, said.Bytes, said.SHA256,
 		)
 	}
-	b.At, b.Version, b.Rehearsed = said.At, said.Version, said.Rehearsed
-	return b, true, nil
+	if manifest {
+		b.At, b.Version, b.Rehearsed = said.At, said.Version, said.Rehearsed
+	}
+	b.File = filepath.Base(path)
+	return b, manifest, nil
+}
+
+// Rehearse verifies a backup, and also decodes the letters that it reads. It takes no lock,
+// connects to nothing, and changes only the manifest, in which it records the result.
+func (s Source) Rehearse(ctx context.Context, path string, decode Decode) (deadletter.Rehearsal, error) {
+	r := deadletter.Rehearsal{At: s.Now().UTC().Truncate(time.Second)}
+	b, manifest, err := s.verify(ctx, path, false, decode)
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	r.Letters, r.Read, r.Errors = b.Total(), b.Compared, b.Damaged
+	if err != nil {
+		r.Problem = deadletter.Visible(err.Error())
+	}
+	if !manifest {
+		return r, nil
+	}
+	said, err := Manifest(path)
+	if err != nil {
+		return r, err
+	}
+	said.Rehearsed = &r
+	return r, WriteManifest(path, &said)
 }
 
 // Manifest reads the manifest of a backup. The error wraps fs.ErrNotExist if there is none.

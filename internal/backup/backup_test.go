@@ -153,8 +153,8 @@ func TestAManifestThatDoesNotFit(t *testing.T) {
 		!strings.Contains(err.Error(), made.SHA256) {
 		t.Error(err)
 	}
-	r, err := src.Rehearse(t.Context(), path, decodesAll, context.Context.Err)
-	if err != nil || !strings.Contains(r.Problem, "its manifest says") {
+	r, err := src.Rehearse(t.Context(), path, decodesAll)
+	if err != nil || !strings.Contains(r.Problem, "not the file that its manifest describes") {
 		t.Errorf("%+v %v", r, err)
 	}
 	if err := os.WriteFile(path+".json", []byte("{"), 0o600); err != nil {

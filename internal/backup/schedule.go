@@ -46,6 +46,7 @@ type Schedule struct {
 // New returns a Schedule. Its method Run starts the work.
 func New(settings Settings, o Options) *Schedule {
 	s := &Schedule{Settings: settings, o: o, begun: o.Now()}
+	s.o.Rest = s.rest
 	s.look()
 	return s
 }
@@ -130,7 +131,7 @@ func (s *Schedule) step(ctx context.Context) error {
 	if r := list[0].Rehearsed; r != nil && s.o.Now().Before(r.At.Add(s.Rehearse)) {
 		return nil
 	}
-	r, err := s.o.Rehearse(ctx, filepath.Join(s.Folder, list[0].File), s.o.Decode, s.rest)
+	r, err := s.o.Rehearse(ctx, filepath.Join(s.Folder, list[0].File), s.o.Decode)
 	s.look()
 	if err == nil {
 		s.o.Log.Info(
@@ -177,11 +178,10 @@ func (s *Schedule) rotate(list []deadletter.Backup) error {
 }
 
 // rest waits while more urgent work is waiting, but no longer than a second.
-func (s *Schedule) rest(ctx context.Context) error {
+func (s *Schedule) rest(ctx context.Context) {
 	for waited := time.Duration(0); waited < time.Second && s.o.Busy() && ctx.Err() == nil; waited += restStep {
 		time.Sleep(restStep)
 	}
-	return ctx.Err()
 }
 
 const restStep = 20 * time.Millisecond

@@ -145,6 +145,8 @@ func (c restoreCmd) rehearse(p *Program) error {
 		return err
 	}
 	if err := tell(p.Stdout, `{{.file}}: {{.is.Letters}} letters, {{.is.Read}} of them read and decoded, {{.is.Errors}} errors
+{{- if and .is.Letters (not .is.Read) (not .is.Problem)}}
+it is from an older version: dlo migrates it at its start, and reads its letters only then{{end}}
 {{- with .is.Problem}}
 {{.}}{{end}}`, map[string]any{"file": path, "is": r}); err != nil {
 		return err

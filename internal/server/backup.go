@@ -53,7 +53,7 @@ func (b Backups) Rehearse(ctx context.Context, cfg config.Config, path string) (
 	if err != nil {
 		return path, deadletter.Rehearsal{}, err
 	}
-	r, err := sourceOf(&cfg, b.Version).Rehearse(ctx, path, decodes(&cfg), context.Context.Err)
+	r, err := sourceOf(&cfg, b.Version).Rehearse(ctx, path, decodes(&cfg))
 	return path, r, err
 }
 
@@ -103,6 +103,9 @@ func watchRoom(ctx context.Context, cfg *config.Config, cancel context.CancelCau
 func decodes(cfg *config.Config) backup.Decode {
 	return func(ctx context.Context, c backup.Copy) (fails func(*deadletter.Letter) bool, err error) {
 		copied := c.(*store.Store)
+		if copied.Older() {
+			return func(*deadletter.Letter) bool { return false }, nil
+		}
 		types := descriptor.NewRegistry()
 		if _, err := schemas.AddStored(ctx, copied, types); err != nil {
 			return nil, err

@@ -59,10 +59,10 @@ func syncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// OpenCopy opens a copy of a store to read it. Nothing else may change the file. OpenCopy takes no
-// lock and writes nothing, neither to the file nor beside it. If the schema is newer than that of
-// this program, the error wraps migrations.ErrNewer. If it is older, only the methods Contents and
-// Check may be called.
+// OpenCopy opens a copy of a store to read it with Contents, Check and Sample, or, if its schema is
+// that of this program, with all methods that only read. Nothing else may change the file. OpenCopy
+// takes no lock and writes nothing, neither to the file nor beside it. If the schema is newer than
+// that of this program, the error wraps migrations.ErrNewer.
 func OpenCopy(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, now: time.Now, log: slog.New(slog.DiscardHandler), broken: func(error) {}}
 	if err := s.openCopy(ctx); err != nil {
@@ -87,7 +87,7 @@ func (s *Store) openCopy(ctx context.Context) error {
 	if err == nil && at == 0 {
 		err = fmt.Errorf("%w: it is not a store of dlo", ErrDamaged)
 	}
-	if err != nil || at < newest {
+	if s.older = at < newest; err != nil || s.older {
 		return err
 	}
 	if err := s.families.load(ctx, s.read); err != nil {
@@ -99,6 +99,10 @@ func (s *Store) openCopy(ctx context.Context) error {
 	}
 	return errors.Join(s.names.load(ctx, conn), conn.Close())
 }
+
+// Older reports whether the schema of an open copy is older than that of this program, so that its
+// letters cannot be read. Opened as a store, it is migrated.
+func (s *Store) Older() bool { return s.older }
 
 // Contents returns what the manifest of a backup says about the rows of a copy.
 func (s *Store) Contents(ctx context.Context) (deadletter.Backup, error) {
@@ -173,8 +177,11 @@ func (s *Store) Check(ctx context.Context, whole bool) error {
 const sampledAtOnce = 100
 
 // Sample calls the function "each" with n letters that are chosen at random. If n is 0, it calls it
-// with all letters.
+// with all letters. If the schema is older than that of this program, it calls it with none.
 func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter) error) error {
+	if s.older {
+		return nil
+	}
 	if n <= 0 {
 		n = -1 // SQLite's LIMIT for all rows
 	}

@@ -36,6 +36,10 @@ func TestStoresOfEachVersion(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			path := loadFixture(t, file)
+			if old := openCopy(t, path); old.Check(t.Context(), true) != nil ||
+				old.Sample(t.Context(), 0, func(*deadletter.Letter) error { return nil }) != nil {
+				t.Error("it cannot be checked without a migration")
+			}
 			s, err := store.Open(t.Context(), path, store.Options{})
 			if err != nil {
 				t.Fatal(err)

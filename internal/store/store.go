@@ -55,6 +55,7 @@ type Store struct {
 
 	epoch     int64  // epoch of this process; letters claimed in earlier epochs are in doubt
 	tokenKey  []byte // key from which attempt tokens are derived
+	older     bool   // a copy with an older schema is open
 	restored  bool   // the file was once found to be a copy; used only by writes
 	serial    int64  // serial of the newest letter; used only by writes
 	opened    opened
