@@ -64,9 +64,13 @@ func sourceOf(cfg *config.Config, version string) backup.Source {
 		Now:     time.Now,
 		Open:    openCopy,
 		Copy: func(ctx context.Context, to string) error {
+			space := newSpace(cfg, 0)
+			if err := leavesRoom(space); err != nil {
+				return err
+			}
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			go watchRoom(ctx, cfg, cancel)
+			go watchRoom(ctx, space, cancel)
 			err := store.Copy(ctx, cfg.Store, to)
 			if cause := context.Cause(ctx); err != nil && cause != nil {
 				return cause
@@ -82,19 +86,25 @@ func openCopy(ctx context.Context, path string) (backup.Copy, error) {
 
 const roomEvery = 200 * time.Millisecond
 
-// watchRoom ends a copy as soon as so little room is left on the disk of the store that dlo takes
-// in no letters. Besides the copy, the write-ahead log grows while SQLite copies.
-func watchRoom(ctx context.Context, cfg *config.Config, cancel context.CancelCauseFunc) {
-	space := newSpace(cfg, 0)
+// leavesRoom returns an error if so little room is left on the disk of the store that dlo takes in
+// no letters. Besides the copy, the write-ahead log grows while SQLite copies.
+func leavesRoom(space *store.Space) error {
+	if err := space.Room(); errors.Is(err, store.ErrNoRoom) {
+		return fmt.Errorf("a backup would leave too little room for letters: %w", err)
+	}
+	return nil
+}
+
+// watchRoom ends a copy as soon as too little room is left.
+func watchRoom(ctx context.Context, space *store.Space, cancel context.CancelCauseFunc) {
 	for {
-		if err := space.Room(); errors.Is(err, store.ErrNoRoom) {
-			cancel(fmt.Errorf("it would leave too little room for letters: %w", err))
-			return
-		}
 		select {
 		case <-time.After(roomEvery):
 		case <-ctx.Done():
 			return
+		}
+		if err := leavesRoom(space); err != nil {
+			cancel(err)
 		}
 	}
 }

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
+)
+
+// TestABackupLeavesRoomForLetters checks that no backup is made if dlo takes in no letters because
+// of the disk.
+func TestABackupLeavesRoomForLetters(t *testing.T) {
+	t.Parallel()
+	cfg := config.Defaults()
+	cfg.Store = storetest.File(t)
+	to := filepath.Join(t.TempDir(), "backup.db")
+	cfg.Disk.StopBelow = math.MaxInt64 / 4
+	if _, err := (Backups{}).Make(t.Context(), cfg, to, false); !errors.Is(err, store.ErrNoRoom) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent = 0, 0
+	if _, err := (Backups{}).Make(t.Context(), cfg, to, false); err != nil {
+		t.Error(err)
+	}
+}

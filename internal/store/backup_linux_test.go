@@ -1,0 +1,73 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
+)
+
+// TestACopyOnAFullDisk makes a copy, restores one, and migrates a store, on a disk that has too
+// little room for each of them. No half file may be left, and the store must be as it was.
+func TestACopyOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	small := t.TempDir()
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=800k"); err != nil {
+		t.Skipf("a file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(small, syscall.MNT_DETACH) })
+	s, _ := open(t)
+	w := window(t, 1, "sms", 300)
+	for i := range w.Arrivals {
+		w.Arrivals[i].Body = make([]byte, 4000)
+	}
+	receive(t, s, w)
+	left := func(want ...string) {
+		t.Helper()
+		var names []string
+		entries, err := os.ReadDir(small)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if err != nil || len(names) != len(want) {
+			t.Errorf("%q are left, want %q: %v", names, want, err)
+		}
+	}
+	if err := store.Copy(t.Context(), s.Path(), filepath.Join(small, "copy.db")); !store.IsFull(err) {
+		t.Error(err)
+	}
+	left()
+	whole := filepath.Join(t.TempDir(), "copy.db")
+	if err := store.Copy(t.Context(), s.Path(), whole); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(small, "dlo.db")
+	if _, err := store.PutBack(whole, to, false); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	left("dlo.db.lock")
+
+	old, err := os.ReadFile(storetest.FileOf(t, 31))
+	if err == nil {
+		err = os.WriteFile(to, old, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), to, store.Options{}); !store.IsFull(err) {
+		t.Error(err)
+	}
+	if b, err := openCopy(t, to).Contents(t.Context()); err != nil || b.Schema != 31 {
+		t.Errorf("schema %d: %v", b.Schema, err)
+	}
+	if part, err := filepath.Glob(to + ".before-schema-*"); err != nil || len(part) > 0 {
+		t.Error(part, err)
+	}
+}
