@@ -36,7 +36,7 @@ func Copy(ctx context.Context, from, to string) (err error) {
 			os.Remove(to + "-journal")
 		}
 	}()
-	db, err := sql.Open("sqlite", dsn(from, "rw")+"&mode=ro")
+	db, err := sql.Open("sqlite", dsn(from, "vacuum"))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Store) openCopy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.names.load(ctx, conn), conn.Close())
+	return errors.Join(s.names.load(ctx, conn, false), conn.Close())
 }
 
 // Older reports whether the schema of an open copy is older than that of this program, so that its

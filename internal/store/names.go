@@ -62,8 +62,8 @@ func (t *table[T]) undo() {
 	clear(t.added)
 }
 
-// load reads the tables of names.
-func (n *names) load(ctx context.Context, db *sql.Conn) error {
+// load reads the tables of names. If "fill" is true, it stores the checksums that are missing.
+func (n *names) load(ctx context.Context, db *sql.Conn, fill bool) error {
 	n.damaged = map[int64]bool{}
 	for _, places := range []struct {
 		into  *table[place]
@@ -89,8 +89,10 @@ func (n *names) load(ctx context.Context, db *sql.Conn) error {
 		}); err != nil {
 			return err
 		}
-		if err := storeChecksums(ctx, db, places.table, missing); err != nil {
-			return err
+		if fill {
+			if err := storeChecksums(ctx, db, places.table, missing); err != nil {
+				return err
+			}
 		}
 	}
 	rows, err := db.QueryContext(ctx, `SELECT id, name, checksum FROM types`)
@@ -106,7 +108,7 @@ func (n *names) load(ctx context.Context, db *sql.Conn) error {
 		n.types.put(id, name)
 		n.verify(missing, "types", id, sum, name)
 		return err
-	}); err != nil {
+	}); err != nil || !fill {
 		return err
 	}
 	return storeChecksums(ctx, db, "types", missing)

@@ -174,7 +174,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.loadFirstNames(ctx); err != nil {
 		return err
 	}
-	if err := s.names.load(ctx, s.conn); err != nil {
+	if err := s.names.load(ctx, s.conn, true); err != nil {
 		return err
 	}
 	for _, row := range s.names.altered {
@@ -249,10 +249,12 @@ func dsn(path, mode string) string {
 		}
 		q.Add("_pragma", p.name+"("+value+")")
 	}
-	if mode != "rw" {
+	switch mode {
+	case "ro":
 		q.Add("_pragma", "query_only(1)")
-	}
-	if mode == "copy" { // a file that nothing changes: SQLite needs no locks, and no files beside it
+	case "vacuum": // VACUUM INTO does not work with query_only
+		q.Set("mode", "ro")
+	case "copy": // a file that nothing changes: SQLite needs no locks, and no files beside it
 		q.Set("mode", "ro")
 		q.Set("immutable", "1")
 	}
