@@ -188,11 +188,11 @@ func removeTemporary(storePath string, log *slog.Logger) {
 
 var (
 	backupDesc = prometheus.NewDesc(
-		"dlo_backup_last_success_timestamp_seconds", "When the newest good backup was made; 0 = there is none.", nil, nil,
+		"dlo_backup_last_success_timestamp_seconds", "Seconds since 1970 at which the newest good backup was made; 0 = there is none.", nil, nil,
 	)
 	rehearsedDesc = prometheus.NewDesc(
 		"dlo_backup_last_rehearsal_timestamp_seconds",
-		"When the newest backup was last rehearsed without an error; 0 = it was not.", nil, nil,
+		"Seconds since 1970 at which the newest backup was last rehearsed without an error; 0 = it was not.", nil, nil,
 	)
 )
 

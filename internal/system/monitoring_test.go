@@ -31,6 +31,7 @@ const monitoring = "../../docs/monitoring/"
 // documented contains the names of dlo's metrics, each with its labels in alphabetical order.
 // Dashboards and alerts of other people rely on them.
 var documented = map[string]string{
+	"dlo_backup_last_rehearsal_timestamp_seconds": "", "dlo_backup_last_success_timestamp_seconds": "",
 	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox",
 	"dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "",
 	"dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
