@@ -133,7 +133,10 @@ func (r *reading) declaredCharset() (c charset) {
 // fits, it guesses.
 func (r *reading) convert() bool {
 	doc, told := r.doc, r.declaredCharset()
-	isUTF8 := deadletter.NotText(doc.Body) == ""
+	isUTF8 := deadletter.IsText(doc.Body)
+	if isUTF8 && told.enc == nil {
+		return false
+	}
 	isJSON, _ := r.isJSON(doc.Body)
 	if isUTF8 && (isJSON || !told.escapedIn(doc.Body)) {
 		return false
@@ -199,29 +202,37 @@ func (r *reading) guessCharset(isText bool) charset {
 	if isText || r.declaresJSON() || strings.HasPrefix(r.media, "text/") || strings.HasSuffix(r.media, "xml") {
 		return windows
 	}
+	if r.media != "" && r.media != "application/octet-stream" || len(body) < minGuessed {
+		return charset{}
+	}
+	var c charset
+	sample := body[:min(len(body), 1024)]
+	for odd, wide := range []charset{utf16BE, utf16LE} {
+		if zeros(sample, 1-odd) == 0 && 4*zeros(sample, odd) >= 3*(len(sample)/2) {
+			c = wide
+			c.guessed = true
+		}
+	}
+	if c.enc == nil && isLatin(sample, &windows) {
+		c = windows
+	}
 	content, rest, framed := nextDelimited(body)
-	if r.media != "" && r.media != "application/octet-stream" || len(body) < minGuessed ||
-		wireShaped(body, 1000) || framed && len(rest) == 0 && wireShaped(content, 1000) ||
+	if c.enc == nil || wireShaped(body, 1000) || framed && len(rest) == 0 && wireShaped(content, 1000) ||
 		int(body[1]) == len(body)-2 { // a text of MessagePack has its length there
 		return charset{}
 	}
-	sample := body[:min(len(body), 1024)]
-	for odd, c := range []charset{utf16BE, utf16LE} {
-		if zeros(sample, 1-odd) == 0 && 4*zeros(sample, odd) >= 3*(len(sample)/2) {
-			c.guessed = true
-			return c
-		}
-	}
+	return c
+}
+
+// isLatin reports whether a text in windows-1252 leaves hardly any doubt.
+func isLatin(sample []byte, windows *charset) bool {
 	plain := 0
 	for _, x := range sample {
 		if x == ' ' || '0' <= x && x <= '9' || 'A' <= x && x <= 'Z' || 'a' <= x && x <= 'z' {
 			plain++
 		}
 	}
-	if 10*plain < 7*len(sample) || noLatin.Match(windows.decode(sample)) {
-		return charset{}
-	}
-	return windows
+	return 10*plain >= 7*len(sample) && !noLatin.Match(windows.decode(sample))
 }
 
 const minGuessed = 16 // in bytes; a shorter body is text only if the letter says so

@@ -279,11 +279,14 @@ func (r *reading) readsAs(b []byte, defs []*descriptor.Type, noUnknown bool) boo
 	}
 	for _, def := range defs[:min(len(defs), descriptor.MaxDefinitions)] {
 		s, err := r.scan(b, def)
-		if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
-			return s.Known > 0 // it has this type for now; reading it will report that it is too large
-		}
 		if err == nil && s.Known > 0 && (!noUnknown || s.Unknown == 0) {
 			return true
+		}
+		if err == nil {
+			continue
+		}
+		if tooLarge := (*budget.TooLargeError)(nil); errors.As(err, &tooLarge) {
+			return s.Known > 0 // it has this type for now; reading it will report that it is too large
 		}
 	}
 	return false
