@@ -50,7 +50,10 @@ func (c backupCmd) make(p *Program) (made deadletter.Backup, err error) {
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
 		to = filepath.Join(to, backup.Name(time.Now()))
 	}
-	if to != "-" {
+	switch {
+	case to == "-" && terminal(p.Stdout):
+		return made, fmt.Errorf("%w: a backup is no text: name a file, or redirect the output to one", errUsage)
+	case to != "-":
 		if err := backup.Absent(to); err != nil {
 			return made, err
 		}

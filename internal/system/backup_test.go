@@ -176,6 +176,15 @@ func TestBackupsUnderKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	longest := time.Since(begun)
+	piped := exec.Command(os.Args[0])
+	piped.Env = append(os.Environ(), runVariable+`=["backup", "-", "--config", "`+config+`"]`)
+	content, err := piped.Output()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "piped.db"), content, 0o600)
+	}
+	if err != nil || letters(filepath.Join(folder, "piped.db")) != 4000 {
+		t.Error(err)
+	}
 	killed := 0
 	to := filepath.Join(folder, "killed.db")
 	for range 8 {
