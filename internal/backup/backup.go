@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -56,17 +57,14 @@ func (s Source) Make(ctx context.Context, to string, whole bool) (deadletter.Bac
 	}
 	b, err := s.make(ctx, to, whole)
 	if err != nil {
-		os.Remove(to + unchecked)
+		removeRest(to + unchecked)
 		return b, fmt.Errorf("backup %s: %w", to, err)
 	}
 	return b, nil
 }
 
 func (s Source) make(ctx context.Context, to string, whole bool) (b deadletter.Backup, err error) {
-	// the rest of a backup that was killed
-	if err := os.Remove(to + unchecked); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return b, err
-	}
+	removeRest(to + unchecked)
 	begun := s.Now().UTC().Truncate(time.Second)
 	if err := s.Copy(ctx, to+unchecked); err != nil {
 		return b, err
@@ -76,6 +74,20 @@ func (s Source) make(ctx context.Context, to string, whole bool) (b deadletter.B
 	}
 	b.File, b.At, b.Version = filepath.Base(to), begun, s.Version
 	return b, publish(to, &b)
+}
+
+// removeRest removes what is left of backups that failed or were killed.
+func removeRest(paths ...string) {
+	for _, path := range paths {
+		os.Remove(path)
+		os.Remove(path + "-journal")
+	}
+}
+
+// create creates a file that only the owner may read. It replaces what a killed backup left.
+func create(path string) (*os.File, error) {
+	os.Remove(path)
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
 // Absent returns an error that wraps fs.ErrExist if there is a file or a manifest of a backup
@@ -159,7 +171,7 @@ func Receive(r io.Reader, b deadletter.Backup, to string) error {
 	if err := Absent(to); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(to+unchecked, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := create(to + unchecked)
 	if err != nil {
 		return err
 	}
@@ -253,7 +265,10 @@ func (s Source) Rehearse(ctx context.Context, path string, decode Decode) (deadl
 		return r, err
 	}
 	said.Rehearsed = &r
-	return r, WriteManifest(path, &said)
+	if err := WriteManifest(path, &said); err != nil && !errors.Is(err, syscall.EROFS) && !errors.Is(err, fs.ErrPermission) {
+		return r, err
+	}
+	return r, nil
 }
 
 // Manifest reads the manifest of a backup. The error wraps fs.ErrNotExist if there is none.
@@ -274,7 +289,7 @@ func WriteManifest(path string, b *deadletter.Backup) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path+suffix+unchecked, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := create(path + suffix + unchecked)
 	if err != nil {
 		return err
 	}
@@ -290,13 +305,17 @@ func WriteManifest(path string, b *deadletter.Backup) error {
 }
 
 // Name returns the name of a backup file that was made at the given time.
-func Name(at time.Time) string { return at.UTC().Format(layout) }
+func Name(at time.Time) string { return "dlo-" + at.UTC().Format(layout) }
 
-const layout = "dlo-20060102T150405Z.db"
+const layout = "20060102T150405Z.db"
+
+// maxManifest is the maximum size of a manifest in bytes. Other files with the suffix are not read.
+const maxManifest = 64 << 10
 
 // List returns the manifests of the backups in a folder, newest first. It leaves out files without
-// a manifest, and files that do not have the size that their manifest says.
-func List(folder string) ([]deadletter.Backup, error) {
+// a manifest, files that do not have the size that their manifest says, and those that were made
+// later than "now": a clock was wrong, and they would count as the newest for a long time.
+func List(folder string, now time.Time) ([]deadletter.Backup, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
@@ -304,12 +323,13 @@ func List(folder string) ([]deadletter.Backup, error) {
 	var list []deadletter.Backup
 	for _, e := range entries {
 		name, is := strings.CutSuffix(e.Name(), suffix)
-		if !is {
+		info, err := e.Info()
+		if !is || err != nil || !info.Mode().IsRegular() || info.Size() > maxManifest {
 			continue
 		}
 		path := filepath.Join(folder, name)
 		b, err := Manifest(path)
-		if err != nil || b.SHA256 == "" {
+		if err != nil || b.SHA256 == "" || b.At.After(now.Add(time.Minute)) {
 			continue
 		}
 		b.File = name // it may have been renamed
@@ -323,18 +343,27 @@ func List(folder string) ([]deadletter.Backup, error) {
 	return list, nil
 }
 
-// Find returns the path of a backup: the path itself, or the newest backup in a folder.
+// Find returns the path of a backup: the path itself, or the newest backup in a folder. In a folder
+// with backups of several stores, a person has to name the file.
 func Find(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return path, err
 	}
-	list, err := List(path)
+	list, err := List(path, time.Now())
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("%w: there is no backup with a manifest in %s", deadletter.ErrNotFound, path)
 	}
 	if err != nil {
 		return "", err
+	}
+	for _, b := range list {
+		if b.Store != list[0].Store {
+			return "", fmt.Errorf(
+				"%w: %s has backups of several stores, for example %s and %s: name the file",
+				deadletter.ErrInvalid, path, list[0].File, b.File,
+			)
+		}
 	}
 	return filepath.Join(path, list[0].File), nil
 }

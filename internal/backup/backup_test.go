@@ -263,8 +263,20 @@ func TestASchedule(t *testing.T) {
 			dbs = append(dbs, name)
 		}
 	}
-	if len(dbs) != 4 || !slices.Contains(dbs, filepath.Base(foreign)) || !slices.Contains(dbs, "before-the-move.db") {
+	if len(dbs) != 4 || !slices.ContainsFunc(dbs, func(name string) bool { return strings.HasPrefix(name, "dlo-"+s.ShortName()+"-") }) ||
+		!slices.Contains(dbs, filepath.Base(foreign)) || !slices.Contains(dbs, "before-the-move.db") {
 		t.Errorf("2 backups of its own, that of a person and that of another store: %v", dbs)
+	}
+
+	// what killed backups left is removed
+	rest := filepath.Join(settings.Folder, "dlo-"+s.ShortName()+"-20261130T031200Z.db.part")
+	if err := errors.Join(os.WriteFile(rest, nil, 0o600), os.WriteFile(rest+"-journal", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(25 * time.Hour)
+	step()
+	if left, err := filepath.Glob(rest + "*"); err != nil || len(left) > 0 {
+		t.Error(left, err)
 	}
 
 	// the disk is full for three days, and dlo is restarted meanwhile
@@ -284,5 +296,58 @@ func TestASchedule(t *testing.T) {
 	p := made.Problems()
 	if len(p) != 1 || !strings.Contains(p[0].Text, "Of 30 letters") || !strings.Contains(p[0].Text, "30 are damaged") {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestStrangeFilesInTheFolder checks files that are no backups: they are neither read nor removed,
+// and do not count as the newest.
+func TestStrangeFilesInTheFolder(t *testing.T) {
+	t.Parallel()
+	src, _ := source(t, 3)
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	good, err := src.Make(t.Context(), at("good.db"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	future := src
+	future.Now = func() time.Time { return time.Now().AddDate(10, 0, 0) }
+	if _, err := future.Make(t.Context(), at("future.db"), false); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		syscall.Mkfifo(at("fifo.db.json"), 0o600), os.WriteFile(at("other.json"), []byte("[1]"), 0o600),
+		os.WriteFile(at("huge.json"), nil, 0o600), os.Truncate(at("huge.json"), 1<<40), os.Mkdir(at("dir.db.json"), 0o700),
+		os.WriteFile(at("torn.db.json"), []byte(`{"sha256": "00", "bytes": 5}`), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := backup.List(folder, time.Now())
+	if err != nil || len(list) != 1 || list[0].SHA256 != good.SHA256 {
+		t.Errorf("%+v %v", list, err)
+	}
+	if path, err := backup.Find(folder); err != nil || path != at("good.db") {
+		t.Error(path, err)
+	}
+	other, _ := source(t, 1)
+	if _, err := other.Make(t.Context(), at("other.db"), false); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := backup.Find(folder); !errors.Is(err, deadletter.ErrInvalid) {
+		t.Errorf("one of several stores is chosen: %s %v", path, err)
+	}
+	// what looks like the rest of a backup may be a link
+	victim := at("victim")
+	if err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600), os.Symlink(victim, at("new.db.part"))); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(at("good.db"))
+	if err == nil {
+		err = backup.Receive(bytes.NewReader(content), good, at("new.db"))
+	}
+	if text, read := os.ReadFile(victim); err != nil || read != nil || string(text) != "mine" {
+		t.Errorf("%q %v %v", text, err, read)
 	}
 }

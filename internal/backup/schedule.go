@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +61,7 @@ func (s *Schedule) look() []deadletter.Backup {
 	if s.Folder == "" {
 		return nil
 	}
-	list, err := List(s.Folder)
+	list, err := List(s.Folder, s.o.Now())
 	own := list[:0]
 	for _, b := range list {
 		if b.Store == s.o.Store {
@@ -128,8 +130,10 @@ func (s *Schedule) step(ctx context.Context) error {
 	if err := s.rotate(list); err != nil || len(list) == 0 || s.Rehearse == 0 {
 		return err
 	}
-	if r := list[0].Rehearsed; r != nil && s.o.Now().Before(r.At.Add(s.Rehearse)) {
-		return nil
+	for _, b := range list {
+		if b.Rehearsed != nil && s.o.Now().Before(b.Rehearsed.At.Add(s.Rehearse)) {
+			return nil
+		}
 	}
 	r, err := s.o.Rehearse(ctx, filepath.Join(s.Folder, list[0].File), s.o.Decode)
 	s.look()
@@ -142,14 +146,26 @@ func (s *Schedule) step(ctx context.Context) error {
 	return err
 }
 
-// make makes a backup. If less room is left on the disk than dlo needs to take letters in, it ends
-// early, because letters are more important.
+// prefix is the beginning of the names of the schedule's backups. It contains the name of the
+// store, so that several stores can have their backups in one folder.
+func (s *Schedule) prefix() string { return "dlo-" + s.o.Store + "-" }
+
+// make makes a backup, and removes what killed ones have left.
 func (s *Schedule) make(ctx context.Context) error {
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
 		return err
 	}
 	begun := s.o.Now()
-	b, err := s.o.Make(ctx, filepath.Join(s.Folder, Name(begun)), false)
+	entries, err := os.ReadDir(s.Folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), s.prefix()) && strings.HasSuffix(e.Name(), unchecked) {
+			removeRest(filepath.Join(s.Folder, e.Name()))
+		}
+	}
+	b, err := s.o.Make(ctx, filepath.Join(s.Folder, s.prefix()+begun.UTC().Format(layout)), false)
 	if err != nil {
 		return err
 	}
@@ -166,7 +182,7 @@ func (s *Schedule) rotate(list []deadletter.Backup) error {
 	var errs []error
 	kept := 0
 	for _, b := range list {
-		if _, err := time.Parse(layout, b.File); err != nil {
+		if !strings.HasPrefix(b.File, s.prefix()) {
 			continue
 		}
 		if kept++; kept > s.Keep {
@@ -215,7 +231,7 @@ func (s *Schedule) Problems() []deadletter.Problem {
 			"Of %d letters that were read from %s, %d are damaged or can no longer be decoded. %s",
 			r.Read, s.newest.File, r.Errors, r.Problem,
 		)
-		p.Cure = "dlo restore --rehearse " + filepath.Join(s.Folder, s.newest.File) + " tries it again"
+		p.Cure = "dlo restore --rehearse " + strconv.Quote(filepath.Join(s.Folder, s.newest.File)) + " tries it again"
 	default:
 		return nil
 	}

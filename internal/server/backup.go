@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/backup"
@@ -41,7 +43,7 @@ func (b Backups) Restore(
 	if m, _, err = (backup.Source{Open: openCopy}).Verify(ctx, path, whole); err != nil {
 		return m, "", err
 	}
-	if old, err = store.PutBack(path, to, replace); errors.Is(err, store.ErrLocked) {
+	if old, err = store.PutBack(ctx, path, to, replace); errors.Is(err, store.ErrLocked) {
 		err = fmt.Errorf("%w; stop it before you put a backup in the place of its store", err)
 	}
 	return m, old, explainStore(err, to)
@@ -64,13 +66,14 @@ func sourceOf(cfg *config.Config, version string) backup.Source {
 		Now:     time.Now,
 		Open:    openCopy,
 		Copy: func(ctx context.Context, to string) error {
-			space := newSpace(cfg, 0)
-			if err := leavesRoom(space); err != nil {
-				return err
-			}
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			go watchRoom(ctx, space, cancel)
+			if space := newSpace(cfg, 0); onOneDisk(cfg.Store, filepath.Dir(to)) {
+				if err := leavesRoom(space); err != nil {
+					return err
+				}
+				go watchRoom(ctx, space, cancel)
+			}
 			err := store.Copy(ctx, cfg.Store, to)
 			if cause := context.Cause(ctx); err != nil && cause != nil {
 				return cause
@@ -85,6 +88,12 @@ func openCopy(ctx context.Context, path string) (backup.Copy, error) {
 }
 
 const roomEvery = 200 * time.Millisecond
+
+// onOneDisk reports whether two files are on the same file system.
+func onOneDisk(a, b string) bool {
+	var x, y syscall.Stat_t
+	return syscall.Stat(a, &x) == nil && syscall.Stat(b, &y) == nil && x.Dev == y.Dev
+}
 
 // leavesRoom returns an error if so little room is left on the disk of the store that dlo takes in
 // no letters. Besides the copy, the write-ahead log grows while SQLite copies.
@@ -132,6 +141,7 @@ func decodes(cfg *config.Config) backup.Decode {
 
 // createBackups creates the schedule of backups.
 func (s *Server) createBackups() {
+	s.stopping, s.stopTaking = context.WithCancel(context.Background())
 	s.backups = backup.New(backup.Settings(s.cfg.Backup), backup.Options{
 		Source: sourceOf(&s.cfg, s.version),
 		Store:  s.store.ShortName(),
@@ -142,8 +152,17 @@ func (s *Server) createBackups() {
 	s.Registry.MustRegister(backupCollector{s.backups})
 }
 
-// TakeBackup makes a backup in a temporary file, which is gone when it is closed.
+// TakeBackup makes a backup in a temporary file, which is gone when it is closed. There is only one
+// at a time, because each needs memory and room on the disk. It ends when dlo stops.
 func (s *Server) TakeBackup(ctx context.Context, whole bool) (io.ReadCloser, deadletter.Backup, error) {
+	if !s.taking.TryLock() {
+		return nil, deadletter.Backup{}, fmt.Errorf("%w: another backup is being made; try again later", deadletter.ErrConflict)
+	}
+	defer s.taking.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(s.stopping, cancel)
+	defer stop()
 	return take(ctx, &s.cfg, s.backups.Source(), whole)
 }
 
@@ -156,7 +175,7 @@ func (b Backups) Take(ctx context.Context, cfg config.Config, whole bool) (io.Re
 func take(
 	ctx context.Context, cfg *config.Config, from backup.Source, whole bool,
 ) (io.ReadCloser, deadletter.Backup, error) {
-	folder, err := os.MkdirTemp(filepath.Dir(cfg.Store), temporaryBackup)
+	folder, err := os.MkdirTemp(filepath.Dir(cfg.Store), filepath.Base(cfg.Store)+temporaryBackup)
 	if err != nil {
 		return nil, deadletter.Backup{}, err
 	}
@@ -173,15 +192,20 @@ func take(
 // NewestBackup returns the newest scheduled backup; nil = there is none.
 func (s *Server) NewestBackup() *deadletter.Backup { return s.backups.Newest() }
 
-// temporaryBackup is the pattern of the folders of backups that are sent to a client.
-const temporaryBackup = "backup-*.tmp"
+// temporaryBackup follows the name of the store in the names of folders for backups that are sent
+// to a client.
+const temporaryBackup = ".backup-*.tmp"
 
 // removeTemporary removes what a killed dlo left of backups that it was sending.
 func removeTemporary(storePath string, log *slog.Logger) {
-	left, _ := filepath.Glob(filepath.Join(filepath.Dir(storePath), temporaryBackup))
-	for _, folder := range left {
-		if err := os.RemoveAll(folder); err != nil {
-			log.Warn("the rest of a backup could not be removed", "folder", folder, "err", err)
+	entries, _ := os.ReadDir(filepath.Dir(storePath))
+	for _, e := range entries {
+		if is, _ := filepath.Match("*"+temporaryBackup, e.Name()); !is || !e.IsDir() ||
+			!strings.HasPrefix(e.Name(), filepath.Base(storePath)+".") {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(filepath.Dir(storePath), e.Name())); err != nil {
+			log.Warn("the rest of a backup could not be removed", "folder", e.Name(), "err", err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,5 +30,21 @@ func TestABackupLeavesRoomForLetters(t *testing.T) {
 	cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent = 0, 0
 	if _, err := (Backups{}).Make(t.Context(), cfg, to, false); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheRestOfABackupIsRemoved checks that a start removes what a killed dlo left, and nothing
+// else.
+func TestTheRestOfABackupIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"dlo.db.backup-123.tmp", "backup-of-mysql.tmp", "other.db.backup-1.tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeTemporary(filepath.Join(dir, "dlo.db"), slog.New(slog.DiscardHandler))
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 || left[0].Name() != "backup-of-mysql.tmp" {
+		t.Error(left, err)
 	}
 }

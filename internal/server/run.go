@@ -87,6 +87,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case failure = <-serving:
 	}
 	s.log.Info("stopping")
+	s.stopTaking()
 	s.web.Drain()
 	reporting.stop()
 	draining.stop()

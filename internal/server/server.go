@@ -86,6 +86,9 @@ type Server struct {
 	opsListener net.Listener   // listener of probes and metrics; nil = none
 	web         *web.Web
 	backups     *backup.Schedule
+	taking      sync.Mutex      // held while a backup is made for a client
+	stopping    context.Context // done when dlo stops
+	stopTaking  context.CancelFunc
 	auditFile   *auditFile         // copies the audit log to a file; nil = no file
 	accounts    *identity.Accounts // users of dlo itself; nil = there are none
 	changing    sync.Mutex         // held while the configuration file is read again or written

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -76,7 +77,13 @@ func (s *Store) openCopy(ctx context.Context) error {
 	if _, err := os.Stat(s.path); err != nil {
 		return err
 	}
-	if err := s.check(ctx); err != nil {
+	if log, err := os.Stat(s.path + "-wal"); err == nil && log.Size() > 0 {
+		return fmt.Errorf(
+			"%w: %s has a write-ahead log beside it, so it is a store that a dlo has open or that was not closed; "+
+				"make a backup of it with dlo backup", deadletter.ErrInvalid, s.path,
+		)
+	}
+	if err := s.check(ctx, "copy"); err != nil {
 		return err
 	}
 	var err error
@@ -214,24 +221,45 @@ func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter)
 	return nil
 }
 
+// beingRestored is the suffix of a store that PutBack is about to put in its place.
+const beingRestored = ".restoring"
+
+// errInterrupted is the error for a path from which PutBack has removed the old store, and has not
+// put the new one there yet.
+var errInterrupted = errors.New("a restore was interrupted; run dlo restore again")
+
+// interrupted reports whether PutBack was killed while there was no store at a path. Without this
+// check, dlo would begin with an empty store.
+func interrupted(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path + beingRestored); err == nil {
+			return errInterrupted
+		}
+	}
+	return nil
+}
+
 // PutBack durably puts a copy of the backup at the path "from" in the place of the store at the
 // path "to". No dlo may have that store open, or the error wraps ErrLocked. If there is a store
 // already and "replace" is false, the error wraps fs.ErrExist. If "replace" is true, PutBack keeps
-// the old store, and returns its new path. If PutBack is killed, the path has the old store or the
-// new one, and PutBack can be called again.
-//
-// Between two of its steps, the old store may lack its write-ahead log. The note beside the store
-// then shows that it is not current (docs/reliability.md).
-func PutBack(from, to string, replace bool) (old string, err error) {
+// the old store with its write-ahead log, and returns its new path. If PutBack is killed, the old
+// store is complete, at its old or its new path, and Open refuses a path without a store until
+// PutBack has been called again.
+func PutBack(ctx context.Context, from, to string, replace bool) (old string, err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return "", err
+	}
+	if link, err := os.Lstat(to); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		if to, err = filepath.EvalSymlinks(to); err != nil {
+			return "", err
+		}
 	}
 	var l locks
 	defer l.release()
 	if err := l.lockPath(to + ".lock"); err != nil {
 		return "", err
 	}
-	_, err = os.Stat(to)
+	owner, err := os.Stat(to)
 	exists := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -243,16 +271,20 @@ func PutBack(from, to string, replace bool) (old string, err error) {
 		if !replace {
 			return "", fmt.Errorf("%s: %w", to, fs.ErrExist)
 		}
-	}
-	if err := copyFile(from, to+".restoring"); err != nil {
-		os.Remove(to + ".restoring")
+	} else if owner, err = os.Stat(filepath.Dir(to)); err != nil {
 		return "", err
 	}
+	if err := prepare(ctx, from, to+beingRestored); err != nil {
+		return "", err
+	}
+	giveTo(owner, to+beingRestored, to+".lock")
 	old = to + time.Now().UTC().Format(".replaced-20060102T150405.000000000Z")
 	if exists {
-		if err := os.Link(to, old); err != nil {
+		if err := os.Rename(to, old); err != nil {
 			return "", err
 		}
+	} else if earlier := withoutLog(to); earlier != "" {
+		old = earlier // a call that was killed has moved the store, and not its log yet
 	}
 	// a write-ahead log belongs to one file: beside another one, SQLite could take its pages for
 	// those of the new file
@@ -262,13 +294,64 @@ func PutBack(from, to string, replace bool) (old string, err error) {
 	if err := os.Remove(to + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := os.Rename(to+".restoring", to); err != nil {
+	if err := os.Rename(to+beingRestored, to); err != nil {
 		return "", err
 	}
 	if !exists {
 		old = ""
 	}
 	return old, syncFolder(to)
+}
+
+// withoutLog returns the newest store that PutBack has moved away from a path, or "".
+func withoutLog(path string) (newest string) {
+	found, _ := filepath.Glob(escapeGlob(path) + ".replaced-*Z")
+	for _, name := range found {
+		newest = max(newest, name)
+	}
+	return newest
+}
+
+// prepare writes a durable copy of a backup, and records in it that it was restored: if a broker
+// has no mark, nothing proves that its letters were not sent since the backup was made.
+func prepare(ctx context.Context, from, to string) (err error) {
+	source, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if same, err := os.Stat(to); err == nil && os.SameFile(source, same) {
+		return fmt.Errorf("%w: %s is the rest of a restore; move it away to restore it", deadletter.ErrInvalid, from)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(to)
+		}
+	}()
+	for _, rest := range []string{"", "-wal", "-shm"} { // of a call that was killed
+		if err := os.Remove(to + rest); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := copyFile(from, to); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", dsn(to, "rw"))
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `INSERT INTO marks (broker, vhost, claims) SELECT DISTINCT broker, vhost, 0 FROM inboxes
+		WHERE broker <> '' ON CONFLICT DO NOTHING`)
+	return wrapDamage(errors.Join(err, db.Close()))
+}
+
+// giveTo gives files to the owner of another one, if this process may do so: a dlo that is not root
+// must be able to open a store that root has restored.
+func giveTo(owner fs.FileInfo, files ...string) {
+	if stat, is := owner.Sys().(*syscall.Stat_t); is {
+		for _, file := range files {
+			os.Chown(file, int(stat.Uid), int(stat.Gid))
+		}
+	}
 }
 
 // copyFile writes a durable copy of a file. Only the owner may read it.
@@ -278,7 +361,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestACopyOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(small, "dlo.db")
-	if _, err := store.PutBack(whole, to, false); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := store.PutBack(t.Context(), whole, to, false); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 	left("dlo.db.lock")

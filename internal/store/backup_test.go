@@ -186,13 +186,13 @@ func TestABackupIsPutBack(t *testing.T) {
 	if err := store.Copy(ctx, s.Path(), from); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.PutBack(from, s.Path(), true); !errors.Is(err, store.ErrLocked) {
+	if _, err := store.PutBack(ctx, from, s.Path(), true); !errors.Is(err, store.ErrLocked) {
 		t.Error("a live store was replaced:", err)
 	}
-	if old, err := store.PutBack(from, to, false); err != nil || old != "" {
+	if old, err := store.PutBack(ctx, from, to, false); err != nil || old != "" {
 		t.Error(old, err)
 	}
-	if _, err := store.PutBack(from, to, false); !errors.Is(err, fs.ErrExist) {
+	if _, err := store.PutBack(ctx, from, to, false); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
 	if err := os.WriteFile(to+"-wal", []byte("log"), 0o600); err != nil {
@@ -201,7 +201,7 @@ func TestABackupIsPutBack(t *testing.T) {
 	if err := os.WriteFile(to, []byte("the old store"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	old, err := store.PutBack(from, to, true)
+	old, err := store.PutBack(ctx, from, to, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,6 +269,21 @@ func TestABackupBeforeAMigration(t *testing.T) {
 		t.Errorf("the copy from before was replaced: schema %d, %v", b.Schema, err)
 	}
 
+	// the copy of another store, or of an earlier upgrade, is no backup of this one
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(storetest.FileOf(t, older+2), path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rawDB(t, path).Exec(`UPDATE progress SET commits = 8`); err != nil {
+		t.Fatal(err)
+	}
+	opened()
+	if b, err := openCopy(t, found[0]).Contents(t.Context()); err != nil || b.Schema != older+2 {
+		t.Errorf("an old copy was kept: schema %d, %v", b.Schema, err)
+	}
+
 	// a newer dlo wrote the store
 	if _, err := rawDB(t, path).Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
 		t.Fatal(err)
@@ -276,5 +291,103 @@ func TestABackupBeforeAMigration(t *testing.T) {
 	if _, err := store.Open(t.Context(), path, store.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "dlo restore "+found[0]) {
 		t.Error(err)
+	}
+}
+
+// TestARestoreThatWasKilled goes through the states in which a kill can leave a restore. dlo must
+// not begin with an empty store, and the restore must end when it is repeated, with the old store
+// and its write-ahead log together.
+func TestARestoreThatWasKilled(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, _ := open(t)
+	receive(t, s, window(t, 1, "sms", 3))
+	folder := t.TempDir()
+	from := filepath.Join(folder, "copy.db")
+	if err := store.Copy(ctx, s.Path(), from); err != nil {
+		t.Fatal(err)
+	}
+	for name, files := range map[string][]string{
+		"before the old store is moved": {"dlo.db", "dlo.db-wal", "dlo.db.restoring"},
+		"before its log is moved":       {"dlo.db.replaced-20261130T031200.000000000Z", "dlo.db-wal", "dlo.db.restoring"},
+		"before the new one is there": {
+			"dlo.db.replaced-20261130T031200.000000000Z", "dlo.db.replaced-20261130T031200.000000000Z-wal",
+			"dlo.db.restoring",
+		},
+	} {
+		dir := filepath.Join(folder, strings.ReplaceAll(name, " ", "-"))
+		to := filepath.Join(dir, "dlo.db")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(files) > 0 && files[0] != "dlo.db" {
+			if _, err := store.Open(ctx, to, store.Options{}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := store.PutBack(ctx, to+".restoring", to, true); !errors.Is(err, deadletter.ErrInvalid) {
+			t.Errorf("%s: the rest of a restore is its source: %v", name, err)
+		}
+		if _, err := store.PutBack(ctx, from, to, true); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		old, err := filepath.Glob(to + ".replaced-*Z")
+		if err != nil || len(old) != 1 {
+			t.Fatal(name, old, err)
+		}
+		if _, err := os.Stat(old[0] + "-wal"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if b, err := openCopy(t, to).Contents(ctx); err != nil || b.Total() != 3 {
+			t.Errorf("%s: %+v %v", name, b, err)
+		}
+	}
+}
+
+// TestARestoredStoreAsksForProof checks that a restored store waits for people if the broker has no
+// mark, even if nothing had been sent when the backup was made.
+func TestARestoredStoreAsksForProof(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, _ := open(t)
+	receive(t, s, window(t, 1, "sms", 3))
+	from := filepath.Join(t.TempDir(), "copy.db")
+	to := filepath.Join(t.TempDir(), "dlo.db")
+	if err := store.Copy(ctx, s.Path(), from); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.Remembered(ctx, "main", "/"); err != nil || m.Marked >= 0 {
+		t.Fatal(m, err)
+	}
+	if _, err := store.PutBack(ctx, from, to, false); err != nil {
+		t.Fatal(err)
+	}
+	back, err := store.Open(ctx, to, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	if m, err := back.Remembered(ctx, "main", "/"); err != nil || m.Marked != 0 || m.Beside {
+		t.Errorf("%+v %v", m, err)
+	}
+}
+
+// TestAStoreInUseIsNoBackup checks that a store with a write-ahead log is not taken for a copy, and
+// that looking at it changes nothing.
+func TestAStoreInUseIsNoBackup(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	receive(t, s, window(t, 1, "sms", 3))
+	before := contents(t, s.Path()+"-wal")
+	if _, err := store.OpenCopy(t.Context(), s.Path()); !errors.Is(err, deadletter.ErrInvalid) {
+		t.Error(err)
+	}
+	if !bytes.Equal(before, contents(t, s.Path()+"-wal")) {
+		t.Error("the write-ahead log changed")
 	}
 }

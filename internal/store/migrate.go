@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,6 +41,9 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
+// hasProgress is the version in which the schema got the table progress.
+const hasProgress = 13
+
 const beforeSchema = ".before-schema-"
 
 // beforeSchema returns the path of the backup that is made before the store gets a schema.
@@ -50,8 +54,14 @@ func (s *Store) beforeSchema(version int64) string {
 // copyBefore makes the backup before a migration from the version "at". If an earlier process died
 // within the same migration, the backup that it made is kept.
 func (s *Store) copyBefore(ctx context.Context, at int64, to string) error {
-	if copied, err := schemaOf(ctx, to); err == nil && copied < at {
-		return nil
+	if at >= hasProgress {
+		mine, err := contentOf(ctx, s.write)
+		if err != nil {
+			return err
+		}
+		if copied, content, err := schemaOf(ctx, to); err == nil && copied < at && content == mine {
+			return nil
+		}
 	}
 	part := to + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,19 +76,32 @@ func (s *Store) copyBefore(ctx context.Context, at int64, to string) error {
 	return syncFolder(to)
 }
 
-// schemaOf returns the version of the schema of a copy.
-func schemaOf(ctx context.Context, path string) (int64, error) {
+// schemaOf returns the version of the schema of a copy, and what identifies its content.
+func schemaOf(ctx context.Context, path string) (at int64, content string, err error) {
 	c := &Store{path: path, broken: func(error) {}}
 	if _, err := os.Stat(path); err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	var err error
 	if c.read, err = c.database("copy"); err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer c.read.Close()
-	at, _, err := migrations.Version(ctx, c.read)
-	return at, err
+	if at, _, err = migrations.Version(ctx, c.read); err != nil {
+		return 0, "", err
+	}
+	content, err = contentOf(ctx, c.read)
+	return at, content, err
+}
+
+// contentOf returns the name of a store and its number of commits, which a migration does not
+// change.
+func contentOf(ctx context.Context, db *sql.DB) (content string, err error) {
+	err = db.QueryRowContext(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = $1), '') || ' ' || commits
+		FROM progress`, office).Scan(&content)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return content, err
 }
 
 // waysBack says how people can go on with this program, which is older than the store.
@@ -86,7 +109,7 @@ func (s *Store) waysBack(ctx context.Context, newest int64) string {
 	var backups []string
 	found, _ := filepath.Glob(escapeGlob(s.path) + beforeSchema + "*")
 	for _, path := range found {
-		if at, err := schemaOf(ctx, path); err == nil && at <= newest {
+		if at, _, err := schemaOf(ctx, path); err == nil && at <= newest {
 			backups = append(backups, path)
 		}
 	}

@@ -129,6 +129,9 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.locks.lockPath(s.path + ".lock"); err != nil {
 		return err
 	}
+	if err := interrupted(s.path); err != nil {
+		return err
+	}
 	unguarded, err := s.locks.lockFile(s.path)
 	if err != nil {
 		return err
@@ -139,7 +142,7 @@ func (s *Store) open(ctx context.Context) error {
 			s.path, "err", unguarded,
 		)
 	}
-	if err := s.check(ctx); err != nil {
+	if err := s.check(ctx, "ro"); err != nil {
 		return err
 	}
 	if s.write, err = s.database("rw"); err != nil {
@@ -200,8 +203,8 @@ func (s *Store) open(ctx context.Context) error {
 }
 
 // check examines an existing file before anything can write to it. It treats an empty or missing
-// file as a new store.
-func (s *Store) check(ctx context.Context) error {
+// file as a new store. The parameter "mode" is that of dsn.
+func (s *Store) check(ctx context.Context, mode string) error {
 	info, err := os.Stat(s.path)
 	if err != nil || info.Size() == 0 {
 		return nil
@@ -216,7 +219,7 @@ func (s *Store) check(ctx context.Context) error {
 	if err != nil || string(head) != "SQLite format 3\x00" {
 		return fmt.Errorf("%w: it is not an SQLite database", ErrDamaged)
 	}
-	db, err := sql.Open("sqlite", dsn(s.path, "ro"))
+	db, err := sql.Open("sqlite", dsn(s.path, mode))
 	if err != nil {
 		return err
 	}
@@ -258,7 +261,7 @@ func dsn(path, mode string) string {
 		q.Set("mode", "ro")
 		q.Set("immutable", "1")
 	}
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+	return "file:" + (&url.URL{Path: filepath.Clean(path)}).EscapedPath() + "?" + q.Encode()
 }
 
 func (s *Store) readBack(ctx context.Context) error {
