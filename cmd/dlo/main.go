@@ -1,3 +1,5 @@
+//go:build !windows
+
 // Command dlo is the program Dead Letter Office. It takes over the messages that the consumers of
 // RabbitMQ queues gave up on.
 package main
@@ -6,16 +8,15 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // time zones for the digest, for a machine that has no time zone files
 
+	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for a machine or image that has none
+
 	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/server"
 )
-
-// version is the version of dlo. The linker sets it.
-var version = ""
 
 // commands are the commands of dlo that open its store or connect to a broker. Package cli has all
 // others.
@@ -30,13 +31,14 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the process immediately
 	}()
+	version, commit, date := build()
 	program := cli.Program{
 		Ctx:     ctx,
 		Getenv:  os.Getenv,
 		Stdin:   os.Stdin,
 		Stdout:  os.Stdout,
 		Stderr:  os.Stderr,
-		Version: versionText(),
+		Version: deadletter.About(version, commit, date),
 		Check:   server.Check,
 		Ask:     server.Ask,
 		Look:    server.Look,
@@ -44,13 +46,15 @@ func main() {
 		Tokens:  openTokens,
 		Rename:  server.RenameBroker,
 		Doctor:  server.Doctor,
-		Backups: server.Backups{Version: versionText()},
+		Backups: server.Backups{Version: version},
 	}
 	err := cli.Run(program, &commands{}, os.Args[1:], server.Options{
 		Getenv:  os.Getenv,
 		Log:     os.Stderr,
 		Out:     os.Stdout,
-		Version: program.Version,
+		Version: version,
+		Commit:  commit,
+		Date:    date,
 	})
 	os.Exit(cli.ExitCode(err, os.Stderr))
 }
@@ -58,14 +62,4 @@ func main() {
 // openTokens opens the API tokens in a store file, for `dlo token add --store`.
 func openTokens(ctx context.Context, store string) (cli.TokenFile, error) {
 	return server.Tokens(ctx, store)
-}
-
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

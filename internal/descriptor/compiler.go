@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	//lint:ignore SA1019 source.go needs its printer, and one parser is enough
@@ -64,8 +63,7 @@ type outcome struct {
 func compileFor(seconds uint64, from io.Reader, to io.Writer) (code int) {
 	// When the compiler process has used all of its processor time, the kernel kills it, whatever
 	// it is doing at that moment.
-	limit := syscall.Rlimit{Cur: seconds, Max: seconds}
-	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
+	if err := limitProcessor(seconds); err != nil {
 		return 1
 	}
 	var c compilation

@@ -48,6 +48,8 @@ type Options struct {
 	Log         io.Writer // gets the log as text, one line for each event
 	Out         io.Writer // gets the output of a command
 	Version     string
+	Commit      string // the commit and the day of the commit, as deadletter.About shows them; may be ""
+	Date        string
 	AcceptStore bool               // true if a person has confirmed that the store is current
 	Crash       func(point string) // called at the named crash points in tests; nil in production
 }

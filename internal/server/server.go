@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -42,7 +43,7 @@ import (
 type Server struct {
 	cfg         config.Config
 	getenv      func(string) string
-	version     string
+	version     string // with the commit and its date
 	log         *slog.Logger
 	flushLog    func()
 	store       *store.Store
@@ -100,6 +101,16 @@ type Server struct {
 	broken chan error
 }
 
+// buildInfo returns the metric that says which dlo runs.
+func buildInfo(o Options) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "dlo_build_info",
+		Help: "1; the labels say which dlo runs.",
+	}, []string{"version", "commit", "goversion"})
+	g.WithLabelValues(o.Version, o.Commit, runtime.Version()).Set(1)
+	return g
+}
+
 // New creates the components, opens the store and listens on the addresses. It does not start the
 // components.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
@@ -122,7 +133,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s := &Server{
 		cfg:      cfg,
 		getenv:   o.Getenv,
-		version:  o.Version,
+		version:  deadletter.About(o.Version, o.Commit, o.Date),
 		crash:    o.Crash,
 		Registry: prometheus.NewRegistry(),
 		broken:   make(chan error, 1),
@@ -130,6 +141,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	s.log, s.flushLog = newLog(o.Log)
 	s.Registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(o),
 	)
 	if s.links, err = linksOf(cfg, s.log, s.crash); err != nil {
 		return nil, err

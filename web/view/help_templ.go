@@ -61,7 +61,7 @@ func helpMenu(s Shell) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var4 string
-		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("dlo " + line(s.Build, 40))
+		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs("dlo " + line(s.Build, 60))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/help.templ`, Line: 13, Col: 51}
 		}

@@ -1,0 +1,45 @@
+// Command dlo for Windows has the commands that talk to a running dlo. It has no server, because
+// the store needs locks and facts about the disk that dlo reads only from Unix.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+
+	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/topology"
+)
+
+// errNoServer is the error of a command that opens a store or connects to a broker.
+var errNoServer = errors.New(
+	"dlo for Windows has no server; run this command with dlo for Linux or macOS, for example in a container",
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := cli.Run(cli.Program{
+		Ctx:     ctx,
+		Getenv:  os.Getenv,
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
+		Version: deadletter.About(build()),
+		Ask: func(context.Context, config.Config) ([]deadletter.BrokerStatus, error) {
+			return nil, errNoServer
+		},
+		Look: func(context.Context, string, []string) ([]topology.Snapshot, error) {
+			return nil, errNoServer
+		},
+		Tokens: func(context.Context, string) (cli.TokenFile, error) { return nil, errNoServer },
+		Rename: func(context.Context, config.Config, string, string) error { return errNoServer },
+		Doctor: func(context.Context, string, func(string) string) ([]deadletter.Checkup, error) {
+			return nil, errNoServer
+		},
+	}, &struct{}{}, os.Args[1:])
+	os.Exit(cli.ExitCode(err, os.Stderr))
+}
