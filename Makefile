@@ -2,8 +2,11 @@
 
 MODULE   := github.com/deadletteroffice/dlo
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  := -s -w -X main.version=$(VERSION)
+COMMIT   := $(shell git log -1 --format='-X main.commit=%h -X main.date=%cs' --abbrev=8 2>/dev/null)
+LDFLAGS  := -s -w -X main.version=$(VERSION) $(COMMIT)
 FUZZTIME ?= 10m
+# The platforms of make release.
+TARGETS  ?= linux/amd64 linux/arm64
 # The folders with our own Go files.
 FOLDERS  := $(wildcard cmd internal migrations static web)
 # Runs linters and similar tools. Their versions are in a go.mod file of their own.
@@ -12,7 +15,7 @@ TOOL     := go tool -modfile=.ci/tools.mod
 JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-fix pictures test test-full test-matrix brokers soak bench fuzz check generate release
+.PHONY: help build demo demo-fix pictures test test-full test-matrix brokers soak bench fuzz check generate release release-check
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +48,7 @@ test-full: ## every test, almost all with the race detector, after make brokers;
 	@.ci/consumers
 	@.ci/promtool
 	@.ci/brokers
+	go -C .ci/release run ./lint
 	@# The demo builds dlo in this way. Building it now saves the tests the wait.
 	CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/dlo
 	@DLO_TEST=$${DLO_TEST:-full} DLO_TEST_REQUIRE=1 go run ./.ci/test
@@ -96,10 +100,9 @@ generate: ## the Go code of the templ files
 	@.ci/templ-version
 	$(TOOL) templ generate
 
-release: ## binaries for Linux and macOS in dist/, with their checksums
-	rm -rf dist && mkdir dist
-	@set -e; for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
-		os=$${target%/*} arch=$${target#*/}; echo "dist/dlo-$(VERSION)-$$os-$$arch"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags '$(LDFLAGS)' -o "dist/dlo-$(VERSION)-$$os-$$arch" ./cmd/dlo; \
-	done
-	cd dist && sha256sum dlo-* > SHA256SUMS
+release: ## archives, packages, image, chart and SBOM in dist/, for TARGETS, which can also be darwin/arm64 or windows/amd64
+	go -C .ci/release run . '$(VERSION)' '$(LDFLAGS)' $(TARGETS)
+
+release-check: ## build a release twice from a clean clone, compare, install each file, and see a first letter arrive in each
+	@.ci/install rabbitmq-server debootstrap rpm bubblewrap
+	go run ./.ci/release-check

@@ -80,7 +80,7 @@ func sources(t *testing.T, visit func(path string, lines []string)) {
 		case d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" &&
 			d.Name() != ".github":
 			return filepath.SkipDir
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || d.Name() == "node_modules"):
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || d.Name() == "dist" || d.Name() == "node_modules"):
 			return filepath.SkipDir
 		case !d.Type().IsRegular() || filepath.Ext(path) == "" && filepath.Dir(path) != "../.ci" &&
 			d.Name() != "Makefile":
