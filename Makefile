@@ -15,7 +15,7 @@ TOOL     := go tool -modfile=.ci/tools.mod
 JS       := .cache/js/node_modules/.bin
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-fix pictures test test-full test-matrix brokers soak bench fuzz check generate release release-check
+.PHONY: help build demo demo-fix pictures test test-full test-matrix brokers soak bench fuzz check generate release release-check docs
 
 help: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,5 +104,9 @@ release: ## archives, packages, image, chart and SBOM in dist/, for TARGETS, whi
 	go -C .ci/release run . '$(VERSION)' '$(LDFLAGS)' $(TARGETS)
 
 release-check: ## build a release twice from a clean clone, compare, install each file, and see a first letter arrive in each
-	@.ci/install rabbitmq-server debootstrap rpm bubblewrap
+	@.ci/install rabbitmq-server debootstrap rpm bubblewrap systemd
 	go run ./.ci/release-check
+
+docs: ## the documents as a static site with search, in dist/site (Debian)
+	@.ci/install hugo nodejs npm
+	@.ci/site/build
