@@ -152,10 +152,21 @@ func (r *release) writeSBOM() error {
 	if dlo == "" {
 		return nil
 	}
-	return command(
+	path := r.file("dlo-" + r.version + "-sbom.cdx.json")
+	if err := command(
+		"env", "GOFLAGS=-trimpath", // the SBOM has the checksum of the tool
 		"go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-licenses", "-std", "-version", "v"+r.version,
-		"-output", r.file("dlo-"+r.version+"-sbom.cdx.json"), dlo,
-	)
+		"-output", path, dlo,
+	); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text = regexp.MustCompile(`"timestamp": "[^"]*"`).
+		ReplaceAll(text, fmt.Appendf(nil, `"timestamp": %q`, r.time.Format(time.RFC3339)))
+	return os.WriteFile(path, text, 0o644)
 }
 
 func (r *release) writeChecksums() error {
