@@ -84,6 +84,7 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10m)
 check: generate ## what has to pass before a commit
 	git diff --exit-code -- '*_templ.go'
 	go vet -trimpath ./...
+	GOOS=windows go vet -trimpath ./cmd/dlo
 	$(TOOL) staticcheck ./...
 	@unformatted=$$($(TOOL) gofumpt -l $(FOLDERS)) && [ -z "$$unformatted" ] || { echo "not formatted; gofumpt -w:"; echo "$$unformatted"; exit 1; }
 	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml

@@ -49,9 +49,11 @@ func (r *release) writeImage() error {
 			{name: "etc/", mode: 0o755},
 			{name: "etc/passwd", mode: 0o644, text: fmt.Appendf(nil, "dlo:x:%d:%d:dlo:%s:/\n", user, user, volume)},
 			{name: "etc/group", mode: 0o644, text: fmt.Appendf(nil, "dlo:x:%d:\n", user)},
-			{name: "usr/", mode: 0o755}, {name: "usr/bin/", mode: 0o755},
+			{name: "usr/", mode: 0o755},
+			{name: "usr/bin/", mode: 0o755},
 			{name: "usr/bin/dlo", from: r.dlo["linux"][goarch], mode: 0o755},
-			{name: "var/", mode: 0o755}, {name: "var/lib/", mode: 0o755},
+			{name: "var/", mode: 0o755},
+			{name: "var/lib/", mode: 0o755},
 			{name: "var/lib/dlo/", mode: 0o700, owner: user},
 		})
 		if err != nil {
