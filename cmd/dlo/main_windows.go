@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 
@@ -40,6 +41,27 @@ func main() {
 		Doctor: func(context.Context, string, func(string) string) ([]deadletter.Checkup, error) {
 			return nil, errNoServer
 		},
+		Backups: noBackups{},
 	}, &struct{}{}, os.Args[1:])
 	os.Exit(cli.ExitCode(err, os.Stderr))
+}
+
+// noBackups are the commands of backups that open a store. A backup from a server needs none of
+// them.
+type noBackups struct{}
+
+func (noBackups) Make(context.Context, config.Config, string, bool) (deadletter.Backup, error) {
+	return deadletter.Backup{}, errNoServer
+}
+
+func (noBackups) Take(context.Context, config.Config, bool) (io.ReadCloser, deadletter.Backup, error) {
+	return nil, deadletter.Backup{}, errNoServer
+}
+
+func (noBackups) Restore(context.Context, string, string, bool, bool) (deadletter.Backup, string, error) {
+	return deadletter.Backup{}, "", errNoServer
+}
+
+func (noBackups) Rehearse(context.Context, config.Config, string) (string, deadletter.Rehearsal, error) {
+	return "", deadletter.Rehearsal{}, errNoServer
 }
