@@ -30,6 +30,7 @@ var runElsewhere = map[string]string{
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",
 	"dlo login ":                 "TestContexts (internal/cli) runs it; here is no such server",
 	"dlo letters list --context": "TestContexts (internal/cli) runs it; here is no such context",
+	"dlo try":                    "TestATrialOnTheCommandLine runs it; here is no broker",
 	"dlo user ":                  "TestTokensOnTheCommandLine runs it; here dlo has no users",
 	"dlo token add admin --role admin --store":                 "TestTokensOnTheCommandLine runs it; it needs a stopped dlo",
 	"dlo topology apply":                                       "TestAPlanIsAppliedProvedAndUndone runs it; here no broker was looked at",
