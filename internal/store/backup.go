@@ -181,7 +181,7 @@ func (s *Store) Check(ctx context.Context, whole bool) error {
 }
 
 // sampledAtOnce is the number of letters that Sample reads at a time.
-const sampledAtOnce = 100
+const sampledAtOnce = 10
 
 // Sample calls the function "each" with n letters that are chosen at random. If n is 0, it calls it
 // with all letters. If the schema is older than that of this program, it calls it with none.

@@ -247,7 +247,9 @@ func dsn(path, mode string) string {
 			case "journal_mode", "synchronous":
 				continue
 			case "cache_size":
-				value = "-16384"
+				if value = "-16384"; mode != "ro" { // each page is read once
+					value = "-2000"
+				}
 			}
 		}
 		q.Add("_pragma", p.name+"("+value+")")
