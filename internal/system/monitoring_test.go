@@ -421,8 +421,11 @@ func TestMetricsOfARunningDlo(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newReceiver(t)
-	brokers := fmt.Sprintf("brokers: [{url: %q, management: %q}]\n", amqpURL, node.ManagementURLOf("guest:guest"))
-	p := newChild(t, amqpURL, brokers+strings.Replace(r.configFor(t, "page"), "delays: []", "delays: [100ms]", 1))
+	settings := fmt.Sprintf(
+		"brokers: [{url: %q, management: %q}]\nbackup: {folder: %q}\n", amqpURL, node.ManagementURLOf("guest:guest"),
+		t.TempDir(),
+	)
+	p := newChild(t, amqpURL, settings+strings.Replace(r.configFor(t, "page"), "delays: []", "delays: [100ms]", 1))
 	p.Start("")
 	p.Draining()
 	a := newAudit(t, amqpURL, "orders", nil)
