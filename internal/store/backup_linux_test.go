@@ -15,14 +15,7 @@ import (
 // little room for each of them. No half file may be left, and the store must be as it was.
 func TestACopyOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a file system needs root")
-	}
-	small := t.TempDir()
-	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=800k"); err != nil {
-		t.Skipf("a file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(small, syscall.MNT_DETACH) })
+	small := mountedDisk(t, "800k")
 	s, _ := open(t)
 	w := window(t, 1, "sms", 300)
 	for i := range w.Arrivals {

@@ -10,17 +10,24 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestAFileSystemThatIsReadOnly checks that a read-only file system is detected without a write.
-func TestAFileSystemThatIsReadOnly(t *testing.T) {
-	t.Parallel()
+// mountedDisk mounts an empty file system of a size such as 1m, until the end of the test.
+func mountedDisk(t *testing.T, size string) string {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a file system needs root")
 	}
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("a file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// TestAFileSystemThatIsReadOnly checks that a read-only file system is detected without a write.
+func TestAFileSystemThatIsReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := mountedDisk(t, "1m")
 	path := filepath.Join(dir, "dlo.db")
 	if err := store.NewSpace(path, 0, 0, 0, 0).Room(); err != nil {
 		t.Fatal(err)
