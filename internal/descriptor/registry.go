@@ -257,20 +257,17 @@ func (r *Registry) With(name string, s *Schema) *Registry {
 	return trial
 }
 
-// AnyVersion reports whether the function "holds" returns true for any version of any set. It calls
-// the function with the types of each version, until a call returns true.
-func (r *Registry) AnyVersion(holds func(types *Resolver) bool) bool {
-	if r == nil {
-		return false
-	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, versions := range r.sets {
-		if slices.ContainsFunc(versions, func(v *version) bool { return holds(v.types) }) {
-			return true
+// AnyVersion reports whether the function "holds" returns true for the types of any version of any
+// set. It caches the answer under the key until a set changes.
+func (r *Registry) AnyVersion(key any, holds func(types *Resolver) bool) bool {
+	return r != nil && r.Memo(key, func([]*Resolver) any {
+		for _, versions := range r.sets {
+			if slices.ContainsFunc(versions, func(v *version) bool { return holds(v.types) }) {
+				return true
+			}
 		}
-	}
-	return false
+		return false
+	}).(bool)
 }
 
 // Lookup returns the definitions of the type with the given name. This is the full name of the type

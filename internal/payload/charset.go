@@ -112,8 +112,7 @@ func zeros(body []byte, odd int) (n int) {
 // declaredCharset returns the charset that the content type names, or else the content encoding, in
 // which Spring puts it. Its name is masked like the property that contains it.
 func (r *reading) declaredCharset() (c charset) {
-	_, params := mediaType(r.hints.ContentType)
-	property, value, name := "content-type", r.hints.ContentType, params["charset"]
+	property, value, name := "content-type", r.hints.ContentType, r.params["charset"]
 	if c = charsetNamed(name, r.doc.Body); c.enc == nil {
 		property, value = "content-encoding", r.hints.ContentEncoding
 		for _, name = range encodings(value) {
@@ -138,7 +137,7 @@ func (r *reading) convert() bool {
 		return false
 	}
 	isJSON, _ := r.isJSON(doc.Body)
-	if isUTF8 && (isJSON || !told.escapedIn(doc.Body)) {
+	if isUTF8 && (isJSON || !told.escapedIn(doc.Body)) || !isJSON && r.readsAsNamed(doc.Body, false) {
 		return false
 	}
 	list := []charset{told}
@@ -151,8 +150,7 @@ func (r *reading) convert() bool {
 		}
 	}
 	if !isJSON && (told.enc == nil && list[len(list)-1].enc == nil || r.declaresProtobuf() ||
-		compression(doc.Body) != "" || plainlyMessage(doc.Body) || r.readsAsNamed(doc.Body, false) ||
-		r.readsAsAny(doc.Body)) {
+		compression(doc.Body) != "" || plainlyMessage(doc.Body) || r.readsAsAny(doc.Body)) {
 		return false
 	}
 	for _, c := range list {

@@ -51,6 +51,9 @@ func (m *Mask) maskedPart(property, value, part string) string {
 		return part
 	}
 	shown, masked := m.Property(property, value)
+	if !masked && value == part {
+		return part
+	}
 	if masked && !strings.Contains(strings.ToLower(shown), strings.ToLower(part)) {
 		return Masked
 	}

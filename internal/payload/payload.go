@@ -140,13 +140,14 @@ func (d *Decoder) mustHideUndecoded(h Hints) bool {
 type reading struct {
 	*Decoder
 	doc      *Document
-	hints    Hints    // the hints of the letter; inside an envelope, those of the envelope
-	masked   bool     // a part of a removed envelope is masked
-	around   *insides // of the JSON body that holds this one in a member; nil = there is none
-	several  string   // "2 gRPC messages", if the body is a stream of messages, which are not decoded
-	hideText bool     // the body, if it is a text, is hidden, because of its bytes before they were converted
-	outer    spot     // the spot of the body in its envelope
-	media    string   // the content type in lower case, without parameters; "" = it is missing or malformed
+	hints    Hints             // the hints of the letter; inside an envelope, those of the envelope
+	masked   bool              // a part of a removed envelope is masked
+	around   *insides          // of the JSON body that holds this one in a member; nil = there is none
+	several  string            // "2 gRPC messages", if the body is a stream of messages, which are not decoded
+	hideText bool              // the body, if it is a text, is hidden, because of its bytes before they were converted
+	outer    spot              // the spot of the body in its envelope
+	media    string            // the content type in lower case, without parameters; "" = it is missing or malformed
+	params   map[string]string // of the content type
 	budget   *budget.Budget
 	named    []candidate
 	memo     []scanned
@@ -162,7 +163,7 @@ type reading struct {
 }
 
 func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
-	r := &reading{Decoder: d, doc: doc, budget: b}
+	r := &reading{Decoder: d, doc: doc, budget: b, memo: make([]scanned, 0, 4)}
 	r.useHints(h)
 	return r
 }
@@ -172,7 +173,7 @@ func (d *Decoder) reading(doc *Document, h Hints, b *budget.Budget) *reading {
 // envelope gives.
 func (r *reading) useHints(h Hints, innerTypes ...namedType) {
 	r.hints = h
-	r.media, _ = mediaType(h.ContentType)
+	r.media, r.params = mediaType(h.ContentType)
 	r.named = r.candidates(h, innerTypes)
 	r.doc.guarded = r.doc.guarded || r.Mask.hides() || r.Mask != revealed && redactedByName(r.named)
 	for _, n := range slices.Backward(r.named) {

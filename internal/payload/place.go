@@ -107,10 +107,10 @@ func (p *place) enter(name string, r *jsonReader) place {
 }
 
 // member returns the place of the member with the given name.
-func (p place) member(name string) place {
+func (p *place) member(name string) place {
 	in := p.memberByType(name)
-	for _, o := range p.also {
-		by := o.member(name)
+	for i := range p.also {
+		by := p.also[i].member(name)
 		in.object = in.object || by.object
 		in.hidden = in.hidden || by.hidden || by.any != nil && in.any == nil && by.unreadAny(by.any).hidden
 		in.also = append(in.also, by)
@@ -119,7 +119,7 @@ func (p place) member(name string) place {
 }
 
 // memberByType returns the place of a member by the definition of the type that is used.
-func (p place) memberByType(name string) place {
+func (p *place) memberByType(name string) place {
 	plain := place{spot: p.spot.member(name), types: p.types}
 	switch {
 	case p.values != nil:

@@ -81,7 +81,7 @@ func hidesMore(body []byte, own []bool, other *descriptor.Type, at spot) (more b
 
 // mayHideFields reports whether any field of messages may be hidden.
 func (d *Decoder) mayHideFields() bool {
-	return d.Mask != revealed && (d.Mask != nil && len(d.Mask.Fields) > 0 || d.Types.AnyVersion(redacting))
+	return d.Mask != revealed && (d.Mask != nil && len(d.Mask.Fields) > 0 || d.Types.AnyVersion(redactingKey{}, redacting))
 }
 
 // mayHide reports whether a body of the given type may contain hidden fields.

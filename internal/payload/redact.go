@@ -9,7 +9,7 @@ import (
 
 // HidesAny reports whether anything in any body may be masked, by the configuration or because a
 // type has debug_redact.
-func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redacting) }
+func (d *Decoder) HidesAny() bool { return d.Hides() || d.Types.AnyVersion(redactingKey{}, redacting) }
 
 // HidesMore reports whether bodies may have to hide more once the given types of a schema have
 // changed.
@@ -58,7 +58,9 @@ type anyHolderKey protoreflect.FullName
 
 // anyRedacts reports whether a message of the type may contain an Any, while a type of any set has
 // a field with debug_redact.
-func anyRedacts(d *descriptor.Type) bool { return holdsAny(d) && d.Types.Sets().AnyVersion(redacting) }
+func anyRedacts(d *descriptor.Type) bool {
+	return d.Types.Sets().AnyVersion(redactingKey{}, redacting) && holdsAny(d)
+}
 
 // holdsAny reports whether a message of the type may contain an Any, at any depth.
 func holdsAny(d *descriptor.Type) bool {

@@ -34,6 +34,8 @@ type masking struct {
 	concealed []string
 }
 
+type lackingKey struct{}
+
 // rootSpot returns the spot of the whole current body, with the masks that apply to it. The
 // parameter "defs" holds the definitions of the body's type, the one in use first.
 func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
@@ -53,7 +55,7 @@ func (r *reading) rootSpot(defs ...*descriptor.Type) spot {
 	}
 	if r.mayHideFields() {
 		m.masked = (m.redacts || m.Mask != nil) && slices.ContainsFunc(defs, r.mayHide)
-		m.lacks = r.Types.AnyVersion(func(t *descriptor.Resolver) bool { return t.Lacks })
+		m.lacks = r.Types.AnyVersion(lackingKey{}, func(t *descriptor.Resolver) bool { return t.Lacks })
 	}
 	return at
 }
