@@ -16,8 +16,8 @@ func Found(headers deadletter.Table) []string {
 	r := &reading{
 		Properties: deadletter.Properties{Headers: headers},
 		mask:       func(_, text string) (string, bool) { return text, false },
+		named:      byName(headers),
 	}
-	r.indexNames()
 	var names []string
 	for _, c := range conventions {
 		if _, found := c.read(r); found {

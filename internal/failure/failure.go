@@ -72,8 +72,7 @@ func Read(
 	if len(p.Headers) == 0 {
 		return deadletter.Failure{}
 	}
-	r := &reading{Properties: p, inbox: inbox, route: route, own: own, mask: mask}
-	r.indexNames()
+	r := &reading{Properties: p, inbox: inbox, route: route, own: own, mask: mask, named: byName(p.Headers)}
 	if mask == nil {
 		r.mask = func(_, text string) (string, bool) { return text, false }
 	}

@@ -14,7 +14,7 @@ import (
 func (r *reading) knative() (f deadletter.Failure, found bool) {
 	attribute := func(name string) part {
 		for _, prefix := range []string{"", "ce", "cloudevents"} {
-			if p := r.plain[prefix+name]; p.value != nil {
+			if p := r.plain(prefix + name); p.value != nil {
 				return p
 			}
 		}

@@ -92,9 +92,11 @@ func tableOf(value any) deadletter.Table {
 	case map[string]any: // inside of JSON
 		return v
 	}
-	var object map[string]any
-	if text := textOf(value); strings.HasPrefix(strings.TrimSpace(text), "{") && headerJSON(text, &object) {
-		return object
+	if text := textOf(value); strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var object map[string]any
+		if headerJSON(text, &object) {
+			return object
+		}
 	}
 	return nil
 }

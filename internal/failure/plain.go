@@ -14,19 +14,33 @@ const Plain = "headers"
 
 // plainHeaders lists the headers in which consumers describe errors, the most specific first. The
 // names are in the form of plainName.
-var plainHeaders = struct{ messages, types, stacks, attempts, objects []string }{
-	messages: append(
+var plainHeaders = struct {
+	messages, types, stacks ranks
+	attempts, objects       []string
+}{
+	messages: rank(append(
 		ofErrors("message", "reason", "description", "details", "detail", "text", "msg"),
 		"rejectreason", "rejectionreason", "failedreason", "deadletterreason", "errmsg",
 		"lasterror", "lastexception", "error", "exception", "failure",
-	),
-	types:    ofErrors("class", "type", "name", "fqcn", "classname"),
-	stacks:   append(ofErrors(stackNames...), stackNames[:3]...), // "trace" alone is often the id of a trace
+	)),
+	types:    rank(ofErrors("class", "type", "name", "fqcn", "classname")),
+	stacks:   rank(append(ofErrors(stackNames...), stackNames[:3]...)), // "trace" alone is often the id of a trace
 	attempts: []string{"retrycount", "retryattempts", "retryattempt", "attemptcount"},
 	objects:  []string{"error", "exception", "failure", "lasterror"},
 }
 
 var stackNames = []string{"stacktrace", "traceback", "backtrace", "stack", "trace"}
+
+// ranks maps names to their positions in a list.
+type ranks map[string]int
+
+func rank(names []string) ranks {
+	r := make(ranks, len(names))
+	for i, name := range names {
+		r[name] = i
+	}
+	return r
+}
 
 // ofErrors returns the names of headers that begin with a word for an error and end with one of the
 // given words. The words of Kafka and of its Connect are bridged to RabbitMQ as they are.
@@ -52,13 +66,10 @@ func plainName(name string) string {
 	for _, prefix := range []string{"x-", "x_", "opt-", "opt_"} {
 		name = strings.TrimPrefix(name, prefix)
 	}
-	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune("-_.: ", c) {
-			return -1
-		}
-		return c
-	}, name)
+	return betweenWords.Replace(name)
 }
+
+var betweenWords = strings.NewReplacer("-", "", "_", "", ".", "", ":", "", " ", "")
 
 func (r *reading) plainFailure() (f deadletter.Failure, found bool) {
 	message, typ := r.plainText(plainHeaders.messages), r.plainText(plainHeaders.types)
@@ -73,7 +84,7 @@ func (r *reading) plainFailure() (f deadletter.Failure, found bool) {
 	}
 	r.setError(&f, typ, message, stack)
 	for _, name := range plainHeaders.attempts {
-		f.Attempts = cmp.Or(f.Attempts, countOf(r.plain[name].value))
+		f.Attempts = cmp.Or(f.Attempts, countOf(r.plain(name).value))
 	}
 	return f, true
 }
@@ -81,7 +92,7 @@ func (r *reading) plainFailure() (f deadletter.Failure, found bool) {
 // plainObject reads a header such as x-error that is a table or JSON with the parts of an error.
 func (r *reading) plainObject() (message, typ, stack part) {
 	for _, name := range plainHeaders.objects {
-		table := r.plain[name]
+		table := r.plain(name)
 		message, typ = table.at("message", "reason", "description", "detail"), table.at("type", "class", "name", "code")
 		if cmp.Or(message.text(), typ.text()) != "" {
 			return message, typ, table.at("stack_trace").or(table.at(stackNames...))
@@ -90,13 +101,16 @@ func (r *reading) plainObject() (message, typ, stack part) {
 	return part{}, part{}, part{}
 }
 
-// plainText looks at the headers with the given plain names in order, and returns the text of the
-// first one that has a text.
-func (r *reading) plainText(names []string) part {
-	for _, name := range names {
-		if p := r.plain[name]; p.text() != "" && !slices.Contains(noErrors, strings.ToLower(p.text())) {
-			return p
+// plainText returns the text of the header whose plain name comes first in the given ranks, among
+// the headers that have a text.
+func (r *reading) plainText(names ranks) (best part) {
+	first := len(names)
+	for i := range r.named {
+		n := &r.named[i]
+		at, ok := names[n.plain]
+		if ok && at < first && n.text() != "" && !slices.Contains(noErrors, strings.ToLower(n.text())) {
+			best, first = n.part, at
 		}
 	}
-	return part{}
+	return best
 }

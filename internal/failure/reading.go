@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,20 +15,27 @@ type reading struct {
 	route deadletter.Route
 	own   deadletter.FailureHeaders
 	mask  func(name, text string) (string, bool)
-	lower map[string]part // the headers, by their names in lower case
-	plain map[string]part // the headers, by the plain form of their names
+	named []named // the headers with a value, by name
 }
 
-// indexNames fills the maps of headers. If several names have the same form, the first in the
-// alphabet counts.
-func (r *reading) indexNames() {
-	r.lower, r.plain = make(map[string]part, len(r.Headers)), make(map[string]part, len(r.Headers))
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.Headers))) {
-		if p := (part{[]string{name}, r.Headers[name]}); p.value != nil {
+// named is a header with the forms of its name.
+type named struct {
+	part
+	lower, plain string
+}
+
+// byName returns the headers with a value, sorted by name. If several names have the same form, the
+// first one counts.
+func byName(headers deadletter.Table) []named {
+	list := make([]named, 0, len(headers))
+	for name, value := range headers {
+		if value != nil {
 			lower := strings.ToLower(name)
-			r.lower[lower], r.plain[plainName(lower)] = p, p
+			list = append(list, named{part{[]string{name}, value}, lower, plainName(lower)})
 		}
 	}
+	slices.SortFunc(list, func(a, b named) int { return strings.Compare(a.names[0], b.names[0]) })
+	return list
 }
 
 // header returns a header, whatever the case of its name is. A header without a value counts as
@@ -38,7 +44,22 @@ func (r *reading) header(name string) part {
 	if value := r.Headers[name]; value != nil {
 		return part{[]string{name}, value}
 	}
-	return r.lower[strings.ToLower(name)]
+	for i := range r.named {
+		if n := &r.named[i]; len(n.lower) == len(name) && strings.EqualFold(n.lower, name) {
+			return n.part
+		}
+	}
+	return part{}
+}
+
+// plain returns the header whose name has the given plain form.
+func (r *reading) plain(name string) part {
+	for i := range r.named {
+		if r.named[i].plain == name {
+			return r.named[i].part
+		}
+	}
+	return part{}
 }
 
 // hasHeader reports whether a header exists. The value of the header may be of any type.
