@@ -206,7 +206,7 @@ func (r *reading) guessCharset(isText bool) charset {
 	var c charset
 	sample := body[:min(len(body), 1024)]
 	for odd, wide := range []charset{utf16BE, utf16LE} {
-		if zeros(sample, 1-odd) == 0 && 4*zeros(sample, odd) >= 3*(len(sample)/2) {
+		if bytes.IndexByte(sample, 0) >= 0 && zeros(sample, 1-odd) == 0 && 4*zeros(sample, odd) >= 3*(len(sample)/2) {
 			c = wide
 			c.guessed = true
 		}
@@ -226,6 +226,9 @@ func (r *reading) guessCharset(isText bool) charset {
 func isLatin(sample []byte, windows *charset) bool {
 	plain := 0
 	for _, x := range sample {
+		if x < ' ' && x != '\t' && x != '\r' && x != '\n' { // most messages have such a byte
+			return false
+		}
 		if x == ' ' || '0' <= x && x <= '9' || 'A' <= x && x <= 'Z' || 'a' <= x && x <= 'z' {
 			plain++
 		}
