@@ -40,6 +40,9 @@ func (w *Web) actor(next http.Handler) http.Handler {
 			w.refuseUnknown(rw, r, err)
 			return
 		}
+		if caller, ok := r.Context().Value(callerKey{}).(*string); ok {
+			*caller = p.Name
+		}
 		p = w.viewedAs(r, p)
 		// every page shows numbers in its shell, so even an error page would disclose them
 		if !p.May(deadletter.VerbView) {

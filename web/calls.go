@@ -171,6 +171,7 @@ func (w *Web) calls() []call {
 		row(http.MethodPost, "/store/accept", everywhere(deadletter.VerbStore), w.acceptStore).
 			form("/store/accept", "/"),
 		row(http.MethodPost, "/store/hold", everywhere(deadletter.VerbStore), w.holdCopy).form("/store/hold", "/"),
+		row(http.MethodPost, "/reload", everywhere(deadletter.VerbSettings), w.reloadConfiguration),
 		plain[backupIn, none](http.MethodPost, "/backup", everywhere(deadletter.VerbBackup), w.takeBackup),
 		row(http.MethodGet, "/me", within(deadletter.VerbView), w.getMe),
 		row(http.MethodGet, "/tokens", everywhere(deadletter.VerbAccess), w.listTokens),

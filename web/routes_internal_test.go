@@ -32,6 +32,7 @@ var noForm = map[string]string{
 	"PATCH /groups/{id}":            "POST /groups/decisions is for one group too",
 	"POST /queues/drain":            "there is no page for it yet",
 	"POST /queues/drains/{id}/stop": "there is no page for it yet",
+	"POST /reload":                  "whoever changes the file has the command line, or a signal",
 	"POST /backup":                  "the configuration has a schedule, and the command line asks",
 	"POST /annotations":             "consumers say it, in a program or a queue",
 }

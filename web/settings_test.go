@@ -115,7 +115,7 @@ func TestSettingsAreChangedOnAPage(t *testing.T) {
 			url.Values{"setting": {"fields"}, "fields": {"customer.id\r\norder.no\r\n"}},
 			[]string{"order.&#39;id&#39;</textarea>"},
 			"\nsearch: {fields: [customer.id, order.no]}\n",
-			"Saved; it applies from the next start of dlo",
+			"Saved, and in use",
 		},
 	} {
 		h.get(c.at).want(t, 200, c.on...)

@@ -51,6 +51,7 @@ type Options struct {
 	Disk      func() string   // space for letters, in words
 	Doctor    func(context.Context) []deadletter.Checkup
 	Backups   Backups // nil: none
+	Reloader  Reloader
 	// returns the facts that a broker reports about a queue
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 
@@ -76,6 +77,7 @@ type Options struct {
 	// how long after it was sent a letter must not come back to count as quiet; 0: not shown
 	Watch    time.Duration
 	Now      func() time.Time                                  // nil: time.Now
+	Logged   *slog.Logger                                      // gets a line for each request; nil: none
 	Log      *slog.Logger                                      // nil: discarded
 	Actor    func(*http.Request) (deadletter.Principal, error) // who makes the request; nil: deadletter.Local
 	Restrict func(*deadletter.Principal)                       // takes rights away from everybody; nil: it takes none
@@ -169,6 +171,14 @@ func New(o Options) *Web {
 }
 
 func (w *Web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if w.Logged != nil {
+		w.logRequest(rw, r)
+		return
+	}
+	w.serve(rw, r)
+}
+
+func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
 	if w.BasePath != "" {
 		w.rebased(rw, r)
 		return

@@ -48,6 +48,11 @@ type SettingRequest struct {
 	Digest string `json:"digest,omitzero"`  // the digest of the dry run; needed to save the change
 }
 
+// ReloadRequest is the body of POST /reload.
+type ReloadRequest struct {
+	DryRun bool `json:"dry_run,omitzero"` // nothing is changed; the answer says what would change
+}
+
 // SettingChange is the response to POST /settings.
 type SettingChange struct {
 	deadletter.SettingChange

@@ -74,7 +74,7 @@ func (f *serverFlags) find(getenv func(string) string) {
 // listenURL returns the URL at which a server with the same DLO_CONFIG and DLO_LISTEN listens. Of
 // the configuration file, it checks nothing else, because often only the server can read secrets.
 func listenURL(getenv func(string) string) (string, error) {
-	file, err := config.Outline(getenv("DLO_CONFIG"))
+	file, err := config.Outline(getenv("DLO_CONFIG"), getenv)
 	if err != nil {
 		return "", errors.New(
 			"DLO_CONFIG: the file cannot be read; run dlo config check, or name the server with --server",

@@ -16,8 +16,12 @@ import (
 )
 
 func configTable() command {
-	return noun("config", groupHere, "Check the configuration file.",
-		own("check", "Report every mistake in a configuration file with line and column.", configCheckCmd{}))
+	return noun(
+		"config", groupHere, "Check the configuration file, and compare it with a running dlo.",
+		own("check", "Report every mistake in a configuration file with line and column.", configCheckCmd{}),
+		own("diff", "Say what a reload of the configuration file would change at a running dlo, and what waits for a start.",
+			configDiffCmd{}),
+	)
 }
 
 type configCheckCmd struct {

@@ -38,7 +38,8 @@ type Config struct {
 	BasePath  string  // path under which people reach dlo, e.g. /dlo; "" = the root
 	Requests  float64 // maximum number of requests per second of one principal; 0 = no limit
 	ReadOnly  bool    // people and programs may see everything, but may change nothing
-	AuditFile string  // file to which each act is also written, as one line of JSON; "" = none
+	Log       Log
+	AuditFile string // file to which each act is also written, as one line of JSON; "" = none
 	Store     string
 	Disk      Disk
 	Brokers   []Broker
@@ -57,6 +58,13 @@ type Config struct {
 	Backup    Backup
 
 	FailureHeaders deadletter.FailureHeaders // headers in which consumers report failures, besides the known ones
+}
+
+// Log says what the log contains, and in which form.
+type Log struct {
+	Format   string // text or json
+	Level    string // debug, info, warn or error
+	Requests bool   // each HTTP request is logged
 }
 
 // Search contains the settings about searches for letters.
@@ -180,6 +188,7 @@ func Defaults() Config {
 		Requests:  200,
 		Auth:      Auth{SessionIdle: identity.SessionIdle, SessionLongest: identity.SessionLongest},
 		PublicURL: "",
+		Log:       Log{Format: "text", Level: "info"},
 		Store:     "dlo.db",
 		Backup:    Backup{Every: day, Keep: 7, Rehearse: day},
 		Disk:      Disk{StopBelow: 256 << 20, StopBelowPercent: 5, Reserve: 16 << 20},
@@ -286,7 +295,7 @@ func Parse(path, text string, getenv func(string) string) (Config, error) {
 	c := Defaults()
 	sum := sha256.Sum256([]byte(text))
 	c.Rules.File, c.Rules.Digest, c.Rules.Loaded = path, hex.EncodeToString(sum[:]), time.Now()
-	d := &decoder{from: path}
+	d := &decoder{from: path, getenv: getenv}
 	d.file(text, &c)
 	if v := getenv("DLO_LISTEN"); v != "" {
 		c.Listen, c.Listens = v, nil
@@ -344,15 +353,17 @@ type decoder struct {
 	at       map[string]*yaml.Node
 	entries  []brokerNodes // positions of the values of each broker; empty if there is no file
 	mirrors  []mirror
-	mentions []mention // names of channels in the file
-	bounds   *bounds   // limits for a text from an untrusted source; nil = no limits
+	mentions []mention             // names of channels in the file
+	getenv   func(string) string   // reads the variables of ${NAME}; nil = they stay as they are written
+	filled   map[*yaml.Node]string // values with variables, as they are written
+	bounds   *bounds               // limits for a text from an untrusted source; nil = no limits
 }
 
 func (d *decoder) mistake(n *yaml.Node, format string, args ...any) {
 	if d.bounds.isFull(len(d.mistakes)) {
 		return
 	}
-	m := deadletter.Mistake{Text: d.bounds.cut(fmt.Sprintf(format, args...))}
+	m := deadletter.Mistake{Text: d.bounds.cut(d.asWritten(n, fmt.Sprintf(format, args...)))}
 	if n != nil {
 		m.Line, m.Column = n.Line, n.Column
 	}
@@ -405,6 +416,7 @@ func (d *decoder) document(text string) *yaml.Node {
 	if len(doc.Content) == 0 {
 		return nil
 	}
+	d.fill(doc.Content[0])
 	return doc.Content[0]
 }
 
@@ -425,6 +437,13 @@ func (d *decoder) settings(c *Config) keys {
 		"ops_open":   func(n *yaml.Node) { d.boolean(n, &c.OpsOpen) },
 		"auth":       func(n *yaml.Node) { d.at["auth"] = n; d.auth(n, &c.Auth) },
 		"grants":     func(n *yaml.Node) { d.grants(n, &c.Grants) },
+		"log": func(n *yaml.Node) {
+			d.mapping(n, "log", keys{
+				"format":   func(n *yaml.Node) { d.oneOf(n, &c.Log.Format, "text", "json") },
+				"level":    func(n *yaml.Node) { d.oneOf(n, &c.Log.Level, "debug", "info", "warn", "error") },
+				"requests": func(n *yaml.Node) { d.boolean(n, &c.Log.Requests) },
+			})
+		},
 		"audit": func(n *yaml.Node) {
 			d.mapping(n, "audit", keys{"file": func(n *yaml.Node) { d.text(n, &c.AuditFile) }})
 		},

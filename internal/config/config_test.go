@@ -173,6 +173,7 @@ backup: {folder: /backups, every: 12h, keep: 3, rehearse: 2d}
 		Requests:  5,
 		BasePath:  "/tools/dlo",
 		ReadOnly:  true,
+		Log:       config.Log{Format: "text", Level: "info"},
 		AuditFile: "/a",
 		Auth: config.Auth{
 			Tokens:         true,

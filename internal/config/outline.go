@@ -13,8 +13,8 @@ import (
 // Outline returns the values in a configuration file by the paths of their keys, such as
 // grants[0].role. The audit uses them to record changes. If a value may contain a secret or data of
 // letters, Outline returns 16 bits of its hash instead. These bits show that the value has changed,
-// but they are too few to find the value.
-func Outline(path string) (map[string]string, error) {
+// but they are too few to find the value. Variables of the environment are filled in.
+func Outline(path string, getenv func(string) string) (map[string]string, error) {
 	outline := map[string]string{}
 	if path == "" {
 		return outline, nil
@@ -23,14 +23,11 @@ func Outline(path string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, err
+	d := &decoder{from: path, getenv: getenv}
+	if root := d.document(string(text)); root != nil {
+		addOutline("", root, outline, 0)
 	}
-	for _, n := range root.Content {
-		addOutline("", n, outline, 0)
-	}
-	return outline, nil
+	return outline, d.allMistakes(path)
 }
 
 // plainKeys contains the keys whose values the audit shows. The values of the keys below them are
@@ -48,19 +45,11 @@ var plainOfBroker = []string{
 }
 
 func auditShows(path string) bool {
-	below := func(keys []string, path string) bool {
-		for _, key := range keys {
-			if rest, ok := strings.CutPrefix(path, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-				return true
-			}
-		}
-		return false
-	}
 	if rest, ok := strings.CutPrefix(path, "brokers["); ok {
 		_, rest, _ = strings.Cut(rest, "].")
-		return below(plainOfBroker, rest)
+		return Below(rest, plainOfBroker)
 	}
-	return below(plainKeys, path)
+	return Below(path, plainKeys)
 }
 
 const (

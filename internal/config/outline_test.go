@@ -27,7 +27,7 @@ masking: [{field: hunter2}]
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	outline, err := config.Outline(path)
+	outline, err := config.Outline(path, noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ masking: [{field: hunter2}]
 	); err != nil {
 		t.Fatal(err)
 	}
-	if outline, err = config.Outline(path); err != nil || outline["brokers[0].url"] == before {
+	if outline, err = config.Outline(path, noEnv); err != nil || outline["brokers[0].url"] == before {
 		t.Error("a new password is not noticed", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 func Change(
 	path, text string, s deadletter.Setting, getenv func(string) string,
 ) (deadletter.SettingChange, Config, error) {
-	out := deadletter.SettingChange{File: path, Was: text, Now: text, Restart: s.Key == deadletter.SettingFields}
+	out := deadletter.SettingChange{File: path, Was: text, Now: text, Reindex: s.Key == deadletter.SettingFields}
 	before, err := Parse(path, text, getenv)
 	if err := cmp.Or(err, s.Check()); err != nil {
 		return out, before, err
@@ -122,9 +122,6 @@ func newValues(set *rules.Set, root *yaml.Node, s *deadletter.Setting) ([]newVal
 	}
 	if len(values) == 0 {
 		why := "this is what the configuration file has already"
-		if s.Key == deadletter.SettingFields {
-			why += "; it applies from the next start of dlo"
-		}
 		return nil, s.Wrong(why)
 	}
 	for k := range values {

@@ -137,7 +137,7 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 			deadOf("default", deadletter.SeverityNotify), "(" + anchored + ")",
 		},
 		{"an item is an alias", "hosts: [&f a]\nsearch: {fields: [b, *f]}\n", fieldsOf("b"), "(" + anchored + ")"},
-		{"filled in", "search: {fields: ['${FIELDS}']}\n", fieldsOf("b"), "(" + templated + ")"},
+		{"filled in", "search: {fields: ['${FIELDS:-x}']}\n", fieldsOf("b"), "(" + templated + ")"},
 		{"a file in brackets", "{search: {fields: [a]}}\n", fieldsOf("b"), "(" + unusual + ")"},
 		{"a file that is indented", "  search: {fields: [a]}\n", fieldsOf("b"), "(" + unusual + ")"},
 		{"an empty file", "# nothing\n", fieldsOf("b"), "(" + unusual + ")"},
@@ -146,7 +146,7 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 		{"a tag", "search: {fields: !!seq [a]}\n", fieldsOf("b"), "search: {fields: [b]}\n"},
 		{"other line breaks", "search: {fields: [a]} # \u2028\n", fieldsOf("b"), "(" + unusual + ")"},
 		{"a text over lines", "search:\n  fields:\n    - a\n    - >-\n      b\n", fieldsOf("a"), "(" + unusual + ")"},
-		{"nothing new", "search: {fields: [a]}\n", fieldsOf("a"), "fields: this is what the configuration file has already; it applies from the next start of dlo"},
+		{"nothing new", "search: {fields: [a]}\n", fieldsOf("a"), "fields: this is what the configuration file has already"},
 		{"no such rule", "rules: [{name: a}]\n", delaysOf("b", "1s"), "rule: the file has no rule b"},
 		{
 			"no duration", "default: {retry: {delays: [1s]}}\n", delaysOf("default", "soon"),

@@ -13,7 +13,7 @@ import (
 const (
 	unusual   = "the file is written in a form that dlo does not change"
 	anchored  = "the key is written with an anchor, an alias or a merge key"
-	templated = "the value contains ${...}, which another program fills in"
+	templated = "the value contains ${...}, which is filled in from the environment; change the variable"
 	commented = "the value contains a comment, which would be lost"
 )
 

@@ -279,8 +279,8 @@ func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes 
 		d.mistake(n, "%s", err)
 		return
 	}
-	if password, _ := u.User.Password(); password != "" && password != "guest" {
-		d.mistake(n, "a password does not belong in this file; use %s, or the environment", instead)
+	if password, _ := u.User.Password(); password != "" && password != "guest" && d.filled[n] == "" {
+		d.mistake(n, "a password does not belong in this file; use %s, or ${NAME} for a variable of the environment", instead)
 		return
 	}
 	*into = v

@@ -79,7 +79,7 @@ type SettingChange struct {
 	Unsaved string `json:"unsaved"` // why dlo cannot save the change; "" = it can, or it has
 	Digest  string `json:"digest"`  // of the file that was read
 	Saved   bool   `json:"saved"`
-	Restart bool   `json:"restart"` // the change applies from the next start of dlo
+	Reindex bool   `json:"reindex"` // the change lets dlo index all letters again
 	Was     string `json:"-"`       // the text of the file
 	Now     string `json:"-"`       // its text after the change; "" if Unsaved says why there is none
 }

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,8 +73,8 @@ type Link struct {
 }
 
 // Connect returns a Link to the broker b. It does not wait for the broker: the Link opens
-// connections when they are needed, and retries. The error says what is wrong with the URLs. It
-// contains no passwords.
+// connections when they are needed, and retries. The error says what is wrong with the URLs, or
+// with the files of certificates that they name. It contains no passwords.
 func Connect(b Broker, log *slog.Logger) (*Link, error) {
 	u, err := amqp.ParseURI(b.URL)
 	if err != nil {
@@ -81,6 +82,11 @@ func Connect(b Broker, log *slog.Logger) (*Link, error) {
 			"broker %s: the AMQP URL cannot be read (%w); a password with ? # or / must be percent-encoded", b.Name,
 			withoutURL(err),
 		)
+	}
+	if u.Scheme == "amqps" {
+		if _, err := tlsConfig(u); err != nil {
+			return nil, fmt.Errorf("broker %s: %w", b.Name, err)
+		}
 	}
 	l := &Link{
 		broker:  b,
@@ -124,6 +130,13 @@ func withoutURL(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// Serves reports whether the link was made for the broker b, with the same settings.
+func (l *Link) Serves(b *Broker) bool {
+	was, is := l.broker, *b
+	was.Crash, is.Crash = nil, nil
+	return reflect.DeepEqual(was, is)
 }
 
 // Managed reports whether dlo has a management API of the broker, configured or found.

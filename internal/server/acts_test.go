@@ -67,7 +67,7 @@ func openLedger(t *testing.T) *ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := &ledger{Server: &Server{store: old}, t: t}
+	before := &ledger{Server: &Server{process: &process{store: old}}, t: t}
 	before.die("old", "sms", 1, 1)
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	// this.
 	did("broker renamed cli 1/1 broker main", "schema loaded dlo 1/1 schema protos")
 	l.cfg.Rules.File = filepath.Join(filepath.Dir(l.cfg.Store), "dlo.yaml")
-	l.reload(t.Context())
+	l.Reload(t.Context(), deadletter.Service.Name, false)
 	did("rules loaded dlo 1/1 rules")
 
 	// People act on letters.
@@ -507,7 +507,7 @@ func TestEveryActIsRecordedWhole(t *testing.T) {
 	l.deny()
 	did("denied api 1/0 route DELETE /api/v1/tokens/{name}")
 	// the start has already recorded the first call
-	if err := l.store.Configured(t.Context(), map[string]string{"requests": "100"}, nil); err != nil {
+	if err := l.store.Configured(t.Context(), deadletter.Service.Name, map[string]string{"requests": "100"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	did("configuration changed dlo 1/1 configuration")

@@ -141,7 +141,6 @@ func decodes(cfg *config.Config) backup.Decode {
 
 // createBackups creates the schedule of backups.
 func (s *Server) createBackups() {
-	s.stopping, s.stopTaking = context.WithCancel(context.Background())
 	s.backups = backup.New(backup.Settings(s.cfg.Backup), backup.Options{
 		Source: sourceOf(&s.cfg, s.version),
 		Store:  s.store.ShortName(),

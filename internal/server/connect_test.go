@@ -15,7 +15,7 @@ import (
 // Nobody may connect to a broker that is not in the configuration.
 func TestWhoMayNotConnectsToNoBroker(t *testing.T) {
 	t.Parallel()
-	s := &Server{log: slog.New(slog.DiscardHandler)}
+	s := &Server{process: &process{log: slog.New(slog.DiscardHandler)}}
 	s.cfg.Brokers = []config.Broker{{Name: "main"}}
 	link, err := rabbitmq.Connect(rabbitmq.Broker{Name: "main", URL: "amqp://127.0.0.1:1/"}, s.log)
 	if err != nil {

@@ -29,7 +29,7 @@ func Doctor(ctx context.Context, path string, getenv func(string) string) ([]dea
 	if err != nil {
 		return nil, err
 	}
-	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
+	links, err := linksOf(cfg, nil, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) doctor(ctx context.Context) []deadletter.Checkup {
 			atBrokers[i] = atBroker(ctx, &s.cfg, &s.cfg.Brokers[i], link, link.Status(), "")
 		})
 	}
-	beside := besideBrokers(ctx, &s.cfg)
+	beside := besideBrokers(ctx, s.loaded.Load())
 	asked.Wait()
 	return slices.Concat(list, slices.Concat(atBrokers...), beside)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // createIntake creates the components that receive letters: from inboxes all the time, and from
-// other queues once. It also creates the component that receives annotations.
+// other queues once.
 func (s *Server) createIntake() {
 	cfg := s.cfg
 	taking := ingest.Options{
@@ -25,7 +25,7 @@ func (s *Server) createIntake() {
 		CameBack:    s.cameBack,
 		Crash:       s.crash,
 		Log:         s.log,
-		Metrics:     ingest.NewMetrics(s.Registry, nil),
+		Metrics:     s.counters.ingest,
 	}
 	limits := rabbitmq.Limits{Letters: cfg.Ingest.Letters, Bytes: int(cfg.Ingest.Bytes), Linger: cfg.Ingest.Linger}
 	var drained []drain.Broker
@@ -55,11 +55,16 @@ func (s *Server) createIntake() {
 		})
 	}
 	s.Drains = drain.New(s.store, drained, s.targets, s.log)
-	s.annotations = annotation.New(s.store, annotation.Options{
-		Mask:   func(text string) string { shown, _ := s.masks.Text(text); return shown },
-		Joined: s.reader.Wake,
-		Log:    s.log,
-	}, s.Registry)
+}
+
+// newAnnotations returns the component that receives annotations, by the masks that apply at that
+// time.
+func (p *process) newAnnotations() *annotation.Intake {
+	return annotation.New(p.store, annotation.Options{
+		Mask:   func(text string) string { shown, _ := p.current.Load().masks.Text(text); return shown },
+		Joined: func() { p.current.Load().reader.Wake() },
+		Log:    p.log,
+	}, p.lasting)
 }
 
 // annotationLoops returns the functions that run in the background and read annotations. There is
@@ -89,9 +94,13 @@ func (s *Server) annotationLoops() []func(context.Context) error {
 // newSpace returns the Space that watches the disk of the store. Each inbox may have one window of
 // letters on its way. The parameter "reserve" is the size of the reserve file in bytes.
 func newSpace(cfg *config.Config, reserve int64) *store.Space {
-	coming := int64(0)
+	return store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, reserve, coming(cfg))
+}
+
+// coming returns how many bytes of letters may be on their way.
+func coming(cfg *config.Config) (bytes int64) {
 	for _, b := range cfg.Brokers {
-		coming += int64(len(b.Inboxes)) * cfg.Ingest.Bytes
+		bytes += int64(len(b.Inboxes)) * cfg.Ingest.Bytes
 	}
-	return store.NewSpace(cfg.Store, cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, reserve, coming)
+	return bytes
 }

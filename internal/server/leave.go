@@ -36,8 +36,8 @@ func (c Leave) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
-	s := &Server{cfg: cfg, log: log}
-	if s.links, err = linksOf(cfg, log, o.Crash); err != nil {
+	s := &Server{process: &process{log: log}, cfg: cfg}
+	if s.links, err = linksOf(cfg, nil, log, o.Crash); err != nil {
 		return err
 	}
 	if s.store, err = store.Open(ctx, cfg.Store, store.Options{

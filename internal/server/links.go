@@ -16,12 +16,14 @@ import (
 	"github.com/deadletteroffice/dlo/internal/topology"
 )
 
-// linksOf returns one link for each broker of the configuration, in the same order. The links are
-// not connected.
-func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*rabbitmq.Link, error) {
+// linksOf returns one link for each broker of the configuration, in the same order. New links are
+// not connected. A present link stays in use if nothing that concerns it has changed.
+func linksOf(
+	cfg config.Config, present []*rabbitmq.Link, log *slog.Logger, crash func(point string),
+) ([]*rabbitmq.Link, error) {
 	var links []*rabbitmq.Link
 	for _, b := range cfg.Brokers {
-		link, err := rabbitmq.Connect(rabbitmq.Broker{
+		broker := rabbitmq.Broker{
 			Name:           b.Name,
 			URL:            b.URL,
 			PasswordFile:   b.PasswordFile,
@@ -33,7 +35,12 @@ func linksOf(cfg config.Config, log *slog.Logger, crash func(point string)) ([]*
 			InFlight:       cfg.Requeue.InFlight,
 			ConfirmTimeout: cfg.Requeue.ConfirmTimeout,
 			Crash:          crash,
-		}, log)
+		}
+		if i := slices.IndexFunc(present, func(l *rabbitmq.Link) bool { return l.Serves(&broker) }); i >= 0 {
+			links = append(links, present[i])
+			continue
+		}
+		link, err := rabbitmq.Connect(broker, log)
 		if err != nil {
 			return nil, wrong("%w", err)
 		}
@@ -57,7 +64,7 @@ func (s *Server) loadReached(ctx context.Context) error {
 // Ask connects to each broker of the configuration and returns what the broker allows dlo to do. It
 // changes nothing on the brokers.
 func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, error) {
-	links, err := linksOf(cfg, slog.New(slog.DiscardHandler), nil)
+	links, err := linksOf(cfg, nil, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,13 @@ func missingForRemote(cfg config.Config) string {
 	return ""
 }
 
+// onSocket reports whether dlo listens on a Unix socket.
+func (p *process) onSocket() bool {
+	return slices.ContainsFunc(append(p.further, p.listener), func(l net.Listener) bool {
+		return l.Addr().Network() == "unix"
+	})
+}
+
 // lacksName reports whether the configuration does not contain the name by which people reach dlo.
 func lacksName(cfg config.Config) bool { return len(cfg.Hosts) == 0 && cfg.PublicURL == "" }
 

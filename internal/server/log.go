@@ -8,7 +8,10 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
 )
 
 const (
@@ -17,11 +20,62 @@ const (
 	logFold  = time.Minute // time for which both limits apply; after that, omitted lines are reported
 )
 
-// newLog returns a log that omits repeated lines. The returned function "flush" immediately reports
-// how many lines were omitted.
-func newLog(w io.Writer) (log *slog.Logger, flush func()) {
-	f := &folds{of: map[string]*fold{}}
-	return slog.New(&foldingHandler{folds: f, out: slog.NewTextHandler(w, nil)}), f.flush
+// newLog returns a log that omits repeated lines. The settings can be replaced. The returned
+// function "flush" immediately reports how many lines were omitted.
+func newLog(w io.Writer, c config.Log) (log *slog.Logger, settings *logSettings, flush func()) {
+	f, s := &folds{of: map[string]*fold{}}, &logSettings{}
+	s.replace(c)
+	o := &slog.HandlerOptions{Level: &s.level}
+	s.all = &eitherHandler{&s.json, slog.NewTextHandler(w, o), slog.NewJSONHandler(w, o)}
+	return slog.New(&foldingHandler{folds: f, out: s.all}), s, f.flush
+}
+
+// logSettings are the settings of a log, which can change while it is used.
+type logSettings struct {
+	level slog.LevelVar
+	json  atomic.Bool
+	all   slog.Handler // omits no lines
+}
+
+func (s *logSettings) replace(c config.Log) {
+	s.json.Store(c.Format == "json")
+	var level slog.Level
+	level.UnmarshalText([]byte(c.Level)) // the configuration has already checked it
+	s.level.Set(level)
+}
+
+// requests returns the log of HTTP requests, which omits no lines. It returns nil if requests are
+// not logged.
+func (s *logSettings) requests(c config.Log) *slog.Logger {
+	if !c.Requests {
+		return nil
+	}
+	return slog.New(s.all)
+}
+
+// eitherHandler is a log handler that writes lines as text or as JSON.
+type eitherHandler struct {
+	json         *atomic.Bool
+	text, asJSON slog.Handler
+}
+
+func (h *eitherHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.text.Enabled(ctx, level)
+}
+
+func (h *eitherHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &eitherHandler{h.json, h.text.WithAttrs(attrs), h.asJSON.WithAttrs(attrs)}
+}
+
+func (h *eitherHandler) WithGroup(name string) slog.Handler {
+	return &eitherHandler{h.json, h.text.WithGroup(name), h.asJSON.WithGroup(name)}
+}
+
+func (h *eitherHandler) Handle(ctx context.Context, r slog.Record) error {
+	if h.json.Load() {
+		return h.asJSON.Handle(ctx, r)
+	}
+	return h.text.Handle(ctx, r)
 }
 
 // foldingHandler is a log handler that writes the first lines of each kind immediately. It counts

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/config"
 )
 
 // writer is a function that is used as an io.Writer.
@@ -23,12 +25,12 @@ func TestTheLogFoldsWhatRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
-		log, flush := newLog(writer(func(text []byte) (int, error) {
+		log, _, flush := newLog(writer(func(text []byte) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, string(text))
 			return len(text), nil
-		}))
+		}), config.Defaults().Log)
 		written := func() int {
 			synctest.Wait()
 			mu.Lock()

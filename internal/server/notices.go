@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -51,40 +54,43 @@ func (o outbox) maskTexts(d *deadletter.Delivery) {
 	}
 }
 
-// createNotifiers creates the components that notify people.
-func (s *Server) createNotifiers() error {
-	channels, err := channelsOf(s.cfg.Channels)
+// createNotifiers creates the components that notify people. They ask the current server.
+func (p *process) createNotifiers(cfg config.Config) error {
+	channels, err := channelsOf(cfg.Channels)
 	if err != nil {
 		return err
 	}
-	s.name = s.store.Name()
-	s.outbox = outbox{&notify.Aside{Box: s.store, Clock: time.Now}, s.masks.Header}
-	s.notifier = notify.New(s.outbox, notify.Options{
-		Silent:     s.isSilent,
-		Record:     s.store.Record,
-		Log:        s.log,
-		Registerer: s.Registry,
-		Crash:      s.crash,
+	p.name = p.store.Name()
+	p.outbox = outbox{
+		&notify.Aside{Box: p.store, Clock: time.Now},
+		func(name, text string) (string, bool) { return p.current.Load().masks.Header(name, text) },
+	}
+	p.notifier = notify.New(p.outbox, notify.Options{
+		Silent:     func() bool { return p.current.Load().isSilent() },
+		Record:     p.store.Record,
+		Log:        p.log,
+		Registerer: p.lasting,
+		Crash:      p.crash,
 	})
-	s.useChannels(s.cfg, channels)
-	s.digester = notify.NewDigester(s.store, scheduleOf(s.cfg.Digest), nil, s.log, s.notifier.Wake)
-	s.watched = &notify.Problems{
-		Store:    s.outbox,
-		Now:      s.toldProblems,
-		Unknown:  s.unknownPaths,
-		Channels: s.problemChannels,
-		Log:      s.log,
+	p.useChannels(cfg, channels)
+	p.digester = notify.NewDigester(p.store, scheduleOf(cfg.Digest), nil, p.log, p.notifier.Wake)
+	p.watched = &notify.Problems{
+		Store:    p.outbox,
+		Now:      func() []deadletter.Problem { return p.current.Load().toldProblems() },
+		Unknown:  func() map[string]bool { return p.current.Load().unknownPaths() },
+		Channels: p.problemChannels,
+		Log:      p.log,
 		Clock:    time.Now,
 	}
-	s.tender = operation.NewTender(s.store, s.log, s.notifier.Wake)
+	p.tender = operation.NewTender(p.store, p.log, p.notifier.Wake)
 	return nil
 }
 
 // useChannels starts to use the given channels. If a channel was removed, notices that still wait
 // for it fail, so that people see them.
-func (s *Server) useChannels(cfg config.Config, channels map[string]notify.Channel) {
-	if waiting, err := s.store.Channels(context.Background()); err != nil {
-		s.log.Error("the channels of waiting notices cannot be read", "err", err)
+func (p *process) useChannels(cfg config.Config, channels map[string]notify.Channel) {
+	if waiting, err := p.store.Channels(context.Background()); err != nil {
+		p.log.Error("the channels of waiting notices cannot be read", "err", err)
 	} else {
 		for _, name := range waiting {
 			if _, ok := channels[name]; !ok {
@@ -100,11 +106,11 @@ func (s *Server) useChannels(cfg config.Config, channels map[string]notify.Chann
 			machines = append(machines, c.Name)
 		}
 	}
-	s.store.Machines(machines...)
-	s.channels.Store(&channels)
-	s.told.Store(&cfg.Problems.Notify)
-	s.notifier.Replace(notify.Settings{
-		Office:   s.office(cfg),
+	p.store.Machines(machines...)
+	p.channels.Store(&channels)
+	p.told.Store(&cfg.Problems.Notify)
+	p.notifier.Replace(notify.Settings{
+		Office:   p.office(cfg),
 		Quiet:    quietOf(cfg.Quiet),
 		Channels: channels,
 		Scopes:   scopes,
@@ -113,8 +119,8 @@ func (s *Server) useChannels(cfg config.Config, channels map[string]notify.Chann
 
 // office returns the address at which people reach this dlo, and the name by which receivers
 // distinguish it from other instances.
-func (s *Server) office(cfg config.Config) notify.Office {
-	address := s.Addr()
+func (p *process) office(cfg config.Config) notify.Office {
+	address := p.Addr()
 	// uses the name in the configuration, such as localhost, because requests with this name are
 	// accepted
 	if host, _, err := net.SplitHostPort(cfg.Listen); err == nil {
@@ -122,13 +128,15 @@ func (s *Server) office(cfg config.Config) notify.Office {
 			address = net.JoinHostPort(host, port)
 		}
 	}
-	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, schemeOf(cfg)+address), Name: s.name}
+	return notify.Office{PublicURL: cmp.Or(cfg.PublicURL, schemeOf(cfg)+address), Name: p.name}
 }
 
-// Check checks what a configuration needs outside its file. It creates the senders of the channels,
-// reads the certificate, and checks whether dlo may listen on the configured addresses.
+// Check checks what a configuration needs outside its file, as dlo does when it starts: the senders
+// of the channels, the certificates and CA files, whether dlo may listen on the addresses, and the
+// folders of its files. It creates nothing.
 func Check(cfg config.Config) error {
 	_, channels := channelsOf(cfg.Channels)
+	_, brokers := linksOf(cfg, nil, slog.New(slog.DiscardHandler), nil)
 	unasked := func(context.Context, string, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.IPv6Loopback()}, nil // a check must not ask a name server
 	}
@@ -136,7 +144,19 @@ func Check(cfg config.Config) error {
 	if err == nil && cfg.TLS.Cert != "" {
 		_, err = readCertificate(cfg.TLS)
 	}
-	return errors.Join(channels, err)
+	if err == nil && cfg.OpsListen != "" {
+		_, err = addresses(context.Background(), cfg.OpsListen, missingForOps(cfg), unasked)
+	}
+	return errors.Join(channels, brokers, err, folderOf("store", cfg.Store), folderOf("audit.file", cfg.AuditFile))
+}
+
+// folderOf returns an error if the folder of a file does not exist.
+func folderOf(key, path string) error {
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return wrong("%s: the folder %s does not exist; create it, and let the user of dlo write there", key, folder)
+	}
+	return nil
 }
 
 // channelsOf creates a sender for each channel of the configuration.
@@ -251,7 +271,7 @@ func (s *Server) repeatAlert(ctx context.Context, name string, a *notify.Alertma
 	var open []notify.Message
 	for i := range told {
 		s.outbox.maskTexts(&told[i])
-		open = append(open, notify.Compose(s.office(s.cfg), told[i]))
+		open = append(open, notify.Compose(s.office(*s.loaded.Load()), told[i]))
 	}
 	return a.Repeat(ctx, open)
 }

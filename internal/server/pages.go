@@ -48,12 +48,14 @@ func (s *Server) createPages() {
 		Disk:      s.space.Free,
 		Doctor:    s.doctor,
 		Backups:   s,
+		Reloader:  s,
 		Hosts:     hostsOf(s.cfg, s.addresses()),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),
 		PublicURL: s.cfg.PublicURL,
 		BasePath:  s.cfg.BasePath,
 		Version:   s.version,
+		Logged:    s.logged.requests(s.cfg.Log),
 		Secure:    s.cfg.TLS.Cert != "" || strings.HasPrefix(s.cfg.PublicURL, "https:"),
 	}
 	if s.cfg.Auth.On() {
@@ -63,8 +65,7 @@ func (s *Server) createPages() {
 			known.Tokens, o.TokensOn = s.store, true
 		}
 		if s.cfg.Auth.Users {
-			s.accounts = identity.NewAccounts(s.store, nil)
-			s.accounts.SessionIdle, s.accounts.SessionLongest = s.cfg.Auth.SessionIdle, s.cfg.Auth.SessionLongest
+			s.accounts = s.accountsOf(s.cfg.Auth)
 			known.Users, known.Secure, o.Users = s.accounts, o.Secure, s.accounts
 		}
 		s.who = identity.New(known)
@@ -84,8 +85,18 @@ func (s *Server) createPages() {
 		}
 	}
 	s.web = web.New(o)
-	s.http, s.ops = s.web.Server(), s.web.Server()
-	s.ops.Handler = s.web.Operations(s.cfg.OpsOpen)
+	s.probes = s.web.Operations(s.cfg.OpsOpen)
+}
+
+// accountsOf returns the users of dlo itself. They stay as they are if the limits of sessions stay,
+// so that failed attempts to sign in still count.
+func (p *process) accountsOf(auth config.Auth) *identity.Accounts {
+	a := p.current.Load().accounts
+	if a == nil || a.SessionIdle != auth.SessionIdle || a.SessionLongest != auth.SessionLongest {
+		a = identity.NewAccounts(p.store, nil)
+		a.SessionIdle, a.SessionLongest = auth.SessionIdle, auth.SessionLongest
+	}
+	return a
 }
 
 // frozenBrokers returns the names of the brokers that are configured as read-only.

@@ -41,9 +41,9 @@ func TestEveryFindingIsAProblem(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
-		s := &Server{
+		s := &Server{keeper: operation.NewKeeper(troubled{}, operation.Retention{Dead: time.Hour}, nil, log)}
+		s.process = &process{
 			space:    store.NewSpace(dir+"/dlo.db", math.MaxInt64, 0, 0, 0),
-			keeper:   operation.NewKeeper(troubled{}, operation.Retention{Dead: time.Hour}, nil, log),
 			notifier: notify.New(troubled{}, notify.Options{Log: log}),
 			history:  oldStore{},
 			findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {

@@ -87,11 +87,11 @@ func (s *Server) toldProblems() []deadletter.Problem {
 }
 
 // problemChannels returns the names of the channels that get notices about problems.
-func (s *Server) problemChannels() []string {
-	if named := *s.told.Load(); len(named) > 0 {
+func (p *process) problemChannels() []string {
+	if named := *p.told.Load(); len(named) > 0 {
 		return named
 	}
-	return s.rules.Set().Pagers()
+	return p.rules.Set().Pagers()
 }
 
 // problemsDesc describes the metric dlo_problems.

@@ -3,10 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/deadletteroffice/dlo/internal/rabbitmq"
 )
 
 // room is a group of background loops. They run until the context of the room is done. The owner of
@@ -36,12 +41,12 @@ func (r *room) stop() {
 // arrived, it may be held instead.
 const sendingStop = 5 * time.Second
 
-// Run works until ctx is done, and then stops all components in order. It starts no more actions,
-// windows or claims, and waits for every transaction, ack and confirm that has begun. A stop
-// therefore causes no duplicates while the broker responds.
-func (s *Server) Run(ctx context.Context) error {
-	defer s.flushLog()
-	var inboxes, dispatchers, links []func(context.Context) error
+// rooms are the background loops of a server, by what they do.
+type rooms struct{ reporting, reading, sending, acting, telling, draining, copying *room }
+
+// startWork starts the components. Connections to brokers that are already open stay open.
+func (s *Server) startWork() {
+	var inboxes, dispatchers []func(context.Context) error
 	for _, i := range s.ingesters {
 		inboxes = append(inboxes, i.Run)
 	}
@@ -49,64 +54,112 @@ func (s *Server) Run(ctx context.Context) error {
 		dispatchers = append(dispatchers, d.Run)
 	}
 	for _, l := range s.links {
-		links = append(links, l.Run)
+		if s.connected[l] == nil {
+			s.connected[l] = start(l.Run)
+		}
 	}
-	publishing := start(links...)
-	reporting := start(s.annotationLoops()...)
-	reading := start(s.classifier.Run, s.reader.Run, s.indexer.Run)
-	sending := start(dispatchers...)
-	acting := start(s.desk.Run, s.keeper.Run, s.tender.Run, s.library.Run, s.reloadOnSignal)
-	telling := start(
-		s.digester.Run, s.notifier.Run, s.repeatAlerts, s.watched.Run, s.inPlace, s.noteProgress, s.survey.Run,
-		s.adoption.Run, s.findManagement, s.backups.Run,
-	)
-	var copying *room
+	s.rooms = rooms{
+		reporting: start(s.annotationLoops()...),
+		reading:   start(s.classifier.Run, s.reader.Run, s.indexer.Run),
+		sending:   start(dispatchers...),
+		acting:    start(s.desk.Run, s.keeper.Run, s.library.Run),
+		telling:   start(s.survey.Run, s.adoption.Run, s.findManagement, s.backups.Run),
+		draining:  start(append(inboxes, s.Drains.Run, s.trials.Run)...),
+	}
 	if s.auditFile != nil {
-		copying = start(s.auditFile.run)
+		s.rooms.copying = start(s.auditFile.run)
 	}
-	draining := start(append(inboxes, s.Drains.Run, s.trials.Run)...)
-	serving := make(chan error, 2+len(s.further))
-	for _, l := range append([]net.Listener{s.listener}, s.further...) {
-		go func() { serving <- s.http.Serve(l) }()
+}
+
+// stopWork stops the components in order. It starts no more actions, windows or claims, and waits
+// for every transaction, ack and confirm that has begun.
+func (s *Server) stopWork() {
+	s.web.Drain()
+	r := &s.rooms
+	r.reporting.stop()
+	r.draining.stop()
+	open := maps.Clone(s.connected)
+	cut := time.AfterFunc(sendingStop, func() {
+		for _, connection := range open {
+			connection.cancel()
+		}
+	})
+	r.sending.stop()
+	if !cut.Stop() {
+		s.disconnectAllBut(nil)
 	}
-	if s.opsListener != nil {
-		go func() { serving <- s.ops.Serve(s.opsListener) }()
-		defer s.ops.Close()
+	r.reading.stop()
+	r.acting.stop()
+	r.telling.stop()
+	if r.copying != nil {
+		r.copying.stop() // stops after everything that acts, and before the store is closed
 	}
-	s.log.Info(
-		"dlo is ready", "version", s.version, "url", schemeOf(s.cfg)+s.Addr(), "store", absolutePath(s.store.Path()),
+}
+
+// disconnectAllBut closes the connections to brokers that are not among the given ones.
+func (p *process) disconnectAllBut(links []*rabbitmq.Link) {
+	for l, connection := range p.connected {
+		if !slices.Contains(links, l) {
+			connection.stop()
+			delete(p.connected, l)
+		}
+	}
+}
+
+// Run works until ctx is done, and then stops all components in order. A stop causes no duplicates
+// while the broker responds.
+func (s *Server) Run(ctx context.Context) error {
+	p := s.process
+	defer p.flushLog()
+	p.changing.Lock()
+	p.current.Load().startWork()
+	p.running = true
+	p.changing.Unlock()
+	telling := start(p.digester.Run, p.notifier.Run, s.repeatAlerts, p.watched.Run, s.inPlace, s.noteProgress)
+	acting := start(p.tender.Run, p.reloadOnSignal)
+	pages, ops := s.web.Server(), s.web.Server()
+	pages.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p.current.Load().web.ServeHTTP(rw, r)
+	})
+	ops.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p.current.Load().probes.ServeHTTP(rw, r)
+	})
+	serving := make(chan error, 2+len(p.further))
+	for _, l := range append([]net.Listener{p.listener}, p.further...) {
+		go func() { serving <- pages.Serve(l) }()
+	}
+	if p.opsListener != nil {
+		go func() { serving <- ops.Serve(p.opsListener) }()
+		defer ops.Close()
+	}
+	p.log.Info(
+		"dlo is ready", "version", p.version, "url", schemeOf(s.cfg)+p.Addr(), "store", absolutePath(p.store.Path()),
 	)
 
 	var failure error
 	select {
 	case <-ctx.Done():
-	case failure = <-s.broken:
+	case failure = <-p.broken:
 		// ends immediately: what was written since then is not reliable, and letters that are not
 		// stored are still in the broker
 		return failure
 	case failure = <-serving:
 	}
-	s.log.Info("stopping")
-	s.stopTaking()
-	s.web.Drain()
-	reporting.stop()
-	draining.stop()
-	cut := time.AfterFunc(sendingStop, publishing.cancel)
-	sending.stop()
-	cut.Stop()
-	reading.stop()
+	p.log.Info("stopping")
+	p.stopTaking()
+	p.changing.Lock()
+	p.running = false
+	p.current.Load().stopWork()
+	p.changing.Unlock()
 	acting.stop()
 	telling.stop()
-	publishing.stop()
+	p.disconnectAllBut(nil)
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := s.http.Shutdown(closing); err != nil {
-		s.http.Close()
+	if err := pages.Shutdown(closing); err != nil {
+		pages.Close()
 	}
-	if copying != nil {
-		copying.stop() // stops after everything that acts, and before the store is closed
-	}
-	return errors.Join(failure, s.store.Close())
+	return errors.Join(failure, p.store.Close())
 }
 
 // lookInPlace is the time between two checks that the file of the store is still in its place.

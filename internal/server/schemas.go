@@ -8,9 +8,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/schemas"
 )
 
-// openSchemas opens the library of types. From then on, bodies are decoded with this library. If a
-// type cannot be read, openSchemas reports that type and uses all others.
-func (s *Server) openSchemas(ctx context.Context) error {
+// createSchemas creates the library of types, with which bodies are decoded.
+func (s *Server) createSchemas() {
 	s.library = schemas.New(s.store, schemas.Options{
 		Directory:  s.cfg.Schemas.Directory,
 		Reflection: s.cfg.Schemas.Reflection,
@@ -31,6 +30,11 @@ func (s *Server) openSchemas(ctx context.Context) error {
 		Mask:        s.masks.Body(),
 		MaxBody:     int64(s.cfg.Requeue.MaxBody),
 	})
+}
+
+// loadSchemas reads the types. If a type cannot be read, loadSchemas reports that type and uses all
+// others.
+func (s *Server) loadSchemas(ctx context.Context) error {
 	err := s.library.Load(ctx)
 	s.reportUnknownPaths()
 	return err

@@ -16,7 +16,7 @@ import (
 func TestSchemasKnowTheNamesOfFields(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	s := &Server{log: slog.New(slog.NewTextHandler(&log, nil)), library: schemas.New(nil, schemas.Options{})}
+	s := &Server{process: &process{log: slog.New(slog.NewTextHandler(&log, nil))}, library: schemas.New(nil, schemas.Options{})}
 	s.masks = masksOf(config.Masking{
 		Fields: []deadletter.MaskedField{{Path: deadletter.FieldPath{"card", "secret_key"}}},
 	})

@@ -39,63 +39,77 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Server is a running dlo with all its components.
+// Server is a dlo with one configuration. It contains everything that is made again when dlo loads
+// another configuration; its process contains the rest.
 type Server struct {
-	cfg         config.Config
+	*process
+	cfg        config.Config
+	Registry   *prometheus.Registry
+	links      []*rabbitmq.Link
+	decoder    atomic.Pointer[payload.Decoder]     // decodes bodies now
+	picked     atomic.Pointer[map[[32]byte]string] // group -> type that people picked for it
+	masks      payload.Masks
+	library    *schemas.Library
+	targets    *rules.Targets
+	ingesters  []*ingest.Ingester
+	Drains     *drain.Drains
+	trials     *trial.Trials
+	survey     *survey.Survey
+	adoption   *adopt.Adoption
+	classifier *classify.Classifier
+	dispatch   []*requeue.Dispatcher
+	desk       *operation.Desk
+	keeper     *operation.Keeper
+	indexer    *classify.Indexer
+	reader     *classify.Reader
+	// true if letters were in groups of an older version when dlo started; people's picks for these
+	// groups then move with the letters
+	regroups  bool
+	web       *web.Web
+	probes    http.Handler // probes and metrics, for an address of their own
+	backups   *backup.Schedule
+	auditFile *auditFile         // copies the audit log to a file; nil = no file
+	accounts  *identity.Accounts // users of dlo itself; nil = there are none
+	who       *identity.Identity // finds who sends a request; nil = everybody is the local user
+	rooms     rooms
+}
+
+// process contains what stays the same while dlo runs, whatever the configuration: the store, the
+// addresses, what counts for the metrics, and the parts whose settings can be replaced.
+type process struct {
+	current     atomic.Pointer[Server]
 	getenv      func(string) string
 	version     string // with the commit and its date
 	log         *slog.Logger
+	logged      *logSettings
 	flushLog    func()
+	crash       func(point string)
 	store       *store.Store
 	space       *store.Space
-	Registry    *prometheus.Registry
-	links       []*rabbitmq.Link
-	decoder     atomic.Pointer[payload.Decoder]     // decodes bodies now
-	picked      atomic.Pointer[map[[32]byte]string] // group -> type that people picked for it
-	masks       payload.Masks
-	library     *schemas.Library
+	lasting     *prometheus.Registry
+	counters    counters
 	rules       *rules.Book
-	targets     *rules.Targets
-	ingesters   []*ingest.Ingester
-	Drains      *drain.Drains
-	trials      *trial.Trials
-	survey      *survey.Survey
-	adoption    *adopt.Adoption
-	classifier  *classify.Classifier
-	dispatch    []*requeue.Dispatcher
 	annotations *annotation.Intake
-	crash       func(point string)
-	desk        *operation.Desk
-	keeper      *operation.Keeper
-	tender      *operation.Tender
 	outbox      outbox
 	name        string // name of the store, for the receivers of notices
 	notifier    *notify.Notifier
 	channels    atomic.Pointer[map[string]notify.Channel]
 	digester    *notify.Digester
+	tender      *operation.Tender
 	watched     *notify.Problems
 	told        atomic.Pointer[[]string] // names of the channels that get notices about problems
 	findStrays  func(ctx context.Context, configured func(broker, vhost string) bool) ([]deadletter.Stray, error)
 	history     history
-	indexer     *classify.Indexer
-	reader      *classify.Reader
-	// true if letters were in groups of an older version when dlo started; people's picks for these
-	// groups then move with the letters
-	regroups    bool
-	listener    net.Listener   // listener of the first address
-	further     []net.Listener // listeners of the other addresses
-	opsListener net.Listener   // listener of probes and metrics; nil = none
-	web         *web.Web
-	backups     *backup.Schedule
+	listener    net.Listener                  // listener of the first address
+	further     []net.Listener                // listeners of the other addresses
+	opsListener net.Listener                  // listener of probes and metrics; nil = none
+	changing    sync.Mutex                    // held while the configuration file is read again or written
+	loaded      atomic.Pointer[config.Config] // the configuration that was last loaded
+	connected   map[*rabbitmq.Link]*room
 	taking      sync.Mutex      // held while a backup is made for a client
 	stopping    context.Context // done when dlo stops
 	stopTaking  context.CancelFunc
-	auditFile   *auditFile         // copies the audit log to a file; nil = no file
-	accounts    *identity.Accounts // users of dlo itself; nil = there are none
-	changing    sync.Mutex         // held while the configuration file is read again or written
-	who         *identity.Identity // finds who sends a request; nil = everybody is the local user
-	http        *http.Server
-	ops         *http.Server // HTTP server of probes and metrics
+	running     bool // the components of the current server run
 	// gets an error if an fsync failed or the file of the store was replaced; dlo then ends
 	// immediately
 	broken chan error
@@ -111,7 +125,15 @@ func buildInfo(o Options) prometheus.Collector {
 	return g
 }
 
-// New creates the components, opens the store and listens on the addresses. It does not start the
+// counters are the metrics that survive a reload.
+type counters struct {
+	ingest   *ingest.Metrics
+	classify *classify.Metrics
+	requeue  *requeue.Metrics
+	reload   reloadMetrics
+}
+
+// New opens the store, listens on the addresses, and creates the components. It does not start the
 // components.
 func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	at, err := allAddresses(ctx, cfg, net.DefaultResolver.LookupNetIP)
@@ -130,31 +152,31 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			return nil, wrong("%w", err)
 		}
 	}
-	s := &Server{
-		cfg:      cfg,
-		getenv:   o.Getenv,
-		version:  deadletter.About(o.Version, o.Commit, o.Date),
-		crash:    o.Crash,
-		Registry: prometheus.NewRegistry(),
-		broken:   make(chan error, 1),
+	p := &process{
+		getenv:    o.Getenv,
+		version:   deadletter.About(o.Version, o.Commit, o.Date),
+		crash:     o.Crash,
+		lasting:   prometheus.NewRegistry(),
+		rules:     rules.NewBook(&cfg.Rules),
+		connected: map[*rabbitmq.Link]*room{},
+		broken:    make(chan error, 1),
 	}
-	s.log, s.flushLog = newLog(o.Log)
-	s.Registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(o),
-	)
-	if s.links, err = linksOf(cfg, s.log, s.crash); err != nil {
+	p.stopping, p.stopTaking = context.WithCancel(context.Background())
+	s := &Server{process: p, cfg: cfg}
+	p.current.Store(s)
+	p.loaded.Store(&cfg)
+	p.log, p.logged, p.flushLog = newLog(o.Log, cfg.Log)
+	if s.links, err = linksOf(cfg, nil, p.log, p.crash); err != nil {
 		return nil, err
 	}
-	s.Registry.MustRegister(rabbitmq.Collector(s.links...))
-	s.space = newSpace(&cfg, cfg.Disk.Reserve)
-	s.store, err = store.Open(ctx, cfg.Store, store.Options{
-		Log:     s.log,
-		Space:   s.space,
+	p.space = newSpace(&cfg, cfg.Disk.Reserve)
+	p.store, err = store.Open(ctx, cfg.Store, store.Options{
+		Log:     p.log,
+		Space:   p.space,
 		Brokers: storeBrokers(cfg.Brokers),
 		Broken: func(err error) {
 			select {
-			case s.broken <- err:
+			case p.broken <- err:
 			default:
 			}
 		},
@@ -163,28 +185,24 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		return nil, explainStore(err, cfg.Store)
 	}
 	if o.AcceptStore {
-		if err := s.store.Accept(ctx, deadletter.Service.Name); err != nil {
-			s.store.Close()
+		if err := p.store.Accept(ctx, deadletter.Service.Name); err != nil {
+			p.store.Close()
 			return nil, err
 		}
 	}
-	s.findStrays, s.history = s.store.Strays, s.store
-	s.Registry.MustRegister(s.store.Collector())
-	// encoding cannot fail for texts
-	settings, _ := json.Marshal([]any{cfg.FailureHeaders, cfg.Schemas.TypeHeaders, cfg.Schemas.Bindings})
-	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(settings)); err == nil {
-		err = errors.Join(
-			s.openSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx), s.recordConfiguration(ctx, cfg.Rules.File, nil),
-		)
-	}
-	if err != nil {
-		s.store.Close()
-		return nil, err
+	p.findStrays, p.history = p.store.Strays, p.store
+	p.lasting.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		p.store.Collector(), buildInfo(o),
+	)
+	p.counters = counters{
+		ingest.NewMetrics(p.lasting, nil), classify.NewMetrics(p.lasting), requeue.NewMetrics(p.lasting),
+		newReloadMetrics(p.lasting),
 	}
 	for i, list := range at {
 		l, err := listen(list, cfg.Auth.On())
 		if err != nil {
-			s.Close()
+			p.Close()
 			return nil, err
 		}
 		l = netutil.LimitListener(l, maxConnections)
@@ -193,42 +211,75 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 			l = certificate.listener(l)
 		}
 		if i == 0 {
-			s.listener = l
+			p.listener = l
 		} else {
-			s.further = append(s.further, l)
+			p.further = append(p.further, l)
 		}
 	}
 	if len(ops) > 0 {
-		if s.opsListener, err = listen(ops, true); err != nil {
-			s.Close()
+		if p.opsListener, err = listen(ops, true); err != nil {
+			p.Close()
 			return nil, fmt.Errorf("ops_%w", err)
 		}
-		s.opsListener = netutil.LimitListener(s.opsListener, maxConnections)
+		p.opsListener = netutil.LimitListener(p.opsListener, maxConnections)
 	}
-	if err := s.createNotifiers(); err != nil {
-		s.Close()
+	removeTemporary(cfg.Store, p.log)
+	p.annotations = p.newAnnotations()
+	if err = p.createNotifiers(cfg); err == nil {
+		err = s.create()
+	}
+	if err == nil {
+		err = errors.Join(s.prepare(ctx), p.recordConfiguration(ctx, deadletter.Service.Name, cfg.Rules.File, nil))
+	}
+	if err != nil {
+		p.Close()
 		return nil, err
-	}
-	s.survey = survey.New(s.places())
-	s.createRooms()
-	removeTemporary(cfg.Store, s.log)
-	s.createBackups()
-	s.createPages()
-	if cfg.AuditFile != "" {
-		s.auditFile = &auditFile{
-			path:  cfg.AuditFile,
-			acts:  s.store.ActsAfter,
-			mask:  s.masks.Header,
-			log:   s.log,
-			every: auditEvery,
-		}
-		if err := s.auditFile.open(); err != nil {
-			s.Close()
-			return nil, wrong("audit.file: %w", err)
-		}
 	}
 	s.firstRun(ctx)
 	return s, nil
+}
+
+// create creates the components of a configuration. They do nothing yet, neither in the store nor
+// at a broker.
+func (s *Server) create() error {
+	s.Registry = prometheus.NewRegistry()
+	s.Registry.MustRegister(s.lasting, rabbitmq.Collector(s.links...))
+	s.createSchemas()
+	s.survey = survey.New(s.places())
+	s.createRooms()
+	s.createBackups()
+	s.createPages()
+	if s.cfg.AuditFile == "" {
+		return nil
+	}
+	s.auditFile = &auditFile{
+		path:  s.cfg.AuditFile,
+		acts:  s.store.ActsAfter,
+		mask:  s.masks.Header,
+		log:   s.log,
+		every: auditEvery,
+	}
+	if err := s.auditFile.open(); err != nil {
+		return wrong("audit.file: %w", err)
+	}
+	return nil
+}
+
+// prepare reads from the store what the components need. If letters are to be read otherwise than
+// before, it notes in the store that they have to be read again. Nothing else may read letters
+// meanwhile.
+func (s *Server) prepare(ctx context.Context) (err error) {
+	// encoding cannot fail for texts
+	settings, _ := json.Marshal([]any{s.cfg.FailureHeaders, s.cfg.Schemas.TypeHeaders, s.cfg.Schemas.Bindings})
+	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(settings)); err != nil {
+		return err
+	}
+	if s.auditFile != nil { // what was copied until now is noted beside the file
+		if err = s.auditFile.open(); err != nil {
+			return wrong("audit.file: %w", err)
+		}
+	}
+	return errors.Join(s.loadSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx))
 }
 
 // firstRun logs a link for the first user, if dlo has users of its own and none of them has a
@@ -257,31 +308,31 @@ func (s *Server) firstRun(ctx context.Context) {
 
 // Addr returns the first address on which the server listens. This is host:port, or the path of a
 // socket after "unix:".
-func (s *Server) Addr() string {
-	if path, ok := socketOf(s.cfg.Listen); ok {
+func (p *process) Addr() string {
+	if path, ok := socketOf(p.current.Load().cfg.Listen); ok {
 		return config.Unix + path
 	}
-	return s.listener.Addr().String()
+	return p.listener.Addr().String()
 }
 
 // addresses returns the addresses of all listeners of pages and API.
-func (s *Server) addresses() []string {
+func (p *process) addresses() []string {
 	var list []string
-	for _, l := range append([]net.Listener{s.listener}, s.further...) {
+	for _, l := range append([]net.Listener{p.listener}, p.further...) {
 		list = append(list, l.Addr().String())
 	}
 	return list
 }
 
 // Close closes the store and the listeners of a server that was never run.
-func (s *Server) Close() error {
+func (p *process) Close() error {
 	var errs []error
-	for _, l := range append([]net.Listener{s.listener, s.opsListener}, s.further...) {
+	for _, l := range append([]net.Listener{p.listener, p.opsListener}, p.further...) {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}
 	}
-	return errors.Join(append(errs, s.store.Close())...)
+	return errors.Join(append(errs, p.store.Close())...)
 }
 
 // explainStore adds advice to the error of a store that cannot be opened.
@@ -302,7 +353,6 @@ func explainStore(err error, path string) error {
 // by which one component wakes another.
 func (s *Server) createRooms() {
 	cfg := s.cfg
-	s.rules = rules.NewBook(&cfg.Rules)
 	s.targets = &rules.Targets{}
 	for i, b := range cfg.Brokers {
 		s.targets.Add(
@@ -329,7 +379,7 @@ func (s *Server) createRooms() {
 		Crash:     s.crash,
 		Done:      func() { wake(); s.indexer.Wake() },
 		Busy:      s.hasBacklog,
-		Metrics:   classify.NewMetrics(s.Registry),
+		Metrics:   s.counters.classify,
 		Given:     s.configuredOrigin,
 		Onward:    s.onward,
 		Made:      s.trials.Made,
@@ -365,7 +415,6 @@ func (s *Server) createRooms() {
 			return s.decoderNow().Revise(l, patch, reveal)
 		},
 	})
-	attempts := requeue.NewMetrics(s.Registry)
 	for i, b := range cfg.Brokers {
 		link := s.links[i]
 		s.dispatch = append(s.dispatch, requeue.New(s.store, link, requeue.Options{
@@ -378,7 +427,7 @@ func (s *Server) createRooms() {
 			Targets:  s.targets,
 			Log:      s.log,
 			Crash:    s.crash,
-			Metrics:  attempts,
+			Metrics:  s.counters.requeue,
 			Nack:     requeue.Nack(cfg.Requeue.Nack),
 			VHost:    link.VHost(),
 			Rules:    s.rules,

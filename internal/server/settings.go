@@ -73,7 +73,7 @@ func (s *Server) ChangeSetting(
 		return c, nil, err
 	}
 	c.Saved = true
-	if err := s.reload(ctx); err != nil {
+	if _, err := s.reload(ctx, deadletter.Service.Name); err != nil {
 		return c, nil, conflict("the file was saved, and dlo could not load it: %v", err)
 	}
 	return c, &cfg.Rules, nil

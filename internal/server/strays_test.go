@@ -15,7 +15,7 @@ import (
 // strayed returns a server with the given brokers. Its store contains letters of other brokers.
 func strayed(t *testing.T, found []deadletter.Stray, names ...string) *Server {
 	t.Helper()
-	s := &Server{}
+	s := &Server{process: &process{}}
 	for _, name := range names {
 		link, err := rabbitmq.Connect(rabbitmq.Broker{
 			Name: name, URL: "amqp://127.0.0.1:1/shop",
@@ -122,9 +122,10 @@ func TestLettersThatNobodySends(t *testing.T) {
 // problem about stray letters, because /readyz reports the store.
 func TestAStoreThatDoesNotAnswerHasNoStrays(t *testing.T) {
 	t.Parallel()
-	s := &Server{findStrays: func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {
+	s := &Server{process: &process{}}
+	s.findStrays = func(context.Context, func(string, string) bool) ([]deadletter.Stray, error) {
 		return nil, errors.New("busy")
-	}}
+	}
 	if list := s.strays(); list != nil {
 		t.Errorf("%+v", list)
 	}

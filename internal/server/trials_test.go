@@ -57,7 +57,7 @@ func TestWhereNoTrialCanBe(t *testing.T) {
 // is drained. Before that, its letter would not arrive.
 func TestATrialWaitsForItsInbox(t *testing.T) {
 	t.Parallel()
-	s := &Server{}
+	s := &Server{process: &process{}}
 	s.cfg.Brokers = []config.Broker{{Name: "main", Exchange: "dlo.dlx", Inboxes: []string{"dlo.letters"}}}
 	link, err := rabbitmq.Connect(rabbitmq.Broker{
 		Name:    "main",

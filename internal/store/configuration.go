@@ -23,20 +23,14 @@ const (
 // shown. The first call records nothing in the audit. The function "inUse" reports whether the new
 // value of a key is in use. If "inUse" is nil, all values are in use. A key whose new value is not
 // in use keeps its recorded value. If the grants change, all sessions end, so that no session gains
-// rights.
-func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse func(path string) bool) error {
+// rights. The audit names "by" as the person who did it.
+func (s *Store) Configured(
+	ctx context.Context, by string, outline map[string]string, inUse func(path string) bool,
+) error {
 	return s.tx(ctx, bulk, func(t *tx) error {
-		var before string
-		err := t.row(`SELECT value FROM meta WHERE key = $1`, []any{configurationKey}, &before)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		was, first, err := configuration(t)
+		if err != nil {
 			return err
-		}
-		first := err != nil
-		was := map[string]string{}
-		if !first {
-			if err := json.Unmarshal([]byte(before), &was); err != nil {
-				return fmt.Errorf("the recorded configuration cannot be read: %w", err)
-			}
 		}
 		if inUse != nil {
 			outline = maps.Clone(outline)
@@ -48,21 +42,21 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 			}
 		}
 		text, _ := json.Marshal(outline) // json.Marshal cannot fail, because the values are all texts
-		if before == string(text) {
+		if !first && maps.Equal(was, outline) {
 			return nil
 		}
 		if _, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
 			SET value = excluded.value`, configurationKey, string(text)); err != nil || first {
 			return err
 		}
-		changes := describeChanges(was, outline)
+		changes := DescribeChanges(was, outline)
 		if slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, "grants") }) {
 			if _, err := t.exec(`DELETE FROM sessions`); err != nil {
 				return err
 			}
 		}
 		act := deadletter.Once(
-			deadletter.ActConfigured, deadletter.Service.Name,
+			deadletter.ActConfigured, by,
 			strings.Join(changes[:min(len(changes), changesNamed)], "; "), deadletter.Target{
 				Kind: deadletter.TargetConfiguration,
 			},
@@ -74,10 +68,36 @@ func (s *Store) Configured(ctx context.Context, outline map[string]string, inUse
 	})
 }
 
-// describeChanges compares two outlines of the configuration. An outline maps the path of each key
-// to a text. describeChanges returns a description of each difference, which begins with the path
+// Configuration returns the outline of the configuration that is in use.
+func (s *Store) Configuration(ctx context.Context) (outline map[string]string, err error) {
+	err = s.tx(ctx, bulk, func(t *tx) error {
+		outline, _, err = configuration(t)
+		return err
+	})
+	return outline, err
+}
+
+// configuration reads the recorded outline. If there is none, the result "first" is true.
+func configuration(t *tx) (outline map[string]string, first bool, err error) {
+	var text string
+	outline = map[string]string{}
+	err = t.row(`SELECT value FROM meta WHERE key = $1`, []any{configurationKey}, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return outline, true, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &outline)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("the recorded configuration cannot be read: %w", err)
+	}
+	return outline, false, nil
+}
+
+// DescribeChanges compares two outlines of the configuration. An outline maps the path of each key
+// to a text. DescribeChanges returns a description of each difference, which begins with the path
 // of the changed key.
-func describeChanges(was, now map[string]string) (list []string) {
+func DescribeChanges(was, now map[string]string) (list []string) {
 	paths := maps.Clone(was)
 	maps.Copy(paths, now)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {

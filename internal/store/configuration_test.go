@@ -29,7 +29,7 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 	} {
 		before := len(audited(t, s, "action:configuration-changed", c.now()))
 		step.change(outline)
-		if err := s.Configured(t.Context(), maps.Clone(outline), nil); err != nil {
+		if err := s.Configured(t.Context(), deadletter.Service.Name, maps.Clone(outline), nil); err != nil {
 			t.Fatal(err)
 		}
 		acts := audited(t, s, "action:configuration-changed", c.now())
@@ -44,7 +44,7 @@ func TestChangesOfTheConfiguration(t *testing.T) {
 	for i := range 40 {
 		outline[strings.Repeat("x", i+1)] = "1"
 	}
-	if err := s.Configured(t.Context(), outline, nil); err != nil {
+	if err := s.Configured(t.Context(), deadletter.Service.Name, outline, nil); err != nil {
 		t.Fatal(err)
 	}
 	if acts := audited(
@@ -106,7 +106,7 @@ func TestAReloadOfTheConfiguration(t *testing.T) {
 		}, "", c.now().Add(-time.Hour), c.now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Configured(t.Context(), step.outline, step.inUse); err != nil {
+		if err := s.Configured(t.Context(), deadletter.Service.Name, step.outline, step.inUse); err != nil {
 			t.Fatal(err)
 		}
 		got := ""

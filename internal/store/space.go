@@ -45,6 +45,16 @@ func NewSpace(path string, stopBelow int64, stopBelowPercent int, reserve, comin
 	return s
 }
 
+// Replace puts other limits into use. The parameters are as for NewSpace.
+func (s *Space) Replace(stopBelow int64, stopBelowPercent int, reserve, coming int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bytes, s.percent, s.coming = stopBelow, stopBelowPercent, coming; s.size != reserve {
+		s.size = reserve
+		os.Remove(s.reserve) // Room creates it in the new size
+	}
+}
+
 // readOnly is the flag ST_RDONLY on Linux and MNT_RDONLY on the BSDs.
 const readOnly = 1
 

@@ -283,9 +283,19 @@ func TestAReloadIsWhole(t *testing.T) {
 	p.Configure("rules: [{name: two, match: {queue: work}, retry: {delays: []}}]\n")
 	p.Hangup()
 	eventually(
-		t, "the rules are loaded", func() bool { return strings.Contains(p.Log(), `msg="rules loaded" rules=1`) },
+		t, "the rules are loaded", func() bool { return strings.Contains(p.Log(), `msg="configuration loaded" by=dlo rules=1`) },
 	)
 	one("two", 1)
+	p.Configure("rules: [{name: four, match: {queue: work}, retry: {delays: [1s]}}]\n" +
+		"ingest: {letters: 7}\nmasking: [{header: x}]\n")
+	p.Hangup()
+	a.publish(1, func(int) (string, string) { return "sent again", "" })
+	eventually(t, "a letter goes through the components of the new configuration", func() bool {
+		return p.count("letters", `rule = $1 AND state = 'dead'`, "four") == 1
+	})
+	p.Configure("rules: [{name: two, match: {queue: work}, retry: {delays: []}}]\n")
+	p.Hangup()
+	eventually(t, "the rules of before are loaded", func() bool { return p.events("rules loaded") == 3 })
 	p.Configure("rules: [{name: three, match: {queue: work}, retry: {delays: []}}, {name: three}]\n")
 	p.Hangup()
 	eventually(
@@ -293,7 +303,7 @@ func TestAReloadIsWhole(t *testing.T) {
 		func() bool { return strings.Contains(p.Log(), "the configuration could not be reloaded") },
 	)
 	one("two", 2)
-	if n := p.events("rules loaded"); n != 1 {
+	if n := p.events("rules loaded"); n != 3 {
 		t.Errorf("%d entries in the audit", n)
 	}
 }

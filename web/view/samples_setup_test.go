@@ -335,7 +335,7 @@ func sampleSettings() SettingsPage {
 func settingsPages() map[string]templ.Component {
 	saved, copied, wrong := sampleSettings(), sampleSettings(), sampleSettings()
 	change := *saved.Change
-	change.Saved, change.Restart = true, true
+	change.Saved, change.Reindex = true, true
 	saved.Change, saved.WhatIf = &change, nil
 	refused := *copied.Change
 	refused.Unsaved = "/etc/dlo/dlo.yaml is not writable by dlo"

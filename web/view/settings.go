@@ -80,8 +80,6 @@ func (p SettingsPage) title() string {
 		return "dlo cannot save this"
 	case !p.Change.Saved:
 		return "Nothing is saved yet"
-	case p.Change.Restart:
-		return "Saved; it applies from the next start of dlo"
 	}
 	return "Saved, and in use"
 }

@@ -308,12 +308,12 @@ func settingChange(p SettingsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.Change.Restart && !p.Change.Saved {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"small dim\">This setting applies from the next start of dlo. dlo then indexes all letters again.</p>")
+		if p.Change.Reindex {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<p class=\"small dim\">dlo indexes all letters again. Until then, queries for a new field do not find all of them.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if !p.Change.Restart {
+		} else {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"small dim\">New rules affect new deaths only. <a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -998,7 +998,7 @@ func fieldsForm(p SettingsPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<p class=\"small dim\">Letters are found, counted and requeued by these fields. A change applies from the next start of dlo.</p><div><button class=\"btn\" data-once>Check fields</button></div></form></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<p class=\"small dim\">Letters are found, counted and requeued by these fields. After a change, dlo indexes all letters again.</p><div><button class=\"btn\" data-once>Check fields</button></div></form></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

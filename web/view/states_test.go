@@ -381,7 +381,7 @@ var states = map[string][]string{
 		"Nothing was saved: /etc/dlo/dlo.yaml has changed since you looked at the change; check it again.",
 		`"soon" is not a duration.`, "No such channel.", "It is masked.", "There is no such rule.",
 	},
-	"settings-saved": {"Saved; it applies from the next start of dlo", "!Save and apply"},
+	"settings-saved": {"Saved, and in use", "!Save and apply"},
 	"sign-in-again": {
 		"To see masked data, to purge, and to change who may do what, give your password again. It counts for",
 		"Continue",

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/deadletteroffice/dlo/internal/api"
+	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
+)
+
+const reloadText = `{{.File}}: {{len .Changes}} changes {{if .dry}}would apply at once{{else}}are in use{{end}}
+{{- range .Changes}}
+  {{.}}{{end}}
+{{- with .NextStart}}
+These wait for the next start of dlo:{{range .}}
+  {{.}}{{end}}{{end}}`
+
+type reloadCmd struct{ serverFlags }
+
+// Run reloads the configuration of the server.
+func (c reloadCmd) Run(p *Program) error { return c.reload(p, false) }
+
+type configDiffCmd struct{ serverFlags }
+
+// Run prints what a reload or a restart of the server would change.
+func (c configDiffCmd) Run(p *Program) error { return c.reload(p, true) }
+
+func (f serverFlags) reload(p *Program, dry bool) error {
+	f.patient = true
+	done, _, err := fetch[deadletter.Reload](f, p, http.MethodPost, "/reload", api.ReloadRequest{DryRun: dry})
+	if err != nil {
+		return err
+	}
+	return tell(p.Stdout, reloadText, map[string]any{
+		"File": cmp.Or(done.File, "no file"), "Changes": done.Changes, "NextStart": done.NextStart, "dry": dry,
+	})
+}
+
+type healthCmd struct {
+	Server string `placeholder:"URL" help:"URL of the dlo, or unix:/path. Without it: ops_listen or listen of the configuration (DLO_LISTEN, DLO_CONFIG)."`
+	Ready  bool   `help:"Ask whether dlo is ready: the store answers and a broker is connected. Otherwise, whether the process is alive."`
+}
+
+// healthWait is how long a health check waits for the answer.
+const healthWait = 5 * time.Second
+
+// Run asks dlo for its health, as a container without other programs has to.
+func (c healthCmd) Run(p *Program) error {
+	at, host := c.Server, ""
+	transport := &http.Transport{}
+	if at == "" {
+		file, err := config.Outline(p.Getenv("DLO_CONFIG"), p.Getenv)
+		if err != nil {
+			return fmt.Errorf("DLO_CONFIG: the file cannot be read; name the server with --server: %w", err)
+		}
+		listen := cmp.Or(p.Getenv("DLO_LISTEN"), file["listen"], file["listen[0]"], config.Defaults().Listen)
+		if ops := file["ops_listen"]; ops != "" {
+			listen = ops
+		}
+		at = "http://" + listen
+		if file["ops_listen"] == "" && file["tls.cert_file"] != "" {
+			at = "https://" + listen
+		}
+		if strings.HasPrefix(listen, config.Unix) {
+			at = listen
+		}
+		host = file["hosts[0]"]
+		// the name in the certificate need not be that of the address, which is on this machine
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	}
+	path := map[bool]string{false: "/healthz", true: "/readyz"}[c.Ready]
+	ctx, cancel := context.WithTimeout(p.Ctx, healthWait)
+	defer cancel()
+	if socket, ok := strings.CutPrefix(at, config.Unix); ok {
+		at = "http://localhost"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(at, "/")+path, nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	r.Host = cmp.Or(host, r.Host)
+	answer, err := (&http.Client{Transport: transport}).Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // the status decides
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status + " " + strings.TrimSpace(string(text)))
+	}
+	return p.say("%s", map[bool]string{false: "alive", true: "ready"}[c.Ready])
+}
