@@ -98,7 +98,8 @@ func (c healthCmd) Run(p *Program) error {
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // the status decides
 	if answer.StatusCode != http.StatusOK {
-		return errors.New(answer.Status + " " + strings.TrimSpace(string(text)))
+		line, _, _ := strings.Cut(string(text), "\n")
+		return errors.New(answer.Status + " " + line)
 	}
 	return p.say("%s", map[bool]string{false: "alive", true: "ready"}[c.Ready])
 }
