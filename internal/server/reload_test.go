@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,7 @@ func TestEveryKeyIsReloaded(t *testing.T) {
 	s, path := runReloadable(t)
 	dir := filepath.Dir(path)
 	web := func() *Server { return s.current.Load() }
+	tested := slices.Clone(config.NextStart)
 	for _, c := range []struct {
 		key, top, broker string
 		used             func() bool // nil = the components of a start with this configuration use it
@@ -164,6 +166,7 @@ func TestEveryKeyIsReloaded(t *testing.T) {
 			return web().links[0].Managed()
 		}},
 	} {
+		tested = append(tested, c.key)
 		done, err := reloaded(t, s, path, c.top, c.broker)
 		if err != nil || len(done.NextStart) > 0 {
 			t.Fatalf("%s: %+v %v", c.key, done, err)
@@ -180,6 +183,15 @@ func TestEveryKeyIsReloaded(t *testing.T) {
 				t.Errorf("%s: the new value is not used", c.key)
 				break
 			}
+		}
+	}
+	example, err := os.ReadFile("../../docs/examples/dlo.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^(?:# )?([a-z_]+): `).FindAllStringSubmatch(string(example), -1) {
+		if !slices.Contains(tested, found[1]) {
+			t.Errorf("nothing says whether a reload applies %s", found[1])
 		}
 	}
 	rw := httptest.NewRecorder()
