@@ -108,7 +108,13 @@ func (p *process) difference(ctx context.Context, cfg *config.Config, waiting []
 // reload applies the configuration file, notes the result for the metrics, and logs it. The caller
 // holds p.changing.
 func (p *process) reload(ctx context.Context, by string) (out deadletter.Reload, err error) {
-	defer func() { p.counters.reload.note(err) }()
+	defer func() {
+		applied := 1.0
+		if err != nil {
+			applied = 0
+		}
+		p.counters.reload.Set(applied)
+	}()
 	now := p.current.Load()
 	next := now
 	var channels map[string]notify.Channel
@@ -189,31 +195,14 @@ func (p *process) replace(ctx context.Context, now, next *Server) {
 	}
 }
 
-// reloadMetrics say whether the configuration file was last applied, as Prometheus says it of its
-// own file.
-type reloadMetrics struct{ successful, at prometheus.Gauge }
-
-func newReloadMetrics(r prometheus.Registerer) reloadMetrics {
-	m := reloadMetrics{
-		prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "dlo_config_last_reload_successful",
-			Help: "1 if the configuration file was applied at the last reload or start; 0 if it was refused.",
-		}),
-		prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "dlo_config_last_reload_success_timestamp_seconds",
-			Help: "When the configuration file was last applied.",
-		}),
-	}
-	r.MustRegister(m.successful, m.at)
-	m.note(nil)
-	return m
-}
-
-func (m reloadMetrics) note(err error) {
-	if err != nil {
-		m.successful.Set(0)
-		return
-	}
-	m.successful.Set(1)
-	m.at.SetToCurrentTime()
+// newReloadMetric returns a gauge that is 1 if the configuration file was applied the last time, as
+// Prometheus has it for its own file.
+func newReloadMetric(r prometheus.Registerer) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "dlo_config_last_reload_successful",
+		Help: "1 if the configuration file was applied at the last reload or start; 0 if it was refused.",
+	})
+	r.MustRegister(g)
+	g.Set(1)
+	return g
 }

@@ -128,8 +128,10 @@ func TestEveryKeyIsReloaded(t *testing.T) {
 		{key: "links", top: "links: [{name: T, url: \"https://t.example/{trace_id}\"}]", used: func() bool {
 			return len(web().web.Links) == 1
 		}},
-		{key: "channels", top: "channels: {am: {alertmanager: {url: \"http://127.0.0.1:9\"}, allow_private: true}}",
-			used: func() bool { return len(*s.channels.Load()) == 1 }},
+		{
+			key: "channels", top: "channels: {am: {alertmanager: {url: \"http://127.0.0.1:9\"}, allow_private: true}}",
+			used: func() bool { return len(*s.channels.Load()) == 1 },
+		},
 		{key: "quiet_hours", top: "quiet_hours: {days: [mon]}"},
 		{key: "problems", top: "channels: {am: {alertmanager: {url: \"http://127.0.0.1:9\"}, allow_private: true}}\n" +
 			"problems: {notify: [am]}", used: func() bool { return len(s.problemChannels()) == 1 }},

@@ -130,7 +130,7 @@ type counters struct {
 	ingest   *ingest.Metrics
 	classify *classify.Metrics
 	requeue  *requeue.Metrics
-	reload   reloadMetrics
+	reload   prometheus.Gauge // 1 if the configuration file was applied the last time
 }
 
 // New opens the store, listens on the addresses, and creates the components. It does not start the
@@ -197,7 +197,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 	)
 	p.counters = counters{
 		ingest.NewMetrics(p.lasting, nil), classify.NewMetrics(p.lasting), requeue.NewMetrics(p.lasting),
-		newReloadMetrics(p.lasting),
+		newReloadMetric(p.lasting),
 	}
 	for i, list := range at {
 		l, err := listen(list, cfg.Auth.On())

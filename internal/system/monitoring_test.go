@@ -32,8 +32,8 @@ const monitoring = "../../docs/monitoring/"
 // Dashboards and alerts of other people rely on them.
 var documented = map[string]string{
 	"dlo_backup_last_rehearsal_timestamp_seconds": "", "dlo_backup_last_success_timestamp_seconds": "",
-	"dlo_build_info": "commit goversion version",
-	"dlo_ready":      "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox",
+	"dlo_config_last_reload_successful": "", "dlo_build_info": "commit goversion version",
+	"dlo_ready": "", "dlo_broker_up": "broker", "dlo_inbox_draining": "broker inbox",
 	"dlo_ingested_total": "broker inbox verdict", "dlo_annotations_total": "outcome", "dlo_ingest_lag_seconds": "",
 	"dlo_classify_backlog": "", "dlo_readings_total": "reading", "dlo_reading_seconds_total": "reading",
 	"dlo_received_total": "broker queue reason", "dlo_letters": "state", "dlo_letters_overdue": "queue severity",

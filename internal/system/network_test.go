@@ -474,7 +474,7 @@ func TestGrantsAreReloaded(t *testing.T) {
 	if code, text := ask("POST", "/api/v1/views", "ana", `{"name":"a","query":""}`); code != 201 {
 		t.Fatal(code, text)
 	}
-	p.Configure(away + text("viewer", "requests: 100\n"))
+	p.Configure(away + text("viewer", "ops_listen: 127.0.0.1:0\n"))
 	p.Hangup()
 	eventually(t, "the grant is taken away", func() bool {
 		code, _ := ask("POST", "/api/v1/views", "ana", `{"name":"a","query":""}`)
@@ -492,7 +492,7 @@ func TestGrantsAreReloaded(t *testing.T) {
 		t, "the audit has the change",
 		func() bool { return strings.Contains(changes(), "grants[1].role: viewer, before operator") },
 	)
-	if text := changes(); strings.Contains(text, "requests") {
+	if text := changes(); strings.Contains(text, "ops_listen") {
 		t.Error(text)
 	}
 	eventually(
@@ -501,7 +501,7 @@ func TestGrantsAreReloaded(t *testing.T) {
 	)
 	p.Stop()
 	p.Start("")
-	if text := changes(); !strings.Contains(text, "requests added: 100") {
+	if text := changes(); !strings.Contains(text, "ops_listen added: 127.0.0.1:0") {
 		t.Error(text)
 	}
 }
