@@ -363,7 +363,7 @@ func TestRulesAreTriedOnThePage(t *testing.T) {
 	h.get("/rules").want(
 		t, 200, `action="/rules/try"`,
 		html.EscapeString("default:\n  retry: {delays: [10s, 1m40s], jitter: 0.1}\n  dead: {severity: digest}\n"),
-		"<code>dlo.yaml</code>", "then send SIGHUP to dlo or restart it", `href="#h-apply"`, "This changes nothing.",
+		"<code>dlo.yaml</code>", "then run dlo reload", `href="#h-apply"`, "This changes nothing.",
 	)
 	a := h.post("/rules/try", url.Values{
 		"rules": {strings.ReplaceAll(triedRules, "\n", "\r\n")},

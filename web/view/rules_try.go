@@ -75,7 +75,7 @@ func (p RulesPage) howToUse() []Span {
 		{Text: line(p.Set.File, 200), Code: true},
 		{Text: ", check it with "},
 		{Text: "dlo config check", Code: true},
-		{Text: ", then send SIGHUP to dlo or restart it. New rules affect new deaths only. "},
+		{Text: ", then run dlo reload. New rules affect new deaths only. "},
 	}
 }
 

@@ -285,9 +285,9 @@ func settingChange(p SettingsPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var14 string
-				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs("Put this text into the file yourself, " + line(p.Change.Place, 200) + ". Then send SIGHUP to dlo, or restart it.")
+				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs("Put this text into the file yourself, " + line(p.Change.Place, 200) + ". Then run dlo reload.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/settings.templ`, Line: 60, Col: 121}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/view/settings.templ`, Line: 60, Col: 102}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 				if templ_7745c5c3_Err != nil {
