@@ -25,8 +25,7 @@ import (
 
 // Copy is an open copy of a store.
 type Copy interface {
-	Contents(ctx context.Context) (deadletter.Backup, error)
-	Check(ctx context.Context, whole bool) error
+	Check(ctx context.Context, whole bool) (deadletter.Backup, error)
 	Sample(ctx context.Context, n int, each func(*deadletter.Letter) error) error
 	Close() error
 }
@@ -115,10 +114,7 @@ func (s Source) check(ctx context.Context, path string, whole bool, decode Decod
 		return b, err
 	}
 	defer c.Close()
-	if b, err = c.Contents(ctx); err != nil {
-		return b, err
-	}
-	if err := c.Check(ctx, whole); err != nil {
+	if b, err = c.Check(ctx, whole); err != nil {
 		return b, err
 	}
 	fails := func(*deadletter.Letter) bool { return false }

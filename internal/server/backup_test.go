@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/config"
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/store"
 	"github.com/deadletteroffice/dlo/internal/storetest"
 )
@@ -30,6 +32,35 @@ func TestABackupLeavesRoomForLetters(t *testing.T) {
 	cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent = 0, 0
 	if _, err := (Backups{}).Make(t.Context(), cfg, to, false); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestABackupForAClient checks that only one backup is made for clients at a time, that a backup
+// ends when dlo stops, and that nothing is left of it.
+func TestABackupForAClient(t *testing.T) {
+	t.Parallel()
+	s, _ := openFile(t)
+	folder := filepath.Dir(s.cfg.Store)
+	before, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, b, err := s.TakeBackup(t.Context(), false)
+	if err != nil || b.SHA256 == "" {
+		t.Fatal(b, err)
+	}
+	f.Close()
+	s.taking.Lock()
+	if _, _, err := s.TakeBackup(t.Context(), false); !errors.Is(err, deadletter.ErrConflict) {
+		t.Error(err)
+	}
+	s.taking.Unlock()
+	s.stopTaking()
+	if _, _, err := s.TakeBackup(t.Context(), false); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if after, err := os.ReadDir(folder); err != nil || len(after) != len(before) {
+		t.Error(before, after, err)
 	}
 }
 

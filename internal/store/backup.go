@@ -60,7 +60,7 @@ func syncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// OpenCopy opens a copy of a store to read it with Contents, Check and Sample, or, if its schema is
+// OpenCopy opens a copy of a store to read it with Check and Sample, or, if its schema is
 // that of this program, with all methods that only read. Nothing else may change the file. OpenCopy
 // takes no lock and writes nothing, neither to the file nor beside it. If the schema is newer than
 // that of this program, the error wraps migrations.ErrNewer.
@@ -111,8 +111,8 @@ func (s *Store) openCopy(ctx context.Context) error {
 // letters cannot be read. Opened as a store, it is migrated.
 func (s *Store) Older() bool { return s.older }
 
-// Contents returns what the manifest of a backup says about the rows of a copy.
-func (s *Store) Contents(ctx context.Context) (deadletter.Backup, error) {
+// contents returns what the manifest of a backup says about the rows of a copy.
+func (s *Store) contents(ctx context.Context) (deadletter.Backup, error) {
 	b := deadletter.Backup{Letters: map[deadletter.State]int{}}
 	var at, serial, random int64
 	if err := s.read.QueryRowContext(ctx, `SELECT coalesce((SELECT value FROM meta WHERE key = $1), ''),
@@ -141,43 +141,42 @@ func (s *Store) Contents(ctx context.Context) (deadletter.Backup, error) {
 	}))
 }
 
-// Check examines the structure of a copy, and compares its letters with its counters. If "whole" is
-// true, it also compares the indexes with the tables and follows all foreign keys. An error about
-// the copy wraps ErrDamaged.
-func (s *Store) Check(ctx context.Context, whole bool) error {
+// Check examines the structure of a copy, compares its letters with its counters, and returns what
+// the manifest of a backup says about its rows. If "whole" is true, it also compares the indexes
+// with the tables and follows all foreign keys. An error about the copy wraps ErrDamaged.
+func (s *Store) Check(ctx context.Context, whole bool) (b deadletter.Backup, err error) {
 	pragma := `PRAGMA quick_check(1)`
 	if whole {
 		pragma = `PRAGMA integrity_check(1)`
 	}
 	var found string
 	if err := s.read.QueryRowContext(ctx, pragma).Scan(&found); err != nil {
-		return wrapDamage(err)
+		return b, wrapDamage(err)
 	}
 	if found != "ok" {
-		return fmt.Errorf("%w: %s", ErrDamaged, found)
+		return b, fmt.Errorf("%w: %s", ErrDamaged, found)
 	}
 	var violations int
 	if whole {
 		if err := s.read.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&violations); err != nil {
-			return wrapDamage(err)
+			return b, wrapDamage(err)
 		}
 	}
 	if violations > 0 {
-		return fmt.Errorf("%w: rows that refer to missing rows: %d", ErrDamaged, violations)
+		return b, fmt.Errorf("%w: rows that refer to missing rows: %d", ErrDamaged, violations)
 	}
-	c, err := s.Contents(ctx)
-	if err != nil {
-		return err
+	if b, err = s.contents(ctx); err != nil {
+		return b, err
 	}
 	counted, err := s.byState(ctx)
 	if err != nil {
-		return wrapDamage(err)
+		return b, wrapDamage(err)
 	}
 	maps.DeleteFunc(counted, func(_ deadletter.State, n int) bool { return n == 0 })
-	if !maps.Equal(counted, c.Letters) {
-		return fmt.Errorf("%w: it has the letters %v, and its counters say %v", ErrDamaged, c.Letters, counted)
+	if !maps.Equal(counted, b.Letters) {
+		return b, fmt.Errorf("%w: it has the letters %v, and its counters say %v", ErrDamaged, b.Letters, counted)
 	}
-	return nil
+	return b, nil
 }
 
 // sampledAtOnce is the number of letters that Sample reads at a time.

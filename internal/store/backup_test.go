@@ -58,7 +58,7 @@ func TestACopyOfALiveStore(t *testing.T) {
 		t.Error("the copy has the body of a purged letter, or not those of others")
 	}
 	c := openCopy(t, path)
-	b, err := c.Contents(ctx)
+	b, err := c.Check(ctx, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestACopyOfALiveStore(t *testing.T) {
 	if diff := gocmp.Diff(want, b); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.Check(ctx, true); err != nil {
+	if _, err := c.Check(ctx, true); err != nil {
 		t.Error(err)
 	}
 	for _, n := range []int{10, 0} {
@@ -117,7 +117,7 @@ func TestACopyOfADamagedStore(t *testing.T) {
 			}
 			continue
 		}
-		if err := openCopy(t, to).Check(t.Context(), true); err != nil && !errors.Is(err, store.ErrDamaged) {
+		if _, err := openCopy(t, to).Check(t.Context(), true); err != nil && !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("page %d: %v", root, err)
 		}
 	}
@@ -154,14 +154,14 @@ func TestDamageInACopyIsFound(t *testing.T) {
 	if _, err := rawDB(t, counted).Exec(`UPDATE counters SET n = n + 1; PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 		t.Fatal(err)
 	}
-	if err := openCopy(t, counted).Check(ctx, false); !errors.Is(err, store.ErrDamaged) {
+	if _, err := openCopy(t, counted).Check(ctx, false); !errors.Is(err, store.ErrDamaged) {
 		t.Error(err)
 	}
 	page := bytes.Clone(good)
 	copy(page[(roots[len(roots)/2]-1)*pageSize:], bytes.Repeat([]byte{0xff}, pageSize))
 	c, err := store.OpenCopy(ctx, write("page", page))
 	if err == nil {
-		err = c.Check(ctx, false)
+		_, err = c.Check(ctx, false)
 		c.Close()
 	}
 	if !errors.Is(err, store.ErrDamaged) {
@@ -223,6 +223,32 @@ func TestABackupIsPutBack(t *testing.T) {
 	}
 }
 
+// TestAStoreBehindASymbolicLinkIsPutBack checks that a backup is put in the place of the file to
+// which a link leads, because the link often leads to another disk.
+func TestAStoreBehindASymbolicLinkIsPutBack(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	receive(t, s, window(t, 1, "sms", 3))
+	from, to := filepath.Join(t.TempDir(), "copy.db"), filepath.Join(t.TempDir(), "dlo.db")
+	link := filepath.Join(t.TempDir(), "dlo.db")
+	err := errors.Join(
+		store.Copy(t.Context(), s.Path(), from), os.WriteFile(to, []byte("the old store"), 0o600), os.Symlink(to, link),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := store.PutBack(t.Context(), from, link, true)
+	if err != nil || filepath.Dir(old) != filepath.Dir(to) {
+		t.Error(old, err)
+	}
+	if b, err := openCopy(t, to).Check(t.Context(), false); err != nil || b.Total() != 3 {
+		t.Error(b.Letters, err)
+	}
+	if at, err := os.Readlink(link); err != nil || at != to {
+		t.Error(at, err)
+	}
+}
+
 // TestABackupBeforeAMigration checks that a store of an older version is copied before it is
 // changed, that the copy is the one from before if a migration is continued, and that an older dlo
 // names it.
@@ -246,7 +272,7 @@ func TestABackupBeforeAMigration(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
-	b, err := openCopy(t, found[0]).Contents(t.Context())
+	b, err := openCopy(t, found[0]).Check(t.Context(), false)
 	if err != nil || b.Schema != older {
 		t.Errorf("schema %d, %v", b.Schema, err)
 	}
@@ -265,7 +291,7 @@ func TestABackupBeforeAMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened()
-	if b, err := openCopy(t, found[0]).Contents(t.Context()); err != nil || b.Schema != older {
+	if b, err := openCopy(t, found[0]).Check(t.Context(), false); err != nil || b.Schema != older {
 		t.Errorf("the copy from before was replaced: schema %d, %v", b.Schema, err)
 	}
 
@@ -280,7 +306,7 @@ func TestABackupBeforeAMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened()
-	if b, err := openCopy(t, found[0]).Contents(t.Context()); err != nil || b.Schema != older+2 {
+	if b, err := openCopy(t, found[0]).Check(t.Context(), false); err != nil || b.Schema != older+2 {
 		t.Errorf("an old copy was kept: schema %d, %v", b.Schema, err)
 	}
 
@@ -343,7 +369,7 @@ func TestARestoreThatWasKilled(t *testing.T) {
 		if _, err := os.Stat(old[0] + "-wal"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if b, err := openCopy(t, to).Contents(ctx); err != nil || b.Total() != 3 {
+		if b, err := openCopy(t, to).Check(ctx, false); err != nil || b.Total() != 3 {
 			t.Errorf("%s: %+v %v", name, b, err)
 		}
 	}

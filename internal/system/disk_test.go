@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -16,21 +17,11 @@ import (
 // "grow" is a function that enlarges the file system to 2 GiB.
 func smallDisk(t *testing.T, p *child, size string) (grow func()) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting a small disk needs root")
-	}
-	dir := filepath.Join(p.dir, "disk")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v", err)
-	}
+	dir := storetest.Disk(t, size)
 	t.Cleanup(func() {
 		if p.cmd != nil {
 			p.Kill9()
 		}
-		syscall.Unmount(dir, syscall.MNT_DETACH)
 	})
 	text, err := os.ReadFile(p.config)
 	if err != nil {
