@@ -63,7 +63,8 @@ func (w *Web) withClient(r *http.Request) *http.Request {
 }
 
 // gate returns a handler that passes a request on if the principal may make it, and, for a request
-// that changes something, unless dlo is stopping.
+// that changes something, unless dlo is stopping. Drain waits for such requests, but for those that
+// may change the configuration: a reload is one of them, and waits for Drain.
 func (w *Web) gate(n need) func(next http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -76,8 +77,11 @@ func (w *Web) gate(n need) func(next http.Handler) http.Handler {
 					"%w: this concerns all queues, but the grants of %s are only for some queues", deadletter.ErrDenied,
 					deadletter.Visible(p.Name),
 				)
-			case w.draining() && r.Method != http.MethodGet && r.Method != http.MethodHead:
+			case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			case w.Draining() || n.verb != deadletter.VerbSettings && !w.writes.TryAcquire(1):
 				err = errStopping
+			case n.verb != deadletter.VerbSettings:
+				defer w.writes.Release(1)
 			}
 			if err != nil {
 				w.fail(rw, r, err)

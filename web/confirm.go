@@ -101,7 +101,7 @@ func restorableWords(d time.Duration) string {
 	return "for " + view.Duration(d)
 }
 
-var errStopping = fmt.Errorf("%w: dlo is stopping: nothing new is started", deadletter.ErrUnavailable)
+var errStopping = fmt.Errorf("%w: dlo is stopping, or loads another configuration: nothing new is started; try again", deadletter.ErrUnavailable)
 
 // formError returns the error for a form that is too large or malformed.
 func formError(err error) error { return invalidUnlessTooLarge(err, "the form cannot be read") }

@@ -128,7 +128,7 @@ func (w *Web) readiness(ctx context.Context) readiness {
 		out.Problems = append(out.Problems, p)
 	}
 	switch {
-	case w.draining():
+	case w.Draining() && !w.yields.Load():
 		out.Reason = "stopping"
 	case !out.Store.OK:
 		out.Reason = out.Store.Reason

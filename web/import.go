@@ -180,7 +180,7 @@ func (m *importer) flush(ctx context.Context) error {
 	if len(m.list) == 0 {
 		return nil
 	}
-	if m.w.draining() {
+	if m.w.Draining() {
 		return errStopping
 	}
 	results, err := m.w.Store.Import(ctx, m.by.Name, m.list)

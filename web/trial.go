@@ -24,12 +24,12 @@ func (w *Web) newestTrial() deadletter.Trial {
 	return deadletter.Trial{}
 }
 
-// getTrial returns the newest trial since dlo was started. 404 before the first.
+// getTrial returns the newest trial since dlo was started or reloaded. 404 before the first.
 func (w *Web) getTrial(context.Context, *struct{}) (*reply[api.Trial], error) {
 	if t := w.newestTrial(); t.State != "" {
 		return &reply[api.Trial]{api.NewTrial(t)}, nil
 	}
-	return nil, deadletter.NoSuch("trial since dlo was started")
+	return nil, deadletter.NoSuch("trial since dlo was started or loaded another configuration")
 }
 
 // startTrial sends a letter of dlo's own the whole way. dlo declares the queue dlo.try and consumes

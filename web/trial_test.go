@@ -160,7 +160,7 @@ func TestATrialByTheAPI(t *testing.T) {
 	t.Parallel()
 	s := &staged{}
 	h := open(t, func(o *web.Options) { o.Trials = s })
-	h.get("/api/v1/trial").want(t, 404, "there is no trial since dlo was started")
+	h.get("/api/v1/trial").want(t, 404, "there is no trial since dlo was started or loaded another configuration")
 	var v api.Trial
 	h.postJSON("/api/v1/trial", `{"broker":"main"}`).want(t, 202).json(t, &v)
 	if v.State != deadletter.TrialRunning || v.Queue != "dlo.try" || v.Broker != "main" || !v.ArrivedAt.IsZero() {

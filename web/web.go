@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -109,6 +111,8 @@ type Web struct {
 	picking  sync.Mutex
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
+	yields   atomic.Bool         // another Web serves in place of this one from now on
+	writes   *semaphore.Weighted // held by each request that changes something
 	pinger   pinger
 	depths   depths
 	names    fieldNames
@@ -165,6 +169,7 @@ func New(o Options) *Web {
 		loading: make(places, maxLoading),
 		looks:   make(places, 1),
 		drained: make(chan struct{}),
+		writes:  semaphore.NewWeighted(maxWrites),
 	}
 	w.router = w.routes()
 	return w
@@ -189,11 +194,33 @@ func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
 // Routes returns the routes, for the tests of who reaches each of them.
 func (w *Web) Routes() chi.Routes { return w.router }
 
-// Drain begins the shutdown: /readyz returns 503, actions are refused, and event streams end. Pages
-// can still be read.
-func (w *Web) Drain() { w.drain.Do(func() { close(w.drained) }) }
+const (
+	maxWrites = 1 << 30          // more requests than there can be at a time
+	writesEnd = 10 * time.Second // how long Drain waits for requests that change something
+)
 
-func (w *Web) draining() bool {
+// Drain begins the shutdown: /readyz returns 503, actions are refused, and event streams end. Pages
+// can still be read. Drain returns when the actions that had begun have ended, or after 10 s.
+func (w *Web) Drain() {
+	w.drain.Do(func() {
+		close(w.drained)
+		ctx, cancel := context.WithTimeout(context.Background(), writesEnd)
+		defer cancel()
+		if w.writes.Acquire(ctx, maxWrites) != nil {
+			w.Log.Warn("a request that changes something takes long; dlo does not wait for it")
+		}
+	})
+}
+
+// Yield does the same as Drain for a Web in whose place another one is about to serve. dlo stays
+// ready.
+func (w *Web) Yield() {
+	w.yields.Store(true)
+	w.Drain()
+}
+
+// Draining reports whether Drain was called.
+func (w *Web) Draining() bool {
 	select {
 	case <-w.drained:
 		return true

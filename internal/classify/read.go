@@ -109,6 +109,8 @@ func (k *known) addLearned(h *payload.Hints, o deadletter.Origin) {
 		}
 		if err != nil {
 			k.fail = true
+		}
+		if err != nil && k.ctx.Err() == nil {
 			k.c.o.Log.Error("the types of earlier letters cannot be read", "err", err)
 		}
 		k.past[o] = found

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,5 +38,38 @@ func TestHealth(t *testing.T) {
 	err = healthCmd{Ready: true}.Run(p)
 	if err == nil || !strings.Contains(err.Error(), `503 Service Unavailable {"ready":false}`) {
 		t.Error(err)
+	}
+}
+
+// TestHealthOfAServer asks servers that a configuration file describes: one with names of its own
+// and another address for probes, one whose file has got a mistake, and one that redirects.
+func TestHealthOfAServer(t *testing.T) {
+	t.Parallel()
+	var host string
+	alive := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { host = r.Host }))
+	defer alive.Close()
+	elsewhere := httptest.NewServer(http.RedirectHandler(alive.URL+"/healthz", http.StatusFound))
+	defer elsewhere.Close()
+	at, other := strings.TrimPrefix(alive.URL, "http://"), strings.TrimPrefix(elsewhere.URL, "http://")
+	for _, c := range []struct{ file, host, want string }{
+		{"listen: " + at, at, ""},
+		{"listen: " + at + "\nhosts: [dlo.example]", "dlo.example", ""},
+		{"listen: " + other + "\nops_listen: " + at + "\nhosts: [dlo.example]", at, ""},
+		{"listen: " + at + "\nsearch: {fields: ['${GONE}']}", at, ""},
+		{"listen: " + other, "", "302 Found"},
+		{"listen: 127.0.0.1:1\nsearch: {fields: ['${GONE}']}", "", "no variable GONE"},
+	} {
+		path := filepath.Join(t.TempDir(), "dlo.yaml")
+		if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		host = ""
+		p := &Program{Ctx: t.Context(), Stdout: io.Discard, Getenv: func(name string) string {
+			return map[string]string{"DLO_CONFIG": path}[name]
+		}}
+		err := (healthCmd{}).Run(p)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || host != c.host {
+			t.Errorf("%q: asked for %q: %v", c.file, host, err)
+		}
 	}
 }

@@ -56,24 +56,12 @@ const healthWait = 5 * time.Second
 // Run asks dlo for its health, as a container without other programs has to.
 func (c healthCmd) Run(p *Program) error {
 	at, host := c.Server, ""
-	transport := &http.Transport{}
+	var mistakes error
 	if at == "" {
-		file, err := config.Outline(p.Getenv("DLO_CONFIG"), p.Getenv)
-		if err != nil {
-			return fmt.Errorf("DLO_CONFIG: the file cannot be read; name the server with --server: %w", err)
-		}
-		listen := cmp.Or(p.Getenv("DLO_LISTEN"), file["listen"], file["listen[0]"], config.Defaults().Listen)
-		if ops := file["ops_listen"]; ops != "" {
-			listen = ops
-		}
-		at = "http://" + listen
-		if file["ops_listen"] == "" && file["tls.cert_file"] != "" {
-			at = "https://" + listen
-		}
-		if strings.HasPrefix(listen, config.Unix) {
-			at = listen
-		}
-		host = file["hosts[0]"]
+		at, host, mistakes = probed(p.Getenv)
+	}
+	transport := &http.Transport{}
+	if c.Server == "" {
 		// the name in the certificate need not be that of the address, which is on this machine
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	}
@@ -91,15 +79,40 @@ func (c healthCmd) Run(p *Program) error {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	r.Host = cmp.Or(host, r.Host)
-	answer, err := (&http.Client{Transport: transport}).Do(r)
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the answer of another server says nothing about this one
+	}}
+	answer, err := client.Do(r)
 	if err != nil {
-		return err
+		return errors.Join(err, mistakes)
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // the status decides
 	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200)) // the status decides
 		line, _, _ := strings.Cut(string(text), "\n")
 		return errors.New(answer.Status + " " + line)
 	}
 	return p.say("%s", map[bool]string{false: "alive", true: "ready"}[c.Ready])
+}
+
+// probed returns the URL at which a server with the same DLO_CONFIG and DLO_LISTEN answers probes,
+// and the name by which to ask it; "" = that in the URL. A mistake in the file does not matter as
+// long as the address is known: a running dlo goes on with the configuration that it had.
+func probed(getenv func(string) string) (at, host string, mistakes error) {
+	file, mistakes := config.Outline(getenv("DLO_CONFIG"), getenv)
+	if mistakes != nil {
+		mistakes = fmt.Errorf("DLO_CONFIG cannot be read, so the address may be another one: %w", mistakes)
+	}
+	if ops := file["ops_listen"]; ops != "" {
+		at = ops
+	} else {
+		at, host = cmp.Or(getenv("DLO_LISTEN"), file["listen"], file["listen[0]"], config.Defaults().Listen), file["hosts[0]"]
+	}
+	switch {
+	case strings.HasPrefix(at, config.Unix):
+		return at, host, mistakes
+	case file["ops_listen"] == "" && file["tls.cert_file"] != "":
+		return "https://" + at, host, mistakes
+	}
+	return "http://" + at, host, mistakes
 }

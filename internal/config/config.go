@@ -58,6 +58,7 @@ type Config struct {
 	Backup    Backup
 
 	FailureHeaders deadletter.FailureHeaders // headers in which consumers report failures, besides the known ones
+	Outline        map[string]string         // what the file says, as the function Outline returns it
 }
 
 // Log says what the log contains, and in which form.
@@ -421,8 +422,10 @@ func (d *decoder) document(text string) *yaml.Node {
 }
 
 func (d *decoder) file(text string, c *Config) {
+	c.Outline = map[string]string{}
 	if root := d.document(text); root != nil {
 		d.mapping(root, "", d.settings(c))
+		addOutline("", root, c.Outline, 0)
 	}
 }
 

@@ -13,16 +13,17 @@ import (
 // Outline returns the values in a configuration file by the paths of their keys, such as
 // grants[0].role. The audit uses them to record changes. If a value may contain a secret or data of
 // letters, Outline returns 16 bits of its hash instead. These bits show that the value has changed,
-// but they are too few to find the value. Variables of the environment are filled in.
+// but they are too few to find the value. Variables of the environment are filled in. If the file
+// has mistakes, Outline returns what it could read, and an error.
 func Outline(path string, getenv func(string) string) (map[string]string, error) {
-	outline := map[string]string{}
 	if path == "" {
-		return outline, nil
+		return nil, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	outline := map[string]string{}
 	d := &decoder{from: path, getenv: getenv}
 	if root := d.document(string(text)); root != nil {
 		addOutline("", root, outline, 0)

@@ -46,7 +46,7 @@ func (c *Config) KeepUntilStart(now *Config) (waiting []string) {
 func (c Config) SameWork(other Config) bool {
 	for _, one := range []*Config{&c, &other} {
 		one.Rules, one.Channels, one.Quiet, one.Digest = rules.Set{}, nil, QuietHours{}, Digest{}
-		one.Problems, one.Grants = Problems{}, nil
+		one.Problems, one.Grants, one.Outline = Problems{}, nil, nil
 	}
 	return reflect.DeepEqual(c, other)
 }

@@ -159,11 +159,16 @@ func TestASettingChangesItsBytesOnly(t *testing.T) {
 		{"masked", "masking: [{field: a.b}]\n", fieldsOf("a.b"), "fields: a.b is masked, so letters cannot be found by it"},
 		{
 			"a line break", "search: {fields: [a]}\n", fieldsOf("a\nlisten: x"),
-			`fields: give visible characters only, without ${, and not a\nlisten: x`,
+			`fields: give visible characters only, without ${ and $$, and not a\nlisten: x`,
 		},
 		{
 			"filled in later", "search: {fields: [a]}\n", fieldsOf("${X}"),
-			"fields: give visible characters only, without ${, and not ${X}",
+			"fields: give visible characters only, without ${ and $$, and not ${X}",
+		},
+		{
+			"dollar signs that would become one", "default: {retry: {delays: [1s]}}\n",
+			deadletter.Setting{Key: deadletter.SettingDelays, Queue: "a$$b", Delays: []string{"1s"}},
+			"delays: give visible characters only, without ${ and $$, and not a$$b",
 		},
 		{
 			"a queue with the name of another", "rules:\n- name: delays of q\n  match: {queue: q, vhost: a}\n",

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
 // variable finds what is filled in: ${NAME}, ${NAME:-default}, and $$ for a dollar sign. It also
@@ -63,5 +65,7 @@ func (d *decoder) asWritten(n *yaml.Node, text string) string {
 	if !ok || n.Value == "" {
 		return text
 	}
-	return strings.NewReplacer(strconv.Quote(n.Value), fmt.Sprintf("%q", written), n.Value, written).Replace(text)
+	return strings.NewReplacer(
+		strconv.Quote(n.Value), fmt.Sprintf("%q", written), n.Value, written, deadletter.Visible(n.Value), written,
+	).Replace(text)
 }

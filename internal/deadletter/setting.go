@@ -62,8 +62,8 @@ func (s *Setting) Check() error {
 		return s.Wrong("a list has at most " + strconv.Itoa(maxSettingItems-3) + " items here; for more, edit the file")
 	}
 	for _, v := range all {
-		if Visible(v) != v || strings.Contains(v, "${") {
-			return s.Wrong("give visible characters only, without ${, and not " + Visible(Cut(v, 100)))
+		if Visible(v) != v || strings.Contains(v, "${") || strings.Contains(v, "$$") {
+			return s.Wrong("give visible characters only, without ${ and $$, and not " + Visible(Cut(v, 100)))
 		}
 	}
 	return nil

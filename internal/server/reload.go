@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,12 +17,9 @@ import (
 
 // reloadOnSignal reloads the configuration and the schemas at each SIGHUP, until ctx is done.
 func (p *process) reloadOnSignal(ctx context.Context) error {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
 	for {
 		select {
-		case <-hangups:
+		case <-p.hangups:
 			p.Reload(ctx, deadletter.Service.Name, false) // the error is in the log
 			p.current.Load().library.Refresh(ctx)
 		case <-ctx.Done():
@@ -36,12 +30,8 @@ func (p *process) reloadOnSignal(ctx context.Context) error {
 
 // recordConfiguration records in the audit which keys of the configuration file have changed, but
 // not those that wait for the next start.
-func (p *process) recordConfiguration(ctx context.Context, by, path string, waiting []string) error {
-	outline, err := config.Outline(path, p.getenv)
-	if err != nil {
-		return err
-	}
-	return p.store.Configured(ctx, by, outline, func(path string) bool { return !config.Below(path, waiting) })
+func (p *process) recordConfiguration(ctx context.Context, by string, cfg *config.Config, waiting []string) error {
+	return p.store.Configured(ctx, by, cfg.Outline, func(path string) bool { return !config.Below(path, waiting) })
 }
 
 // Reload applies the configuration file, and says what that changes. With "dry" it only says it. If
@@ -51,18 +41,61 @@ func (p *process) recordConfiguration(ctx context.Context, by, path string, wait
 func (p *process) Reload(ctx context.Context, by string, dry bool) (deadletter.Reload, error) {
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	if !dry {
-		out, err := p.reload(ctx, by)
+	if dry {
+		c, err := p.change(ctx)
 		if err != nil {
-			err = conflict("the configuration could not be reloaded, and the present one stays in use: %w", err)
+			err = conflict("%w", err)
 		}
-		return out, err
+		return c.out, err
 	}
-	cfg, waiting, err := p.read()
+	out, err := p.reload(ctx, by)
 	if err != nil {
-		return deadletter.Reload{}, conflict("%w", err)
+		err = conflict("the configuration could not be reloaded, and the present one stays in use: %w", err)
 	}
-	return p.difference(ctx, &cfg, waiting)
+	return out, err
+}
+
+// reload applies the configuration file, and notes the result for the metrics and in the log. The
+// caller holds p.changing.
+func (p *process) reload(ctx context.Context, by string) (deadletter.Reload, error) {
+	c, err := p.change(ctx)
+	if err == nil {
+		err = p.apply(ctx, by, &c)
+	}
+	if err != nil {
+		p.counters.reload.Set(0)
+		p.log.Error("the configuration could not be reloaded; the present one stays in use", "err", err)
+		return c.out, err
+	}
+	p.counters.reload.Set(1)
+	return c.out, nil
+}
+
+// change is another configuration, with the parts of dlo that it needs.
+type change struct {
+	cfg      config.Config
+	waiting  []string // keys whose new values wait for the next start
+	out      deadletter.Reload
+	channels map[string]notify.Channel
+	next     *Server // the present one, if the configurations differ only in what is replaced
+}
+
+// change reads the configuration file and creates what it needs. What it creates does nothing yet.
+func (p *process) change(ctx context.Context) (c change, err error) {
+	now := p.current.Load()
+	if c.cfg, c.waiting, err = p.read(); err != nil {
+		return c, err
+	}
+	if c.out, err = p.difference(ctx, &c.cfg, c.waiting); err != nil {
+		return c, err
+	}
+	if c.channels, err = channelsOf(c.cfg.Channels); err != nil {
+		return c, err
+	}
+	if c.next = now; !now.cfg.SameWork(c.cfg) {
+		c.next, err = now.withConfig(c.cfg)
+	}
+	return c, err
 }
 
 // read reads the configuration file and checks it as at the start. In the result, the keys that
@@ -91,11 +124,7 @@ func (p *process) difference(ctx context.Context, cfg *config.Config, waiting []
 	if err != nil {
 		return out, err
 	}
-	is, err := config.Outline(out.File, p.getenv)
-	if err != nil {
-		return out, err
-	}
-	for _, change := range store.DescribeChanges(was, is) {
+	for _, change := range store.DescribeChanges(was, cfg.Outline) {
 		if path := change[:strings.IndexAny(change+" ", ": ")]; config.Below(path, waiting) {
 			out.NextStart = append(out.NextStart, change)
 		} else {
@@ -105,64 +134,48 @@ func (p *process) difference(ctx context.Context, cfg *config.Config, waiting []
 	return out, nil
 }
 
-// reload applies the configuration file, notes the result for the metrics, and logs it. The caller
-// holds p.changing.
-func (p *process) reload(ctx context.Context, by string) (out deadletter.Reload, err error) {
-	defer func() {
-		applied := 1.0
-		if err != nil {
-			applied = 0
-		}
-		p.counters.reload.Set(applied)
-	}()
+// apply lets dlo work with another configuration, and logs it. The caller holds p.changing.
+func (p *process) apply(ctx context.Context, by string, c *change) error {
 	now := p.current.Load()
-	next := now
-	var channels map[string]notify.Channel
-	cfg, waiting, err := p.read()
-	if err == nil {
-		out, err = p.difference(ctx, &cfg, waiting)
+	if c.next != now {
+		if err := p.prepareInPlaceOf(context.WithoutCancel(ctx), now, c.next); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		channels, err = channelsOf(cfg.Channels)
-	}
-	if err == nil && !now.cfg.SameWork(cfg) {
-		next, err = now.withConfig(cfg)
-	}
-	if err != nil {
-		p.log.Error("the configuration could not be reloaded; the present one stays in use", "err", err)
-		return out, err
-	}
-	set := cfg.Rules
+	set := c.cfg.Rules
 	p.rules.Replace(&set)
-	p.logged.replace(cfg.Log)
-	p.space.Replace(cfg.Disk.StopBelow, cfg.Disk.StopBelowPercent, cfg.Disk.Reserve, coming(&cfg))
-	if next != now {
-		p.replace(context.WithoutCancel(ctx), now, next)
+	p.logged.replace(c.cfg.Log)
+	p.space.Replace(c.cfg.Disk.StopBelow, c.cfg.Disk.StopBelowPercent, c.cfg.Disk.Reserve, coming(&c.cfg))
+	p.useChannels(c.cfg, c.channels)
+	p.digester.Replace(scheduleOf(c.cfg.Digest))
+	if c.next.who != nil {
+		c.next.who.Replace(c.cfg.Grants)
 	}
-	p.useChannels(cfg, channels)
-	p.digester.Replace(scheduleOf(cfg.Digest))
-	if next.who != nil {
-		next.who.Replace(cfg.Grants)
+	p.loaded.Store(&c.cfg)
+	if c.next != now {
+		p.work(c.next)
+		if now.accounts == nil {
+			c.next.firstRun(ctx)
+		}
 	}
-	p.loaded.Store(&cfg)
 	detail := fmt.Sprintf(
-		"%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(out.File, "no file")),
+		"%d rules and the default of %s", len(set.Rules), deadletter.Visible(cmp.Or(c.out.File, "no file")),
 	)
 	if err := errors.Join(
 		p.store.Record(ctx, deadletter.Once(
 			deadletter.ActRulesLoaded, by, detail, deadletter.Target{Kind: deadletter.TargetRules},
 		)),
-		p.recordConfiguration(ctx, by, out.File, waiting),
+		p.recordConfiguration(ctx, by, &c.cfg, c.waiting),
 	); err != nil {
 		p.log.Error("the reload was not recorded in the audit log", "err", err)
 	}
-	p.log.Info("configuration loaded", "by", by, "rules", len(set.Rules), "changes", out.Changes)
-	if len(waiting) > 0 {
+	p.log.Info("configuration loaded", "by", by, "rules", len(set.Rules), "changes", c.out.Changes)
+	if len(c.waiting) > 0 {
 		p.log.Warn(
-			"the configuration has other changes as well; they apply from the next start", "changes", out.NextStart,
+			"the configuration has other changes as well; they apply from the next start", "changes", c.out.NextStart,
 		)
 	}
-	return out, nil
+	return nil
 }
 
 // withConfig returns a server with another configuration. It does nothing yet. Connections to
@@ -176,22 +189,40 @@ func (s *Server) withConfig(cfg config.Config) (*Server, error) {
 	return next, next.create()
 }
 
-// replace stops the work of a server as at the end of dlo, so that every transaction, ack and
-// confirm that has begun is finished. It then lets another server work.
-func (p *process) replace(ctx context.Context, now, next *Server) {
+// prepareInPlaceOf stops the work of a server as at the end of dlo, so that every transaction, ack
+// and confirm that has begun is finished. It then prepares another server. If that fails, the
+// present configuration works on.
+func (p *process) prepareInPlaceOf(ctx context.Context, now, next *Server) error {
 	if p.running {
+		now.web.Yield()
 		now.stopWork()
 	}
-	if err := next.prepare(ctx); err != nil {
-		p.log.Error("something could not be read for the new configuration; the next start reads it", "err", err)
+	err := next.prepare(ctx)
+	if err == nil || !p.running {
+		return err
 	}
+	back, failure := now.withConfig(*p.loaded.Load()) // a server that was stopped cannot work again
+	if failure == nil {
+		failure = back.prepare(ctx)
+	}
+	if failure == nil {
+		p.work(back)
+		return err
+	}
+	failure = fmt.Errorf("the configuration that was in use cannot be used again: %w", failure)
+	select {
+	case p.broken <- failure: // dlo ends, and the next start says what is wrong
+	default:
+	}
+	return errors.Join(err, failure)
+}
+
+// work lets a server work in place of the one before, which was stopped.
+func (p *process) work(next *Server) {
 	p.current.Store(next)
 	if p.running {
 		p.disconnectAllBut(next.links)
 		next.startWork()
-	}
-	if now.accounts == nil {
-		next.firstRun(ctx)
 	}
 }
 

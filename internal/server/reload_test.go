@@ -1,7 +1,9 @@
 package server
 
 import (
+	"database/sql"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -247,5 +249,97 @@ func TestAReloadIsRefusedWhole(t *testing.T) {
 	kept := s.current.Load().links[0]
 	if _, err := reloaded(t, s, path, "links: []\nbase_path: /x", ""); err != nil || s.current.Load().links[0] != kept {
 		t.Errorf("a key that does not concern the broker has connected it again: %v", err)
+	}
+}
+
+// TestAReloadThatFailsLate lets a new configuration fail after the work of the present one was
+// stopped. dlo must work on with the present one.
+func TestAReloadThatFailsLate(t *testing.T) {
+	t.Parallel()
+	s, path := runReloadable(t)
+	db, err := sql.Open("sqlite", s.cfg.Store+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`CREATE TRIGGER stop_it BEFORE UPDATE ON meta WHEN new.key = 'grouping'
+		BEGIN SELECT RAISE(ABORT, 'not today'); END`); err != nil {
+		t.Fatal(err)
+	}
+	top := "read_only: true\nfailure_headers: {message: [x-problem]}"
+	if _, err := reloaded(t, s, path, top, ""); err == nil || !strings.Contains(err.Error(), "not today") {
+		t.Error(err)
+	}
+	if now := s.current.Load(); now.cfg.ReadOnly || now.picked.Load() == nil || now.web.Draining() || successful(t, s) != 0 {
+		t.Error("dlo does not work with the configuration that it had")
+	}
+	if _, err := db.Exec(`DROP TRIGGER stop_it`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reloaded(t, s, path, top, ""); err != nil || !s.current.Load().cfg.ReadOnly || successful(t, s) != 1 {
+		t.Error(err)
+	}
+}
+
+// TestAReloadWaitsForRequests checks that a request that changes something is finished before a
+// reload replaces the parts of dlo that it uses, that one that comes meanwhile waits, and that dlo
+// stays ready.
+func TestAReloadWaitsForRequests(t *testing.T) {
+	t.Parallel()
+	s, path := runReloadable(t)
+	begun, finish, answered := make(chan struct{}), make(chan struct{}), make(chan int, 2)
+	// the client sends a body only after the server has begun to read it
+	client := http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	post := func(body io.Reader) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/api/v1/deploys", body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Expect", "100-continue")
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Error(err)
+			answered <- 0
+			return
+		}
+		answer.Body.Close()
+		answered <- answer.StatusCode
+	}
+	slow, w := io.Pipe()
+	go post(slow)
+	go func() {
+		io.WriteString(w, `{"service":"mailer",`)
+		close(begun)
+		<-finish
+		io.WriteString(w, `"version":"1"}`)
+		w.Close()
+	}()
+	<-begun
+	now := s.current.Load()
+	over := make(chan error, 1)
+	go func() {
+		_, err := reloaded(t, s, path, "requests: 9", "")
+		over <- err
+	}()
+	for !now.web.Draining() {
+		time.Sleep(time.Millisecond)
+	}
+	go post(strings.NewReader(`{"service":"mailer","version":"2"}`))
+	select {
+	case err := <-over:
+		t.Fatal("the reload did not wait:", err)
+	case code := <-answered:
+		t.Fatal("a request did not wait:", code)
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(finish)
+	if err := <-over; err != nil || s.current.Load() == now {
+		t.Error(err)
+	}
+	for range 2 {
+		if code := <-answered; code != http.StatusCreated {
+			t.Errorf("a request was answered with %d", code)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/rabbitmq"
+	"github.com/deadletteroffice/dlo/web"
 )
 
 // room is a group of background loops. They run until the context of the room is done. The owner of
@@ -119,7 +120,7 @@ func (s *Server) Run(ctx context.Context) error {
 	acting := start(p.tender.Run, p.reloadOnSignal)
 	pages, ops := s.web.Server(), s.web.Server()
 	pages.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		p.current.Load().web.ServeHTTP(rw, r)
+		p.webFor(r).ServeHTTP(rw, r)
 	})
 	ops.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p.current.Load().probes.ServeHTTP(rw, r)
@@ -160,6 +161,22 @@ func (s *Server) Run(ctx context.Context) error {
 		pages.Close()
 	}
 	return errors.Join(failure, p.store.Close())
+}
+
+// webFor returns the Web that serves a request. A request that changes something waits while dlo
+// loads another configuration.
+func (p *process) webFor(r *http.Request) *web.Web {
+	for {
+		w := p.current.Load().web
+		if r.Method == http.MethodGet || r.Method == http.MethodHead || !w.Draining() || p.stopping.Err() != nil {
+			return w
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-r.Context().Done():
+			return w
+		}
+	}
 }
 
 // lookInPlace is the time between two checks that the file of the store is still in its place.

@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -29,11 +32,15 @@ func (c Serve) Run(ctx context.Context, o Options) error {
 	if path != "" {
 		path = kong.ExpandPath(path) // pages show this path to people who do not know the working directory of dlo
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // a SIGHUP during a long start is a reload, and not the end
+	defer signal.Stop(hangups)
 	cfg, err := config.Load(path, o.Getenv)
 	if err != nil {
 		return err
 	}
 	tuneMemory(o.Getenv)
+	o.Hangups = hangups
 	o.AcceptStore = c.AcceptStore
 	s, err := New(ctx, cfg, o)
 	if err != nil {
@@ -50,6 +57,7 @@ type Options struct {
 	Version     string
 	Commit      string // the commit and the day of the commit, as deadletter.About shows them; may be ""
 	Date        string
+	Hangups     <-chan os.Signal   // asks for a reload; nil = nothing does
 	AcceptStore bool               // true if a person has confirmed that the store is current
 	Crash       func(point string) // called at the named crash points in tests; nil in production
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -84,6 +85,7 @@ type process struct {
 	logged      *logSettings
 	flushLog    func()
 	crash       func(point string)
+	hangups     <-chan os.Signal
 	store       *store.Store
 	space       *store.Space
 	lasting     *prometheus.Registry
@@ -156,6 +158,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		getenv:    o.Getenv,
 		version:   deadletter.About(o.Version, o.Commit, o.Date),
 		crash:     o.Crash,
+		hangups:   o.Hangups,
 		lasting:   prometheus.NewRegistry(),
 		rules:     rules.NewBook(&cfg.Rules),
 		connected: map[*rabbitmq.Link]*room{},
@@ -229,7 +232,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		err = s.create()
 	}
 	if err == nil {
-		err = errors.Join(s.prepare(ctx), p.recordConfiguration(ctx, deadletter.Service.Name, cfg.Rules.File, nil))
+		err = errors.Join(s.prepare(ctx), p.recordConfiguration(ctx, deadletter.Service.Name, &cfg, nil))
 	}
 	if err != nil {
 		p.Close()
@@ -269,17 +272,18 @@ func (s *Server) create() error {
 // before, it notes in the store that they have to be read again. Nothing else may read letters
 // meanwhile.
 func (s *Server) prepare(ctx context.Context) (err error) {
-	// encoding cannot fail for texts
-	settings, _ := json.Marshal([]any{s.cfg.FailureHeaders, s.cfg.Schemas.TypeHeaders, s.cfg.Schemas.Bindings})
-	if s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(settings)); err != nil {
-		return err
-	}
 	if s.auditFile != nil { // what was copied until now is noted beside the file
-		if err = s.auditFile.open(); err != nil {
+		if err := s.auditFile.open(); err != nil {
 			return wrong("audit.file: %w", err)
 		}
 	}
-	return errors.Join(s.loadSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx))
+	if err := errors.Join(s.loadSchemas(ctx), s.usePicks(ctx), s.loadReached(ctx)); err != nil {
+		return err
+	}
+	// encoding cannot fail for texts
+	settings, _ := json.Marshal([]any{s.cfg.FailureHeaders, s.cfg.Schemas.TypeHeaders, s.cfg.Schemas.Bindings})
+	s.regroups, err = s.store.Regroup(ctx, classify.GroupVersion, string(settings))
+	return err
 }
 
 // firstRun logs a link for the first user, if dlo has users of its own and none of them has a

@@ -43,8 +43,12 @@ func (s *Store) Regroup(ctx context.Context, version int, settings string) (left
 		); err != nil {
 			return err
 		}
+		now := fmt.Sprintf("%d %s", max(asked, version), settings)
+		if now == had {
+			return nil
+		}
 		_, err := t.exec(`INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE
-			SET value = excluded.value`, grouping, fmt.Sprintf("%d %s", max(asked, version), settings))
+			SET value = excluded.value`, grouping, now)
 		return err
 	})
 	if err != nil {
