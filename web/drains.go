@@ -17,8 +17,8 @@ type Drainer interface {
 	List() []deadletter.Drain // newest first
 }
 
-// listDrains returns the drains that run, and the newest of those that ended since dlo was started or reloaded.
-// The newest comes first.
+// listDrains returns the drains that run, and the newest of those that ended since dlo was started
+// or reloaded. The newest comes first.
 func (w *Web) listDrains(context.Context, *struct{}) (*reply[api.Drains], error) {
 	return &reply[api.Drains]{api.Drains{Drains: w.Drains.List()}}, nil
 }
