@@ -32,7 +32,7 @@ type room struct{ name, is, imports string }
 // docs/architecture.md contains this table; `go test ./internal -update` writes it there.
 var rooms = []room{
 	{"cmd/dlo", "the program: signals and exit codes", "internal/cli internal/server"},
-	{"cmd/demo", "`make demo`: a private broker, a shop with bugs, dlo serve; not shipped", "internal/testenv"},
+	{"cmd/demo", "`make demo`: a private broker, a shop with bugs, dlo serve; shipped only in the image of the demo", "internal/testenv"},
 	{
 		"internal/cli", "all commands except serve; links no store and no broker client",
 		"internal/api internal/backup internal/query internal/config internal/descriptor internal/rules internal/topology",

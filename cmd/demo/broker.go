@@ -16,6 +16,9 @@ import (
 // names contains the names of the exchange and of the two queues that dlo declares on the broker.
 type names struct{ exchange, inbox, annotations string }
 
+// usualNames are the names that dlo uses by default.
+var usualNames = names{"dlo.dlx", "dlo.letters", "dlo.annotations"}
+
 // broker is the RabbitMQ that the demo uses. It is either a private node or an existing broker that
 // the user named.
 type broker struct {
@@ -38,7 +41,7 @@ func openBroker(ctx context.Context, p *program, install bool) (*broker, error) 
 		names:     names{"dlo.demo.dlx", "dlo.demo.letters", "dlo.demo.annotations"},
 	}
 	if b.url == "" {
-		b.names = names{"dlo.dlx", "dlo.letters", "dlo.annotations"}
+		b.names = usualNames
 		if err := b.start(ctx, p, install); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func serveControl(ctx context.Context, folder, dashboard string, deploy func(fix
 func tellDemo(ctx context.Context, folder, what string, out io.Writer) error {
 	c, err := readControl(folder)
 	if errors.Is(err, os.ErrNotExist) {
-		return errors.New("no demo runs in this source tree; start one with: make demo")
+		return errors.New("no demo runs here; start one with: make demo")
 	}
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	if err := build(ctx, p.module, f.path); err != nil {
 		return unlessDone(ctx, err)
 	}
-	if err := configure(f.path, cmp.Or(opts.listen, freeListen()), b.names); err != nil {
+	if err := configure(f.path); err != nil {
 		return err
 	}
 	defer func() { // deferred before dlo starts, so that it runs after dlo has ended; dlo uses these queues
@@ -52,7 +52,7 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 		}
 	}()
 	p.say("starting dlo, and waiting until it reads its inbox")
-	o, err := openOffice(ctx, f.path, b)
+	o, err := openOffice(ctx, f.path, cmp.Or(opts.listen, freeListen()), b)
 	if err != nil {
 		keep = ctx.Err() == nil
 		return unlessDone(ctx, err)
@@ -65,7 +65,8 @@ func show(ctx context.Context, p *program, opts options) (failure error) {
 	if err := prepare(ctx, b); err != nil {
 		return unlessDone(ctx, err)
 	}
-	err = perform(ctx, p, f, b, o)
+	err = perform(ctx, p, f, b, o, story(b, o, "Press f and Enter here (or: make demo-fix)")+
+		"\n  f Enter: the fix, again: break it    q Enter or Ctrl-C: stop everything\n")
 	keep = err != nil
 	return err
 }
@@ -89,9 +90,9 @@ const (
 	fixedVersion  = "1.4.1"
 )
 
-// perform runs the services and prints their progress. It returns when ctx is done or a part of the
-// demo fails.
-func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) error {
+// perform runs the services and prints the story and their progress. It returns when ctx is done or
+// a part of the demo fails.
+func perform(ctx context.Context, p *program, f *folder, b *broker, o *office, story string) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	types, err := loadSchemas()
@@ -126,16 +127,20 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 	if err := serveControl(running, f.path, o.url, announce); err != nil {
 		return err
 	}
-	p.say(story(b, o))
+	p.say(story)
 	go keys(p.stdin, func() { announce(!s.fixed.Load()) }, quit) // returns when the terminal is closed
 	go p.teller.run(running)
 
 	work := make(chan error, 1)
 	go func() { work <- s.run(running) }()
+	var dloEnded <-chan struct{}
+	if o.process != nil {
+		dloEnded = o.process.ended
+	}
 	var failure error
 	select {
 	case <-ctx.Done():
-	case <-o.process.ended:
+	case <-dloEnded:
 		failure = fmt.Errorf("dlo ended by itself (%v)%s", o.process.err, o.lastWords())
 	case err := <-b.closed:
 		failure = fmt.Errorf("RabbitMQ is gone: %v", err)
@@ -158,22 +163,20 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office) e
 }
 
 // story returns the text that the demo prints at its start. The text lists the steps that the user
-// can try.
-func story(b *broker, o *office) string {
+// can try. The parameter "fix" says how to deploy the fix.
+func story(b *broker, o *office, fix string) string {
 	return fmt.Sprintf(`
   Dashboard    %s
   Broker       %s
 
   1. A shop publishes. email-queue, sms-queue and billing-queue get a copy of each shop.events message; two of the services have bugs.
   2. dlo takes what they reject, sends it again after 5 s and 15 s, and then shows it as dead. Open one: the decoded payload says why.
-  3. Press f and Enter here (or: make demo-fix). The fix is deployed.
+  3. %s. The fix is deployed.
   4. Requeue the dead letters that have a type (Letters, exclude no type). Each goes to the tail of the queue it died in, and to no other.
      One of the canary comes back, because no fix helps its cause, and it stops again: Resume anyway.
   5. After 30 s without a return a letter is quiet. One comes back: its text is too long for the provider. Shorten it (Edit and requeue).
   6. Three are left that no fix can read: discard those.
-
-  f Enter: the fix, again: break it    q Enter or Ctrl-C: stop everything
-`, o.url, b.describe())
+`, o.url, b.describe(), fix)
 }
 
 // keys reads lines of input. It calls "toggle" for each line that is "f" and "quit" for each line

@@ -2,7 +2,11 @@
 // and dlo, so that people can see dlo at work within a minute. Two of the services have bugs. The
 // command `demo fix` deploys the fix in a running demo, and `demo break` brings the bugs back.
 //
-// The command is not shipped, and dlo does not need it.
+// The compose file runs parts of it: `demo shop` runs only the services, with the broker in
+// DLO_AMQP_URL and the dlo in DLO_SERVER, and `demo forward` makes a dashboard reachable that
+// listens on loopback.
+//
+// Only the image of the demo contains the command, and dlo does not need it.
 package main
 
 import (
@@ -11,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -65,18 +70,21 @@ type program struct {
 	stderr io.Writer
 }
 
-var errUsage = errors.New("usage: demo [-folder DIR] [-install=false] [-listen ADDRESS] [fix | break]")
+var errUsage = errors.New(
+	"usage: demo [-folder DIR] [-install=false] [-listen ADDRESS] [fix | break | shop | forward]",
+)
 
 func run(
 	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
 ) error {
-	module, err := moduleFolder()
-	if err != nil {
-		return err
+	module, outside := moduleFolder()
+	usual := filepath.Join(module, ".cache", "demo")
+	if outside != nil {
+		usual = filepath.Join(os.TempDir(), "dlo-demo")
 	}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	folder := flags.String("folder", filepath.Join(module, ".cache", "demo"), "")
+	folder := flags.String("folder", usual, "")
 	install := flags.Bool("install", true, "")
 	listen := flags.String("listen", "", "")
 	if err := flags.Parse(args); err != nil {
@@ -84,6 +92,8 @@ func run(
 	}
 	p := &program{&teller{out: stdout}, module, getenv, stdin, stdout, stderr}
 	switch {
+	case flags.NArg() == 0 && outside != nil:
+		return outside
 	case flags.NArg() == 0:
 		err := show(ctx, p, options{*folder, *install, *listen})
 		if err == nil {
@@ -92,6 +102,14 @@ func run(
 		return err
 	case flags.NArg() == 1 && (flags.Arg(0) == "fix" || flags.Arg(0) == "break"):
 		return tellDemo(ctx, *folder, flags.Arg(0), stdout)
+	case flags.NArg() == 1 && flags.Arg(0) == "shop":
+		return runShop(ctx, p, *folder)
+	case flags.NArg() == 1 && flags.Arg(0) == "forward" && *listen != "":
+		l, err := net.Listen("tcp", *listen)
+		if err != nil {
+			return err
+		}
+		return forward(ctx, l, dashboard(getenv))
 	}
 	return errUsage
 }

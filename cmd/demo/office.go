@@ -26,9 +26,12 @@ const defaultListen = "127.0.0.1:8672"
 //go:embed dlo.yaml
 var configuration string
 
-// office is the `dlo serve` process of the demo.
+// officeWait is how long the demo waits for an answer of dlo.
+const officeWait = 10 * time.Second
+
+// office is the dlo of the demo.
 type office struct {
-	process *process
+	process *process // nil if somebody else started dlo
 	folder  string
 	url     string // of the dashboard
 	client  *http.Client
@@ -60,16 +63,12 @@ func build(ctx context.Context, module, folder string) error {
 	return nil
 }
 
-// configure writes dlo.yaml and the schemas into the folder. The URLs of the broker contain
-// passwords. dlo therefore gets them from environment variables and not from the file.
-func configure(folder, listen string, n names) error {
+// configure writes dlo.yaml and the schemas into the folder.
+func configure(folder string) error {
 	if err := writeSchemas(filepath.Join(folder, "schemas")); err != nil {
 		return err
 	}
-	text := strings.NewReplacer(
-		"LISTEN", listen, "EXCHANGE", n.exchange, "INBOX", n.inbox, "ANNOTATIONS", n.annotations,
-	).Replace(configuration)
-	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(text), 0o600)
+	return os.WriteFile(filepath.Join(folder, "dlo.yaml"), []byte(configuration), 0o600)
 }
 
 // freeListen returns the default listen address. If its port is in use, freeListen returns an
@@ -87,7 +86,7 @@ var readyLine = regexp.MustCompile(`msg="dlo is ready".* url=(\S+)`)
 
 // openOffice starts dlo. It returns when dlo drains its inbox, because dead letters would be lost
 // before that.
-func openOffice(ctx context.Context, folder string, b *broker) (*office, error) {
+func openOffice(ctx context.Context, folder, listen string, b *broker) (*office, error) {
 	log, err := os.Create(filepath.Join(folder, "dlo.log"))
 	if err != nil {
 		return nil, err
@@ -100,9 +99,11 @@ func openOffice(ctx context.Context, folder string, b *broker) (*office, error) 
 	cmd := exec.Command(filepath.Join(folder, "dlo"), "serve", "--config", "dlo.yaml")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, write
 	cmd.Env = []string{
-		"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt,
+		"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "DLO_LISTEN=" + listen,
+		"DLO_AMQP_URL=" + b.url, "DLO_MANAGEMENT_URL=" + b.managedAt,
+		"DEMO_EXCHANGE=" + b.names.exchange, "DEMO_INBOX=" + b.names.inbox, "DEMO_ANNOTATIONS=" + b.names.annotations,
 	}
-	o := &office{folder: folder, client: &http.Client{Timeout: 10 * time.Second}}
+	o := &office{folder: folder, client: &http.Client{Timeout: officeWait}}
 	o.process, err = start(cmd)
 	write.Close() // the child process has a copy of its own
 	if err != nil {
