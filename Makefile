@@ -44,11 +44,12 @@ test: ## what the README promises, each proved once, on a real RabbitMQ and in a
 	@DLO_TEST_REQUIRE=1 go run ./.ci/test
 
 test-full: ## every test, almost all with the race detector, after make brokers; with DLO_TEST=rest only those that make test leaves out
-	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base nodejs npm python3-pika python3-celery python3-zstandard python3-qpid-proton php-cli php-amqplib
+	@.ci/install gcc libc6-dev rabbitmq-server chromium-headless-shell nginx-light apache2 libapache2-mod-auth-openidc caddy groff-base hugo nodejs npm python3-pika python3-celery python3-zstandard python3-qpid-proton php-cli php-amqplib
 	@.ci/consumers
 	@.ci/promtool
 	@.ci/brokers
 	go -C .ci/release run ./lint
+	@.ci/site/build
 	@# The demo builds dlo in this way. Building it now saves the tests the wait.
 	CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/dlo
 	@DLO_TEST=$${DLO_TEST:-full} DLO_TEST_REQUIRE=1 go run ./.ci/test
