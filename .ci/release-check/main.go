@@ -33,6 +33,7 @@ const tag = "v0.0.1-check"
 type check struct {
 	folder string
 	dist   string // the files of the first build
+	parsed string // the compose file in its complete form, as JSON
 	node   *testenv.Node
 	lines  []string // the report
 }
@@ -79,7 +80,8 @@ func (c *check) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := command(filepath.Join(first, ".ci/release"), "go", "run", "./lint", chart, compose); err != nil {
+	c.parsed = filepath.Join(c.folder, "compose.json")
+	if err := command(filepath.Join(first, ".ci/release"), "go", "run", "./lint", chart, compose, c.parsed); err != nil {
 		return err
 	}
 	c.report("the chart and the compose file are valid")
@@ -90,6 +92,10 @@ func (c *check) run(ctx context.Context) error {
 		return err
 	}
 	c.report("the exposure of the service is at most %s of 100", exposure)
+	if err := command(filepath.Join(first, ".ci/release"), "go", "test", "."); err != nil {
+		return err
+	}
+	c.report("dpkg and rpm: a build after a tag is newer than the tag, and older than the next")
 	if c.node, err = testenv.Start(ctx, testenv.Options{}); err != nil {
 		return err
 	}
@@ -105,12 +111,21 @@ func (c *check) run(ctx context.Context) error {
 		}
 		c.report("%s: installed, started, and the first letter arrived, in %.0f s", name, time.Since(began).Seconds())
 	}
+	began := time.Now()
+	if err := c.compose(); err != nil {
+		failed = append(failed, fmt.Errorf("compose: %w", err))
+	} else {
+		c.report(
+			"compose: the processes of dlo, dashboard and shop ran as the file says, without Docker, and the letters "+
+				"of the shop arrived, in %.0f s", time.Since(began).Seconds(),
+		)
+	}
 	other := "arm64"
 	if runtime.GOARCH == other {
 		other = "amd64"
 	}
 	c.report("not started: the files for %s, because this machine is %s", other, runtime.GOARCH)
-	c.report("not started: the service, the compose file and the chart, which need systemd, Docker and Kubernetes")
+	c.report("not started: the service, the containers and the chart, which need systemd, Docker and Kubernetes")
 	return errors.Join(failed...)
 }
 
@@ -121,7 +136,7 @@ func (c *check) report(format string, args ...any) {
 // build makes a release in a new clone of this repository.
 func build(clone string) error {
 	return errors.Join(
-		command(".", "git", "clone", "--quiet", ".", clone),
+		command(".", "git", "clone", "--quiet", "--no-tags", ".", clone),
 		command(clone, "git", "tag", tag),
 		command(clone, "make", "release"),
 	)
@@ -208,18 +223,18 @@ func await(url string) error {
 	for range 240 {
 		time.Sleep(500 * time.Millisecond)
 		if !begun {
-			if status, _, err := call(http.MethodGet, url+"/readyz"); err != nil || status != http.StatusOK {
+			if status, _, err := call(http.DefaultClient, http.MethodGet, url+"/readyz"); err != nil || status != http.StatusOK {
 				last = fmt.Errorf("/readyz: %d, %w", status, err)
 				continue
 			}
-			status, text, err := call(http.MethodPost, url+"/api/v1/trial")
+			status, text, err := call(http.DefaultClient, http.MethodPost, url+"/api/v1/trial")
 			if err != nil || status/100 != 2 {
 				last = fmt.Errorf("POST /trial: %d %s, %w", status, text, err)
 				continue
 			}
 			begun = true
 		}
-		_, text, err := call(http.MethodGet, url+"/api/v1/letters")
+		_, text, err := call(http.DefaultClient, http.MethodGet, url+"/api/v1/letters")
 		var list struct {
 			Letters []struct {
 				ID string `json:"id"`
@@ -236,13 +251,13 @@ func await(url string) error {
 	return last
 }
 
-func call(method, url string) (int, []byte, error) {
+func call(client *http.Client, method, url string) (int, []byte, error) {
 	request, err := http.NewRequest(method, url, strings.NewReader("{}"))
 	if err != nil {
 		return 0, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -285,7 +300,7 @@ func (c *check) deb(root string) (*exec.Cmd, error) {
 	if err := command(".", "dpkg", "--root="+root, "--install", file); err != nil {
 		return nil, err
 	}
-	return inRoot(root, "serve", "--config", "/etc/dlo/dlo.yaml")
+	return inRoot(root, stateOf(root), "/usr/bin/dlo", "serve", "--config", "/etc/dlo/dlo.yaml")
 }
 
 // rpm installs the package with rpm in an empty root. The root has no shell for its scripts.
@@ -297,30 +312,63 @@ func (c *check) rpm(root string) (*exec.Cmd, error) {
 	if err := command(".", "rpm", "--root="+root, "--install", "--nodeps", "--noscripts", file); err != nil {
 		return nil, err
 	}
-	return inRoot(root, "serve", "--config", "/etc/dlo/dlo.yaml")
+	return inRoot(root, stateOf(root), "/usr/bin/dlo", "serve", "--config", "/etc/dlo/dlo.yaml")
 }
 
-// inRoot runs dlo as user 65532. The root is read-only, and only the folder of the store can be
-// written, as under systemd and in a container.
-func inRoot(root string, args ...string) (*exec.Cmd, error) {
-	const user = 65532
-	state := filepath.Join(root, "var/lib/dlo")
-	for _, folder := range []string{state, filepath.Join(root, "proc"), filepath.Join(root, "dev")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+// user is the user of the image. The packages are tried as this user too.
+const user = 65532
+
+// mounts says what a process sees in its root.
+type mounts struct {
+	written map[string]string // folder in the root -> folder of this machine that can be written there
+	at      string            // working directory
+}
+
+// stateOf returns the mounts of a root in which only the folder of the store can be written, as
+// under systemd and in a container.
+func stateOf(root string) mounts {
+	return mounts{map[string]string{"/var/lib/dlo": filepath.Join(root, "var/lib/dlo")}, "/var/lib/dlo"}
+}
+
+// inRoot runs a program as user 65532 in a root that is read-only but for its mounts.
+func inRoot(root string, m mounts, args ...string) (*exec.Cmd, error) {
+	options := []string{"--ro-bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--die-with-parent", "--chdir", m.at}
+	for inside, outside := range m.written {
+		if err := errors.Join(os.MkdirAll(outside, 0o755), os.Chown(outside, user, user)); err != nil {
 			return nil, err
 		}
+		options = append(options, "--bind", outside, inside)
 	}
-	cmd := exec.Command("bwrap", append([]string{
-		"--ro-bind", root, "/", "--bind", state, "/var/lib/dlo", "--proc", "/proc", "--dev", "/dev",
-		"--die-with-parent", "--chdir", "/var/lib/dlo", "/usr/bin/dlo",
-	}, args...)...)
+	cmd := exec.Command("bwrap", append(options, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
-	return cmd, os.Chown(state, user, user)
+	return cmd, errors.Join(
+		os.MkdirAll(filepath.Join(root, "proc"), 0o755), os.MkdirAll(filepath.Join(root, "dev"), 0o755),
+	)
 }
 
-// image unpacks the layer of this machine's architecture, with nothing but the JSON in the layout.
+// image starts dlo as its image says.
 func (c *check) image(root string) (*exec.Cmd, error) {
-	file, err := c.one("*-image.tar")
+	config, err := c.unpack("dlo-[0-9]*-image.tar", root, 1)
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := inRoot(root, stateOf(root), append(config.Entrypoint, config.Cmd...)...)
+	if cmd != nil {
+		cmd.Env = config.Env
+	}
+	return cmd, err
+}
+
+// imageConfig is the configuration of an image.
+type imageConfig struct {
+	User, WorkingDir     string
+	Env, Entrypoint, Cmd []string
+	Healthcheck          struct{ Test []string }
+}
+
+// unpack unpacks the image of this machine's architecture, with nothing but the JSON in the layout.
+func (c *check) unpack(form, root string, layers int) (*imageConfig, error) {
+	file, err := c.one(form)
 	if err != nil {
 		return nil, err
 	}
@@ -337,13 +385,7 @@ func (c *check) image(root string) (*exec.Cmd, error) {
 		Config descriptor
 		Layers []descriptor
 	}
-	var config struct {
-		Config struct {
-			User            string
-			Env, Entrypoint []string
-			Cmd             []string
-		}
-	}
+	var config struct{ Config imageConfig }
 	read := func(name string, into any) {
 		err = errors.Join(err, json.Unmarshal(blobs["blobs/"+strings.Replace(name, ":", "/", 1)], into))
 	}
@@ -358,22 +400,21 @@ func (c *check) image(root string) (*exec.Cmd, error) {
 		}
 	}
 	read(manifest.Config.Digest, &config)
-	if err != nil || len(manifest.Layers) != 1 || config.Config.User != "65532:65532" || len(images.Manifests) != 2 {
+	if err != nil || len(manifest.Layers) != layers || config.Config.User != fmt.Sprintf("%d:%d", user, user) ||
+		len(images.Manifests) != 2 {
 		return nil, fmt.Errorf("the image is not as it should be: %+v %+v, %w", manifest, config, err)
 	}
-	layer := filepath.Join(c.folder, "layer.tar.gz")
-	text := blobs["blobs/"+strings.Replace(manifest.Layers[0].Digest, ":", "/", 1)]
-	if err := os.WriteFile(layer, text, 0o600); err != nil {
-		return nil, err
+	for _, l := range manifest.Layers {
+		layer := filepath.Join(c.folder, "layer.tar.gz")
+		text := blobs["blobs/"+strings.Replace(l.Digest, ":", "/", 1)]
+		if err := os.WriteFile(layer, text, 0o600); err != nil {
+			return nil, err
+		}
+		if err := command(".", "tar", "-xzf", layer, "-C", root); err != nil {
+			return nil, err
+		}
 	}
-	if err := command(".", "tar", "-xzf", layer, "-C", root); err != nil {
-		return nil, err
-	}
-	cmd, err := inRoot(root, config.Config.Cmd...)
-	if cmd != nil {
-		cmd.Env = config.Config.Env
-	}
-	return cmd, err
+	return &config.Config, nil
 }
 
 func readTar(path string) (map[string][]byte, error) {

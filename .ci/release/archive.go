@@ -54,15 +54,22 @@ func (r *release) writeTarGz(name string, entries []entry) error {
 	if err != nil {
 		return err
 	}
+	return writeGzip(r.file(name), content)
+}
+
+func writeGzip(path string, content []byte) error {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
 	if _, err := w.Write(content); err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return os.WriteFile(r.file(name), b.Bytes(), 0o644)
+	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
 // writeArchives writes one archive for each platform.
@@ -113,6 +120,7 @@ func (r *release) writeCompose() error {
 	if err != nil {
 		return err
 	}
-	text = bytes.ReplaceAll(text, []byte("0.0.0"), []byte(r.version))
+	text = bytes.ReplaceAll(text, []byte("dlo-demo:0.0.0"), []byte("dlo-demo:"+imageTag(r.version)))
+	text = bytes.ReplaceAll(text, []byte("-0.0.0-"), []byte("-"+r.version+"-"))
 	return os.WriteFile(r.file("dlo-"+r.version+"-compose.yaml"), text, 0o644)
 }

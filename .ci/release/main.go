@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,11 +46,8 @@ func run(args []string) error {
 		return errors.New("usage: release VERSION LDFLAGS GOOS/GOARCH...")
 	}
 	r := &release{
-		version: strings.TrimPrefix(args[0], "v"), linked: args[1], dist: filepath.Join(root, "dist"),
+		version: version(args[0]), linked: args[1], dist: filepath.Join(root, "dist"),
 		dlo: map[string]map[string]string{},
-	}
-	if !regexp.MustCompile(`^\d+\.\d+\.\d+($|-)`).MatchString(r.version) {
-		r.version = "0.0.0-g" + r.version // no tag yet; packages and charts need a number
 	}
 	stamp, err := output("git", "log", "-1", "--format=%ct %H")
 	if err != nil {
@@ -78,7 +76,7 @@ func run(args []string) error {
 		}
 	}
 	for _, step := range []func() error{
-		r.writeTexts, r.writeArchives, r.writePackages, r.writeImage, r.writeChart, r.writeCompose, r.writeSBOM,
+		r.writeTexts, r.writeArchives, r.writePackages, r.writeImages, r.writeChart, r.writeCompose, r.writeSBOM,
 		r.writeChecksums,
 	} {
 		if err := step(); err != nil {
@@ -87,6 +85,30 @@ func run(args []string) error {
 	}
 	return nil
 }
+
+var (
+	numbered = regexp.MustCompile(`^\d+\.\d+\.\d+($|-)`)
+	after    = regexp.MustCompile(`(?:-(\d+)-(g[0-9a-f]+))?(-dirty)?$`) // what git adds to a tag
+)
+
+// version returns the semantic version of what `git describe` says. A build some commits after a
+// tag is newer than the tag for dpkg and rpm, and older than the next tag: v1.2.3-4-gabc is
+// 1.2.3+4.gabc.
+func version(described string) string {
+	v := strings.TrimPrefix(described, "v")
+	if !numbered.MatchString(v) {
+		return "0.0.0-g" + v // no tag yet; packages and charts need a number
+	}
+	m := after.FindStringSubmatch(v)
+	parts := slices.DeleteFunc([]string{m[1], m[2], strings.TrimPrefix(m[3], "-")}, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return v
+	}
+	return strings.TrimSuffix(v, m[0]) + "+" + strings.Join(parts, ".")
+}
+
+// imageTag returns the tag of an image. A tag cannot contain a plus sign.
+func imageTag(version string) string { return strings.ReplaceAll(version, "+", "-") }
 
 // compile builds dlo for a platform.
 func (r *release) compile(goos, goarch string) error {
@@ -139,6 +161,12 @@ func (r *release) writeTexts() error {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(r.stage, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+		if name == "dlo.1" {
+			err = writeGzip(filepath.Join(r.stage, name+".gz"), []byte(text)) // for the packages
+		}
+		if err != nil {
 			return err
 		}
 	}

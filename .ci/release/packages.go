@@ -48,7 +48,8 @@ func (r *release) describe(goarch, dlo string) *nfpm.Info {
 		Version:     r.version,
 		Section:     "net",
 		Priority:    "optional",
-		Maintainer:  "Dead Letter Office",
+		Maintainer:  "Dead Letter Office <deadletteroffice@users.noreply.github.com>",
+		Homepage:    "https://github.com/deadletteroffice/dlo",
 		Description: "Dead letters of RabbitMQ: stored, retried and shown\nTakes over every message that a RabbitMQ consumer gave up on.",
 		License:     "Apache-2.0",
 		MTime:       r.time,
@@ -63,7 +64,7 @@ func (r *release) describe(goarch, dlo string) *nfpm.Info {
 	add("dlo.service", "/usr/lib/systemd/system/dlo.service", "", 0o644)
 	add("dlo.yaml", "/etc/dlo/dlo.yaml", files.TypeConfigNoReplace, 0o644)
 	add("dlo.env", "/etc/dlo/dlo.env", files.TypeConfigNoReplace, 0o600)
-	add(filepath.Join(r.stage, "dlo.1"), "/usr/share/man/man1/dlo.1", "", 0o644)
+	add(filepath.Join(r.stage, "dlo.1.gz"), "/usr/share/man/man1/dlo.1.gz", "", 0o644)
 	for shell, to := range completions {
 		add(filepath.Join(r.stage, "dlo."+shell), to, "", 0o644)
 	}

@@ -1,6 +1,7 @@
 // Command lint checks the Helm chart and the compose file of a release. It renders the chart with
 // its default values and with all values set, and decodes each result strictly into the types of
-// Kubernetes. Without arguments, it checks the files in .ci/release.
+// Kubernetes. Without arguments, it checks the files in .ci/release. With a chart, a compose file
+// and a path, it also writes the complete form of the compose file to the path, as JSON.
 package main
 
 import (
@@ -25,11 +26,11 @@ import (
 )
 
 func main() {
-	chartPath, composePath := "chart", "compose.yaml"
-	if len(os.Args) == 3 {
-		chartPath, composePath = os.Args[1], os.Args[2]
+	chartPath, composePath, complete := "chart", "compose.yaml", ""
+	if len(os.Args) == 4 {
+		chartPath, composePath, complete = os.Args[1], os.Args[2], os.Args[3]
 	}
-	if err := errors.Join(checkChart(chartPath), checkCompose(composePath)); err != nil {
+	if err := errors.Join(checkChart(chartPath), checkCompose(composePath, complete)); err != nil {
 		fmt.Fprintln(os.Stderr, "lint:", err)
 		os.Exit(1)
 	}
@@ -78,6 +79,8 @@ func checkChart(path string) error {
 			}
 		}
 	}
+	const build = "1.2.3+4.gabc1234" // neither a label nor the tag of an image can contain a plus sign
+	c.Metadata.Version, c.Metadata.AppVersion = build, build
 	for name, text := range map[string]string{
 		"default values": "", "all values": everything, "an existing claim": "storage: {existingClaim: old}",
 		"without a policy": "networkPolicy: {enabled: false}",
@@ -124,6 +127,9 @@ func render(c *chart.Chart, text string) ([]string, error) {
 		}
 		for _, document := range strings.Split(rendered, "\n---\n") {
 			kind, err := decode([]byte(document))
+			if strings.Contains(document, c.Metadata.Version) {
+				err = errors.Join(err, errors.New("there is a plus sign"))
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w\n%s", name.Name, err, document)
 			}
@@ -198,7 +204,7 @@ func restricted(s *appsv1.StatefulSet) error {
 	return nil
 }
 
-func checkCompose(path string) error {
+func checkCompose(path, complete string) error {
 	project, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{
 		WorkingDir:  ".",
 		ConfigFiles: []types.ConfigFile{{Filename: path}},
@@ -208,5 +214,12 @@ func checkCompose(path string) error {
 		return fmt.Errorf("compose: %w", err)
 	}
 	fmt.Printf("compose: %s\n", strings.Join(project.ServiceNames(), ", "))
-	return nil
+	if complete == "" {
+		return nil
+	}
+	text, err := project.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(complete, text, 0o644)
 }
