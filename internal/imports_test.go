@@ -94,6 +94,7 @@ var rooms = []room{
 		"internal/store", "all SQL; counters and rollups change in the same transaction as the letters",
 		"migrations internal/query",
 	},
+	{"docs/examples", "the example of the configuration file, inside the program, which shows its defaults", ""},
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", "internal/topology"},
 	{
@@ -123,7 +124,7 @@ var rooms = []room{
 	},
 	{
 		"internal/config", "the YAML configuration file; reports all mistakes together, with line and column",
-		"internal/identity internal/rules internal/topology",
+		"docs/examples internal/identity internal/rules internal/topology",
 	},
 	{
 		"internal/identity",

@@ -17,8 +17,10 @@ import (
 
 func configTable() command {
 	return noun(
-		"config", groupHere, "Check the configuration file, and compare it with a running dlo.",
+		"config", groupHere, "Check and show the configuration file, and compare it with a running dlo.",
 		own("check", "Report every mistake in a configuration file with line and column.", configCheckCmd{}),
+		own("show", "Print the configuration in force: the file, its variables, the environment and the defaults. "+
+			"Secrets are hidden.", configShowCmd{}),
 		own("diff", "Say what a reload of the configuration file would change at a running dlo, and what waits for a start.",
 			configDiffCmd{}),
 	)
@@ -126,6 +128,21 @@ func leftBehind(brokers []config.Broker, known []deadletter.Queue) []string {
 		warnings = append(warnings, fmt.Sprintf(text, name, letters[name], name))
 	}
 	return warnings
+}
+
+type configShowCmd struct{ config.File }
+
+// Run prints the configuration in force.
+func (c configShowCmd) Run(p *Program) error {
+	path, err := c.Path(p.Getenv)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	shown, err := config.Show(path, p.Getenv)
+	if err != nil {
+		return err
+	}
+	return p.write(shown)
 }
 
 // loadConfig reads the configuration file that the command line or DLO_CONFIG names.

@@ -66,6 +66,31 @@ func TestConfigCheckReadsTheFileThatIsNamed(t *testing.T) {
 	}
 }
 
+// TestConfigShowPrintsTheConfigurationInForce shows a file that DLO_CONFIG names, and a
+// file with a mistake.
+func TestConfigShowPrintsTheConfigurationInForce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dlo.yaml")
+	for text, want := range map[string]string{
+		"brokers: [{name: main, url: 'amqp://dlo:${PASSWORD}@h/'}]": "amqp://dlo:••••@h/", "no_key: 1": "there is no key",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr strings.Builder
+		getenv := func(name string) string {
+			return map[string]string{"DLO_CONFIG": path, "PASSWORD": "hunter2"}[name]
+		}
+		code := ExitCode(Run(Program{
+			Ctx: t.Context(), Getenv: getenv, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+		}, &struct{}{}, []string{"config", "show"}), &stderr)
+		if all := stdout.String() + stderr.String(); !strings.Contains(all, want) || strings.Contains(all, "hunter2") ||
+			(code == 0) != strings.Contains(all, "retention:") {
+			t.Errorf("%s: exit code %d\n%s", text, code, all)
+		}
+	}
+}
+
 func TestConfigCheckWarnsOfQueuesThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -103,14 +103,9 @@ func TestTheExampleNamesEveryKey(t *testing.T) {
 	}
 }
 
-func TestEverySetting(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	secret := filepath.Join(dir, "password")
-	if err := os.WriteFile(secret, []byte("p/w#d?\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := load(t, `
+// everySetting returns a file with nearly all keys. The parameter "secret" is the name of a file.
+func everySetting(secret string) string {
+	return `
 listen: "[::1]:9000"
 public_url: https://dlo.example.com/tools/dlo
 hosts: [dlo.example.com]
@@ -118,8 +113,8 @@ store: /var/lib/dlo/dlo.db
 disk: {stop_below: 1GiB, stop_below_percent: 10, reserve: 0}
 brokers:
   - name: west
-    amqp: {host: rabbit, tls: true, vhost: a/b, user: dlo, password_file: `+secret+`}
-    management: {url: "https://rabbit:15671/", user: dlo, password_file: `+secret+`}
+    amqp: {host: rabbit, tls: true, vhost: a/b, user: dlo, password_file: ` + secret + `}
+    management: {url: "https://rabbit:15671/", user: dlo, password_file: ` + secret + `}
     exchange: ""
     inboxes: [a, b]
     origins: {b: orders}
@@ -155,11 +150,21 @@ read_only: true
 requests: 5
 base_path: /tools/dlo
 audit: {file: /a}
-auth: {tokens: true, users: true, session: {idle: 1h, longest: 2h}, proxy: {from: [unix, 10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: `+secret+`}}
+auth: {tokens: true, users: true, session: {idle: 1h, longest: 2h}, proxy: {from: [unix, 10.1.2.3/8, "::1", "::ffff:192.0.2.1"], user: remote-user, email: X-Mail, groups: X-Groups, secret_file: ` + secret + `}}
 grants: [{role: operator, to: [everyone, "user:a:b", "group:x y", "token:ci"], reveal: true, purge: true, without_step_up: true}, {role: reader, to: [everyone]}]
 retention: {quiet: 1d, discarded: 0, dead: 90d}
 backup: {folder: /backups, every: 12h, keep: 3, rehearse: 2d}
-`)
+`
+}
+
+func TestEverySetting(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "password")
+	if err := os.WriteFile(secret, []byte("p/w#d?\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(t, everySetting(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
