@@ -35,7 +35,7 @@ var rooms = []room{
 	{"cmd/demo", "`make demo`: a private broker, a shop with bugs, dlo serve; shipped only in the image of the demo", "internal/testenv"},
 	{
 		"internal/cli", "all commands except serve; links no store and no broker client",
-		"internal/api internal/backup internal/query internal/config internal/descriptor internal/rules internal/topology",
+		"docs/examples internal/api internal/backup internal/query internal/config internal/descriptor internal/rules internal/topology",
 	},
 	{
 		"internal/server",
@@ -94,7 +94,7 @@ var rooms = []room{
 		"internal/store", "all SQL; counters and rollups change in the same transaction as the letters",
 		"migrations internal/query",
 	},
-	{"docs/examples", "the example of the configuration file, inside the program, which shows its defaults", ""},
+	{"docs/examples", "the example and the JSON schema of the configuration file, inside the program", ""},
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", "internal/topology"},
 	{

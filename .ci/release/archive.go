@@ -82,6 +82,7 @@ func (r *release) writeArchives() error {
 				{name: name + "/" + filepath.Base(dlo), from: dlo, mode: 0o755},
 				{name: name + "/LICENSE", from: root + "/LICENSE", mode: 0o644},
 				{name: name + "/dlo.example.yaml", from: root + "/docs/examples/dlo.yaml", mode: 0o644},
+				{name: name + "/dlo.schema.json", from: root + "/docs/examples/dlo.schema.json", mode: 0o644},
 			}
 			for _, text := range []string{"dlo.1", "dlo.bash", "dlo.fish", "dlo.zsh"} {
 				entries = append(entries, entry{name: name + "/" + text, from: filepath.Join(r.stage, text), mode: 0o644})

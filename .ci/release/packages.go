@@ -69,7 +69,9 @@ func (r *release) describe(goarch, dlo string) *nfpm.Info {
 		add(filepath.Join(r.stage, "dlo."+shell), to, "", 0o644)
 	}
 	add(root+"/LICENSE", "/usr/share/doc/dlo/copyright", "", 0o644)
-	add(root+"/docs/examples/dlo.yaml", "/usr/share/doc/dlo/examples/dlo.yaml", "", 0o644)
+	for _, name := range []string{"dlo.yaml", "dlo.schema.json"} {
+		add(root+"/docs/examples/"+name, "/usr/share/doc/dlo/examples/"+name, "", 0o644)
+	}
 	info.Scripts = nfpm.Scripts{PostInstall: "after-install.sh", PreRemove: "before-remove.sh"}
 	info.Deb.Compression = "gzip"
 	info.RPM.Compression = "gzip"

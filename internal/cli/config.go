@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/deadletteroffice/dlo/docs/examples"
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -21,6 +22,7 @@ func configTable() command {
 		own("check", "Report every mistake in a configuration file with line and column.", configCheckCmd{}),
 		own("show", "Print the configuration in force: the file, its variables, the environment and the defaults. "+
 			"Secrets are hidden.", configShowCmd{}),
+		own("schema", "Print the JSON schema of the configuration file, for editors.", configSchemaCmd{}),
 		own("diff", "Say what a reload of the configuration file would change at a running dlo, and what waits for a start.",
 			configDiffCmd{}),
 	)
@@ -129,6 +131,11 @@ func leftBehind(brokers []config.Broker, known []deadletter.Queue) []string {
 	}
 	return warnings
 }
+
+type configSchemaCmd struct{}
+
+// Run prints the JSON schema of the configuration file.
+func (configSchemaCmd) Run(p *Program) error { return p.write(examples.Schema) }
 
 type configShowCmd struct{ config.File }
 

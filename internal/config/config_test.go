@@ -67,42 +67,6 @@ func TestTheExampleHasEveryDefault(t *testing.T) {
 	}
 }
 
-// TestTheExampleNamesEveryKey checks that the example file contains every key that the program
-// knows, at least in a comment.
-func TestTheExampleNamesEveryKey(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../docs/examples/dlo.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, section := range []string{
-		"", "brokers: [{%s}]", "disk: {%s}", "ingest: {%s}", "requeue: {%s}", "requeue: {nack: {%s}}", "default: {%s}",
-		"requeue: {breaker: {%s}}", "default: {retry: {%s}}", "default: {dead: {%s}}", "rules: [{name: a, %s}]",
-		"rules: [{name: a, match: {%s}}]", "rules: [{name: a, retry: {delays: [], %s}}]",
-		"rules: [{name: a, dead: {%s}}]", "schemas: {%s}", "schemas: {bindings: [{%s}]}", "masking: [{%s}]",
-		"links: [{%s}]",
-	} {
-		unknown := "no_such_key: 1"
-		if section != "" {
-			unknown = fmt.Sprintf(section, unknown)
-		}
-		_, err := load(t, unknown)
-		if err == nil {
-			t.Fatalf("%s is no mistake", unknown)
-		}
-		_, keys, ok := strings.Cut(err.Error(), "the keys are ")
-		if !ok {
-			t.Fatalf("%s: %v", unknown, err)
-		}
-		keys, _, _ = strings.Cut(keys, "\n")
-		for _, key := range strings.Split(keys, ", ") {
-			if !regexp.MustCompile(`\b` + key + `\b`).Match(text) {
-				t.Errorf("%s of %q does not stand in the example", key, section)
-			}
-		}
-	}
-}
-
 // everySetting returns a file with nearly all keys. The parameter "secret" is the name of a file.
 func everySetting(secret string) string {
 	return `
