@@ -42,6 +42,7 @@ func main() {
 		Check:   server.Check,
 		Ask:     server.Ask,
 		Look:    server.Look,
+		Explore: server.Explore,
 		Dropped: server.Dropped,
 		Tokens:  openTokens,
 		Rename:  server.RenameBroker,

@@ -36,6 +36,11 @@ func main() {
 		Look: func(context.Context, string, []string) ([]topology.Snapshot, error) {
 			return nil, errNoServer
 		},
+		Explore: func(
+			context.Context, config.Config,
+		) (deadletter.BrokerStatus, []string, topology.Snapshot, error) {
+			return deadletter.BrokerStatus{}, nil, topology.Snapshot{}, errNoServer
+		},
 		Tokens: func(context.Context, string) (cli.TokenFile, error) { return nil, errNoServer },
 		Rename: func(context.Context, config.Config, string, string) error { return errNoServer },
 		Doctor: func(context.Context, string, func(string) string) ([]deadletter.Checkup, error) {

@@ -193,8 +193,16 @@ func TestEveryTextFits(t *testing.T) {
 	})
 	held("letters requeue", operate(deadletter.VerbRequeue))
 	held("letters hold", operate(deadletter.VerbHold))
+	checked := newVerdict(api.Topology{Findings: []topology.Finding{{}}, Looks: []topology.Report{{}}}, 1)
 	for name, about := range map[string]any{
-		"check": newVerdict(api.Topology{Findings: []topology.Finding{{}}, Looks: []topology.Report{{}}}, 1),
+		"check": checked,
+		"explored": struct {
+			Brokers []deadletter.BrokerStatus
+			Unknown string
+			Verdict verdict
+			Plans   api.Plans
+			Others  []string
+		}{[]deadletter.BrokerStatus{{}}, "", checked, api.Plans{}, []string{"a"}},
 		"plans": api.Plans{}, "unread": api.Topology{}, "adopted": api.AdoptedPolicies{}, "applied": topology.Applied{}, "trial": api.Trial{}, "rights": []deadletter.BrokerStatus{}, "set": descriptor.Set{},
 	} {
 		used[name] = true

@@ -88,6 +88,8 @@ func commands() []command {
 		auditTable(), notifyTable(), tokenTable(), userTable(),
 		act("whoami", "Print who the server takes you for, and what you may do.", nil,
 			"GET /me", api.Me{}, `{{template "me" .}}`),
+		own("init", "Look at a broker, propose policies, and write a first configuration file. Nothing is changed on the "+
+			"broker.", initCmd{}),
 		own("reload", "Let a running dlo read its configuration file again, as SIGHUP does.", reloadCmd{}),
 		own("health", "Ask a running dlo whether it is alive, or ready.", healthCmd{}),
 		own("backup", "Make a checked copy of the whole store, while dlo is running.", backupCmd{}),

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -16,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"github.com/deadletteroffice/dlo/internal/api"
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -167,27 +164,13 @@ func (c loginCmd) Run(p *Program) error {
 	return p.say("You are %s at %s. The context %s is in use.", me.Name, server, name)
 }
 
-// readToken reads a token from standard input. If standard input is a terminal, the token is not
-// shown while the user types it.
+// readToken asks for a token.
 func readToken(p *Program) (string, error) {
-	fmt.Fprint(p.Stderr, "Token, as dlo token add prints it: ")
-	defer fmt.Fprintln(p.Stderr)
-	var text string
-	var err error
-	if terminal(p.Stdin) {
-		var typed []byte
-		typed, err = term.ReadPassword(int(p.Stdin.(*os.File).Fd()))
-		text = string(typed)
-	} else {
-		text, err = bufio.NewReader(io.LimitReader(p.Stdin, 4096)).ReadString('\n')
+	text, err := p.ask("Token, as dlo token add prints it: ", true)
+	if err == nil && !strings.HasPrefix(text, deadletter.TokenPrefix) {
+		err = fmt.Errorf("%w: a token begins with %s", errUsage, deadletter.TokenPrefix)
 	}
-	if err != nil && err != io.EOF {
-		return "", err
-	}
-	if text = strings.TrimSpace(text); !strings.HasPrefix(text, deadletter.TokenPrefix) {
-		return "", fmt.Errorf("%w: a token begins with %s", errUsage, deadletter.TokenPrefix)
-	}
-	return text, nil
+	return text, err
 }
 
 func contextTable() command {

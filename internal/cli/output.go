@@ -127,12 +127,47 @@ func (f serverFlags) confirm(p *Program, k *kong.Context, question string) error
 	if err := f.sayServer(p); err != nil {
 		return err
 	}
-	fmt.Fprint(p.Stderr, deadletter.Visible(question), "? [y/N] ")
-	answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+	answer, _ := p.ask(question+"? [y/N] ", false)
+	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
 		return errors.New("nothing was done")
 	}
 	return nil
+}
+
+// ask prints a question and reads a line of at most 4 KiB. A terminal does not show a secret. ask
+// stops waiting when the user interrupts dlo.
+func (p *Program) ask(question string, secret bool) (string, error) {
+	fmt.Fprint(p.Stderr, deadletter.Visible(question))
+	read := func() (string, error) { return bufio.NewReader(io.LimitReader(p.Stdin, 4096)).ReadString('\n') }
+	if secret && terminal(p.Stdin) {
+		fd := int(p.Stdin.(*os.File).Fd())
+		if state, err := term.GetState(fd); err == nil {
+			defer term.Restore(fd, state)
+		}
+		read = func() (string, error) {
+			typed, err := term.ReadPassword(fd)
+			return string(typed), err
+		}
+	}
+	answers := make(chan string, 1)
+	go func() {
+		if text, err := read(); err == nil || err == io.EOF && text != "" {
+			answers <- strings.TrimSpace(text)
+		}
+		close(answers)
+	}()
+	text, ok := "", false
+	select {
+	case <-p.Ctx.Done():
+	case text, ok = <-answers:
+	}
+	if secret || !ok {
+		fmt.Fprintln(p.Stderr)
+	}
+	if !ok {
+		return "", errors.New("there was no answer, so nothing was done")
+	}
+	return text, nil
 }
 
 // terminal reports whether a stream is a terminal.

@@ -35,6 +35,9 @@ type Program struct {
 	// Look reads vhosts of a broker. The parameter "management" is the URL of its management API.
 	// If "vhosts" is empty, Look reads all vhosts.
 	Look func(ctx context.Context, management string, vhosts []string) ([]topology.Snapshot, error)
+	// Explore returns what a broker permits dlo to do, the names of its vhosts, and what its
+	// management API says about the vhost of the URL. The error says why nothing is known.
+	Explore func(context.Context, config.Config) (deadletter.BrokerStatus, []string, topology.Snapshot, error)
 	// Dropped returns how many rejected messages a node has dropped since it started. The parameter
 	// "metrics" is the URL of the node's metrics. If it is "", Dropped uses the usual URL for a
 	// node that has this management API.

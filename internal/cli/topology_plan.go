@@ -104,7 +104,11 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 			all = append(all, &snapshots[i])
 		}
 	}
-	var plans []topology.Plan
+	return api.NewPlans(c.make(all)), noVHost(vhosts, there)
+}
+
+// make returns the plans for some vhosts.
+func (c topologyPlanCmd) make(all []*topology.Snapshot) (plans []topology.Plan) {
 	for i, globs := range topology.GlobsFor(all, c.Queues) {
 		var queues []string
 		if len(globs) > 0 || len(c.Queues) == 0 {
@@ -116,7 +120,7 @@ func (c topologyPlanCmd) plan(p *Program) (api.Plans, error) {
 		}
 		plans = append(plans, topology.MakePlan(all[i], want))
 	}
-	return api.NewPlans(plans), noVHost(vhosts, there)
+	return plans
 }
 
 // changeFlags are the flags of a command that changes policies on brokers.

@@ -212,13 +212,15 @@ func (d *decoder) byQueue(n *yaml.Node, usage string, each func(queue string, va
 // secured contains the TLS settings of a connection to a broker, as parameters of its URL.
 type secured struct{ parameters url.Values }
 
+// tlsParameters maps the keys about TLS to the parameters of a URL.
+var tlsParameters = map[string]string{
+	"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile", "server_name": "server_name_indication",
+}
+
 // withTLSKeys adds the functions that read the keys about TLS to the given keys.
 func (s *secured) withTLSKeys(d *decoder, into keys) keys {
 	s.parameters = url.Values{}
-	for key, parameter := range map[string]string{
-		"ca_file": "cacertfile", "cert_file": "certfile", "key_file": "keyfile",
-		"server_name": "server_name_indication",
-	} {
+	for key, parameter := range tlsParameters {
 		into[key] = func(n *yaml.Node) {
 			var v string
 			d.text(n, &v)

@@ -19,15 +19,9 @@ func Show(path string, getenv func(string) string) (string, error) {
 		return "", err
 	}
 	shown := written((&decoder{}).document(examples.Configuration), true)
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		d := &decoder{getenv: getenv}
-		if own := d.document(string(text)); own != nil {
-			merge(shown, written(own, true))
-		}
+	text, _ := os.ReadFile(path) // Load has read it; there may be no file
+	if own := (&decoder{getenv: getenv}).document(string(text)); own != nil {
+		merge(shown, written(own, true))
 	}
 	for key, name := range map[string]string{"listen": "DLO_LISTEN", "store": "DLO_STORE"} {
 		if v := getenv(name); v != "" {

@@ -34,12 +34,14 @@ func TestWhatIsShownIsInForce(t *testing.T) {
 		"no key": {"", noEnv}, "a null": {"disk:\nhosts:\n", noEnv}, "every key": {everySetting(secret), noEnv},
 		"other keys": {
 			"# a comment\nretention: {settled: 1d} # old\ndefault: {retry: {first: 1s, attempts: 3}}\n" +
-				"listen: [127.0.0.1:1, 127.0.0.1:2]\nbrokers: &b [{name: x}, {name: y, url: amqp://y/, rates: {b: 2, a: 1}}]\n" +
+				"listen: [127.0.0.1:1, 127.0.0.1:2]\n" +
+				"brokers: &b [{name: x}, {name: y, url: amqp://y/, rates: {b: 2, a: 1}}]\n" +
 				"rules: [{name: a, match: {queue: q}, retry: {first: 2s, attempts: 2}}, {name: b, discard: false}]\n" +
 				"channels: {a: {slack: {url_file: " + secret + "}}}\n", noEnv,
 		},
 		"the environment": {
-			"brokers: [{name: main, amqp: {host: h}}]\nrules: [{name: a, match: {queue: 'a${QUEUE}', type: b$$c}}]", variables,
+			"brokers: [{name: main, amqp: {host: h}}]\n" +
+				"rules: [{name: a, match: {queue: 'a${QUEUE}', type: b$$c}}]", variables,
 		},
 		"the environment alone": {"", variables},
 	} {
@@ -63,7 +65,8 @@ func TestWhatIsShownIsInForce(t *testing.T) {
 			want.Rules.Rules[i].YAML = got.Rules.Rules[i].YAML
 		}
 		if diff := cmp.Diff(
-			want, got, patterns, origin, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+			want, got, patterns, origin, cmpopts.EquateEmpty(),
+			cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 		); diff != "" {
 			t.Errorf("%s: (-in force +shown):\n%s\n%s", name, diff, shown)
 		}
@@ -94,7 +97,8 @@ channels: {oncall: {alertmanager: {url: "https://hooks.example.com/hunter2?key=h
 		t.Errorf("%v: %s", err, shown)
 	}
 	for _, want := range []string{
-		"amqps://dlo:••••@h/v", "http://dlo:••••@h:15672", "amqp://u:••••@h2/", "https://u:••••@h2", "https://hooks.example.com/••••",
+		"amqps://dlo:••••@h/v", "http://dlo:••••@h:15672", "amqp://u:••••@h2/", "https://u:••••@h2",
+		"https://hooks.example.com/••••",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%s is not in\n%s", want, shown)

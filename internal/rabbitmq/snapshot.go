@@ -138,6 +138,9 @@ func (m *Management) vhosts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// VHosts returns the names of the vhosts that the user may see in the management API.
+func (l *Link) VHosts(ctx context.Context) ([]string, error) { return l.looks.Load().vhosts(ctx) }
+
 // snapshot reads a vhost. The user needs only the tag "management" for it (measured on 3.10.8,
 // 4.0.5, 4.3.6).
 func (m *Management) snapshot(ctx context.Context, broker, vhost string) (topology.Snapshot, error) {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -73,6 +74,34 @@ func Ask(ctx context.Context, cfg config.Config) ([]deadletter.BrokerStatus, err
 		list = append(list, link.Ask(ctx, cfg.Brokers[i].Annotations))
 	}
 	return list, nil
+}
+
+// Explore connects to the first broker of the configuration and returns what it permits dlo to do,
+// the names of its vhosts, and what the management API says about the vhost of the connection. If
+// no management API is configured, Explore looks for one. The error says why there is none. Explore
+// changes nothing on the broker.
+func Explore(
+	ctx context.Context, cfg config.Config,
+) (status deadletter.BrokerStatus, vhosts []string, s topology.Snapshot, err error) {
+	links, err := linksOf(cfg, nil, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return status, nil, s, err
+	}
+	b, link := &cfg.Brokers[0], links[0]
+	if status = link.Ask(ctx, b.Annotations); !status.Connected {
+		return status, nil, s, errors.New(status.Reason)
+	}
+	if looksForManagement(b) {
+		_, err = link.FindManagement(ctx)
+		status = link.Status()
+	}
+	if err == nil {
+		s, err = link.Snapshot(ctx)
+	}
+	if err == nil {
+		vhosts, err = link.VHosts(ctx)
+	}
+	return status, vhosts, s, err
 }
 
 // Look reads vhosts of a broker through the management API at a URL. The broker need not be in the

@@ -41,6 +41,16 @@ type Snapshot struct {
 	matching *time.Duration // what may still be used to evaluate slow patterns; nil = all of it
 }
 
+// WithInbox returns the vhost as it is after dlo has declared its dead-letter exchange and inbox.
+func (s Snapshot) WithInbox(exchange, inbox string) Snapshot {
+	if !slices.ContainsFunc(s.Exchanges, func(x Exchange) bool { return x.Name == exchange }) {
+		s.Exchanges = append(slices.Clone(s.Exchanges), Exchange{Name: exchange, Type: "fanout", Durable: true})
+		s.Queues = append(slices.Clone(s.Queues), Queue{Name: inbox, Type: "classic", Durable: true})
+		s.Bindings = append(slices.Clone(s.Bindings), Binding{Source: exchange, Destination: inbox, To: "queue"})
+	}
+	return s
+}
+
 // Gap is a part of a vhost that could not be read. Findings that need this part are omitted.
 type Gap struct {
 	What string `json:"what"` // such as "bindings" or "queue a%FF"

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const initialText = `# Written by dlo init. "dlo config show FILE" prints all settings, with their defaults.
+brokers:
+  - name: main
+    %s: %s
+    exchange: dlo.dlx      # dead-letter exchange, which dlo declares
+    inboxes: [dlo.letters] # dlo declares the queue, binds it to the exchange, and drains it
+    # observe: true        # take letters in and show them at first, and send nothing back
+`
+
+// Initial returns a minimal configuration file for the broker at a URL. A password other than that
+// of the user guest does not belong in it. Initial returns such a password, and the text has the
+// name of the file for it instead.
+func Initial(address, passwordFile string) (text, password string, err error) {
+	u, err := brokerURL(address, []string{"amqp", "amqps"})
+	if err != nil {
+		return "", "", err
+	}
+	if password, _ = u.User.Password(); password == "" || password == "guest" {
+		return fmt.Sprintf(initialText, "url", inFlow(node(address))), "", nil
+	}
+	amqp := map[string]any{
+		"host": u.Hostname(), "tls": u.Scheme == "amqps", "vhost": cmp.Or(strings.TrimPrefix(u.Path, "/"), "/"),
+		"user": u.User.Username(), "password_file": passwordFile,
+	}
+	if port, err := strconv.Atoi(u.Port()); err == nil {
+		amqp["port"] = port
+	}
+	parameters := u.Query()
+	for key, parameter := range tlsParameters {
+		if parameters.Has(parameter) {
+			amqp[key] = parameters.Get(parameter)
+			parameters.Del(parameter)
+		}
+	}
+	if len(parameters) > 0 {
+		return "", "", fmt.Errorf("no key fits the parameter %s of this URL: leave it out", parameters.Encode())
+	}
+	return fmt.Sprintf(initialText, "amqp", inFlow(node(amqp))), password, nil
+}
