@@ -51,7 +51,7 @@ type Program struct {
 	// Doctor checks what a dlo with the configuration file at a path needs to start here.
 	Doctor func(ctx context.Context, path string, getenv func(string) string) ([]deadletter.Checkup, error)
 
-	rules string // the name of the file with rules that the command sends
+	rules string // the name of the file that mistakes in the answer are about
 	said  bool   // whether the command has printed the URL of its server
 }
 

@@ -36,6 +36,7 @@ func (c configDiffCmd) Run(p *Program) error { return c.reload(p, true) }
 
 func (f serverFlags) reload(p *Program, dry bool) error {
 	f.patient = true
+	p.rules = "configuration file" // in the positions of mistakes
 	done, _, err := fetch[deadletter.Reload](f, p, http.MethodPost, "/reload", api.ReloadRequest{DryRun: dry})
 	if err != nil {
 		return err
