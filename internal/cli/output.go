@@ -138,21 +138,18 @@ func (f serverFlags) confirm(p *Program, k *kong.Context, question string) error
 // stops waiting when the user interrupts dlo.
 func (p *Program) ask(question string, secret bool) (string, error) {
 	fmt.Fprint(p.Stderr, deadletter.Visible(question))
-	read := func() (string, error) { return bufio.NewReader(io.LimitReader(p.Stdin, 4096)).ReadString('\n') }
+	read := func() ([]byte, error) { return bufio.NewReader(io.LimitReader(p.Stdin, 4096)).ReadBytes('\n') }
 	if secret && terminal(p.Stdin) {
 		fd := int(p.Stdin.(*os.File).Fd())
 		if state, err := term.GetState(fd); err == nil {
 			defer term.Restore(fd, state)
 		}
-		read = func() (string, error) {
-			typed, err := term.ReadPassword(fd)
-			return string(typed), err
-		}
+		read = func() ([]byte, error) { return term.ReadPassword(fd) }
 	}
 	answers := make(chan string, 1)
 	go func() {
-		if text, err := read(); err == nil || err == io.EOF && text != "" {
-			answers <- strings.TrimSpace(text)
+		if text, err := read(); err == nil || err == io.EOF && len(text) > 0 {
+			answers <- strings.TrimSpace(string(text))
 		}
 		close(answers)
 	}()

@@ -96,10 +96,9 @@ func Explore(
 		status = link.Status()
 	}
 	if err == nil {
-		s, err = link.Snapshot(ctx)
-	}
-	if err == nil {
-		vhosts, err = link.VHosts(ctx)
+		if s, err = link.Snapshot(ctx); err == nil {
+			vhosts, err = link.VHosts(ctx)
+		}
 	}
 	return status, vhosts, s, err
 }

@@ -209,11 +209,8 @@ func (p *process) prepareInPlaceOf(ctx context.Context, now, next *Server) error
 		p.work(back)
 		return err
 	}
-	failure = fmt.Errorf("the configuration that was in use cannot be used again: %w", failure)
-	select {
-	case p.broken <- failure: // dlo ends, and the next start says what is wrong
-	default:
-	}
+	failure = fmt.Errorf("the configuration that was in use cannot be used again, so dlo ends: %w", failure)
+	p.end(failure)
 	return errors.Join(err, failure)
 }
 

@@ -31,8 +31,20 @@ func reloaded(t *testing.T, s *Server, path, top, broker string) (deadletter.Rel
 	return s.Reload(t.Context(), "ana", false)
 }
 
-// runReloadable starts a dlo with a configuration file that reloaded can write.
+// runReloadable starts a dlo with a configuration file that reloaded can write. It ends without an
+// error.
 func runReloadable(t *testing.T) (*Server, string) {
+	t.Helper()
+	s, path, ended := startReloadable(t)
+	t.Cleanup(func() {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, path
+}
+
+func startReloadable(t *testing.T) (*Server, string, <-chan error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
 	text := fmt.Sprintf(reloadConfig, filepath.Dir(path), "", "")
@@ -49,12 +61,7 @@ func runReloadable(t *testing.T) (*Server, string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(t.Context()) }()
-	t.Cleanup(func() {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return s, path
+	return s, path, ended
 }
 
 // successful returns the value of the metric dlo_config_last_reload_successful.
@@ -341,5 +348,26 @@ func TestAReloadWaitsForRequests(t *testing.T) {
 		if code := <-answered; code != http.StatusCreated {
 			t.Errorf("a request was answered with %d", code)
 		}
+	}
+}
+
+// TestAReloadThatCannotGoBack lets a reload fail, and then the configuration that was in use. dlo
+// must end with the reason, and must not go on without its parts.
+func TestAReloadThatCannotGoBack(t *testing.T) {
+	t.Parallel()
+	s, path, ended := startReloadable(t)
+	db, err := sql.Open("sqlite", s.cfg.Store+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `ALTER TABLE picks RENAME TO others`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reloaded(t, s, path, "read_only: true", ""); err == nil || successful(t, s) != 0 {
+		t.Error("the reload counts as successful:", err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "cannot be used again, so dlo ends") {
+		t.Error(err)
 	}
 }

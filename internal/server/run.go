@@ -179,6 +179,14 @@ func (p *process) webFor(r *http.Request) *web.Web {
 	}
 }
 
+// end lets Run end with an error. The first error counts.
+func (p *process) end(err error) {
+	select {
+	case p.broken <- err:
+	default:
+	}
+}
+
 // lookInPlace is the time between two checks that the file of the store is still in its place.
 const lookInPlace = time.Second
 
@@ -187,10 +195,7 @@ const lookInPlace = time.Second
 func (s *Server) inPlace(ctx context.Context) error {
 	for {
 		if err := s.store.InPlace(); err != nil {
-			select {
-			case s.broken <- err:
-			default:
-			}
+			s.end(err)
 			return err
 		}
 		select {

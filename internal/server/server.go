@@ -177,12 +177,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (*Server, error) {
 		Log:     p.log,
 		Space:   p.space,
 		Brokers: storeBrokers(cfg.Brokers),
-		Broken: func(err error) {
-			select {
-			case p.broken <- err:
-			default:
-			}
-		},
+		Broken:  p.end,
 	})
 	if err != nil {
 		return nil, explainStore(err, cfg.Store)
