@@ -46,6 +46,7 @@ var patterns = cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() =
 // fields that say from where and when settings were read.
 var origin = cmp.Options{
 	cmpopts.IgnoreFields(rules.Set{}, "File", "Loaded", "Digest", "Fields"), cmpopts.IgnoreFields(config.Broker{}, "Setting"),
+	cmpopts.IgnoreFields(config.Config{}, "Outline"),
 }
 
 func TestTheExampleHasEveryDefault(t *testing.T) {
