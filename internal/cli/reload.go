@@ -17,7 +17,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-const reloadText = `{{.File}}: {{len .Changes}} changes {{if .dry}}would apply at once{{else}}are in use{{end}}
+const reloadText = `{{.File}}: {{plural (len .Changes) "change" "changes"}} {{if .dry}}would apply at once{{else}}in use{{end}}
 {{- range .Changes}}
   {{.}}{{end}}
 {{- with .NextStart}}

@@ -34,7 +34,7 @@ func TestReloadOnTheCommandLine(t *testing.T) {
 	if applied() {
 		t.Error("config diff has changed something")
 	}
-	says(0, "reload", ": 2 changes are in use", "rules[0].name added", "ops_listen added: 127.0.0.1:0")
+	says(0, "reload", ": 2 changes in use", "rules[0].name added", "ops_listen added: 127.0.0.1:0")
 	if !applied() {
 		t.Error("the reload has changed nothing")
 	}
