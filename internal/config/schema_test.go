@@ -80,7 +80,7 @@ func (p place) schemaOf() schema {
 	if whole, _ := p.mistakes("[~]"); p.before != "" && found(refused, whole) == nil {
 		kinds = append(kinds, schema{"type": []string{"array", "null"}, "items": p.item().schemaOf()})
 	}
-	whole, parts := p.mistakes("{no_such_key: 1}")
+	_, parts := p.mistakes("{no_such_key: 1}")
 	if p.before == "" {
 		_, err := config.Parse("", "no_such_key: 1", noEnv)
 		parts = []string{err.Error()}
