@@ -45,7 +45,8 @@ func (c initCmd) Run(p *Program) (err error) {
 		address = answer("URL of the broker", config.Defaults().Brokers[0].URL)
 	}
 	if u, wrong := url.Parse(address); wrong == nil && err == nil && !c.Yes && u.User.Username() != "" {
-		if password, set := u.User.Password(); !set && !u.Query().Has("certfile") {
+		if _, set := u.User.Password(); !set && !u.Query().Has("certfile") {
+			var password string
 			password, err = p.ask("Password of "+u.User.Username()+": ", true)
 			u.User = url.UserPassword(u.User.Username(), password)
 			address = u.String()
