@@ -11,11 +11,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// Reloader applies the configuration file, or says what that would change. Errors wrap ErrConflict.
-type Reloader interface {
-	Reload(ctx context.Context, by string, dry bool) (deadletter.Reload, error)
-}
-
 type reloadIn struct{ Body api.ReloadRequest }
 
 // reloadConfiguration reads the configuration file again and applies it, as SIGHUP does. It answers
@@ -26,7 +21,7 @@ func (w *Web) reloadConfiguration(ctx context.Context, in *reloadIn) (*reply[dea
 	if err := deadletter.Allow(by, deadletter.VerbSettings, deadletter.Origin{}); err != nil {
 		return nil, err
 	}
-	return answer(w.Reloader.Reload(context.WithoutCancel(ctx), by.Name, in.Body.DryRun))
+	return answer(w.Reload(context.WithoutCancel(ctx), by.Name, in.Body.DryRun))
 }
 
 // callerKey is the key of a *string in the context of a request that is logged: who made it.

@@ -53,7 +53,8 @@ type Options struct {
 	Disk      func() string   // space for letters, in words
 	Doctor    func(context.Context) []deadletter.Checkup
 	Backups   Backups // nil: none
-	Reloader  Reloader
+	// applies the configuration file, or with "dry" says what that would change
+	Reload func(ctx context.Context, by string, dry bool) (deadletter.Reload, error)
 	// returns the facts that a broker reports about a queue
 	Facts func(context.Context, deadletter.Origin) deadletter.QueueFacts
 

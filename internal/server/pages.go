@@ -48,7 +48,7 @@ func (s *Server) createPages() {
 		Disk:      s.space.Free,
 		Doctor:    s.doctor,
 		Backups:   s,
-		Reloader:  s,
+		Reload:    s.Reload,
 		Hosts:     hostsOf(s.cfg, s.addresses()),
 		MaxBody:   int(s.cfg.Requeue.MaxBody),
 		Metrics:   s.metrics(),

@@ -69,6 +69,7 @@ func TestBench(t *testing.T) {
 		t.Logf("%-36s %s", name, summary(b.lines[name]))
 	}
 	b.ratio("P1 drain against raw", "drain: dlo", "drain: raw consumer", ">= 0.45", rate)
+	b.ratio("P1 the same, first window to last", steadyDrain, "drain: raw consumer", ">= 0.45", rate)
 	b.ratio("P2 drain against shovel", "drain: dlo", "drain: shovel", ">= 1.4", rate)
 	b.ratio("P3 CPU of draining against raw", "drain: dlo", "drain: raw consumer", "<= 2.2", load)
 	b.ratio("P4 requeue against raw", "requeue: dlo", "requeue: raw publisher, window 128", ">= 0.60", rate)
@@ -256,9 +257,16 @@ func (b *bench) drain() measure {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
+	steady := p.ask(`SELECT (sum(letters) - (SELECT letters FROM windows ORDER BY id LIMIT 1)) * 1000
+		/ max(1, max(settled_at) - min(settled_at)) FROM windows`)
+	b.line(steadyDrain, func() measure { return measure{perSecond: float64(steady)} })
 	p.Kill9()
 	return m
 }
+
+// steadyDrain is the line for the rate of dlo from the end of its first window to the end of its
+// last one: without its start, and almost without small windows.
+const steadyDrain = "drain: dlo, first window to last"
 
 // drainedStore drains n letters with the given configuration and waits until they are classified.
 // Then it stops dlo.
