@@ -35,7 +35,7 @@ func reloaded(t *testing.T, s *Server, path, top, broker string) (deadletter.Rel
 // error.
 func runReloadable(t *testing.T) (*Server, string) {
 	t.Helper()
-	s, path, ended := startReloadable(t)
+	s, path, ended := startReloadable(t, t.Output())
 	t.Cleanup(func() {
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -44,7 +44,7 @@ func runReloadable(t *testing.T) (*Server, string) {
 	return s, path
 }
 
-func startReloadable(t *testing.T) (*Server, string, <-chan error) {
+func startReloadable(t *testing.T, log io.Writer) (*Server, string, <-chan error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dlo.yaml")
 	text := fmt.Sprintf(reloadConfig, filepath.Dir(path), "", "")
@@ -55,7 +55,7 @@ func startReloadable(t *testing.T) (*Server, string, <-chan error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.Context(), cfg, Options{Getenv: os.Getenv, Log: t.Output(), Crash: func(string) {}})
+	s, err := New(t.Context(), cfg, Options{Getenv: os.Getenv, Log: log, Crash: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestAReloadWaitsForRequests(t *testing.T) {
 // must end with the reason, and must not go on without its parts.
 func TestAReloadThatCannotGoBack(t *testing.T) {
 	t.Parallel()
-	s, path, ended := startReloadable(t)
+	s, path, ended := startReloadable(t, io.Discard) // it ends at once, and its connections go on
 	db, err := sql.Open("sqlite", s.cfg.Store+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,8 @@ var runElsewhere = map[string]string{
 	"dlo backup - ":              "TestBackupsUnderKills runs it; here the output may contain no escapes",
 	"dlo restore dlo.db.before":  "TestABackupBeforeAMigration has such a file",
 	"dlo leave":                  "TestDloLeaves runs it; it needs a stopped dlo",
+	"dlo init":                   "TestTheFirstFile runs it; it asks on a terminal",
+	"dlo serve":                  "TestTheFirstFile runs it; here dlo runs already",
 	"dlo login ":                 "TestContexts (internal/cli) runs it; here is no such server",
 	"dlo letters list --context": "TestContexts (internal/cli) runs it; here is no such context",
 	"dlo try":                    "TestATrialOnTheCommandLine runs it; here is no broker",

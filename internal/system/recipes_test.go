@@ -289,6 +289,7 @@ func TestAReloadIsWhole(t *testing.T) {
 	p.Configure("rules: [{name: four, match: {queue: work}, retry: {delays: [1s]}}]\n" +
 		"ingest: {letters: 7}\nmasking: [{header: x}]\n")
 	p.Hangup()
+	eventually(t, "the configuration is loaded", func() bool { return p.events("rules loaded") == 2 })
 	a.publish(1, func(int) (string, string) { return "sent again", "" })
 	eventually(t, "a letter goes through the components of the new configuration", func() bool {
 		return p.count("letters", `rule = $1 AND state = 'dead'`, "four") == 1
