@@ -281,14 +281,22 @@ func (e *Error) Error() string {
 // environment variables override the file: DLO_LISTEN, DLO_STORE, DLO_AMQP_URL and
 // DLO_MANAGEMENT_URL. The error is an *Error that contains every mistake.
 func Load(path string, getenv func(string) string) (Config, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return Defaults(), err
+	}
+	return Parse(path, text, getenv)
+}
+
+func readFile(path string) (string, error) {
 	if path == "" {
-		return Parse("", "", getenv)
+		return "", nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Defaults(), &Error{path, []deadletter.Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
+		return "", &Error{path, []deadletter.Mistake{{Text: fmt.Sprintf("configuration file: %v", err)}}}
 	}
-	return Parse(path, string(text), getenv)
+	return string(text), nil
 }
 
 // Parse reads the text of the configuration file at a path, as Load does.

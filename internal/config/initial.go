@@ -25,7 +25,7 @@ func Initial(address, passwordFile string) (text, password string, err error) {
 		return "", "", err
 	}
 	if password, _ = u.User.Password(); password == "" || password == "guest" {
-		return fmt.Sprintf(initialText, "url", inFlow(node(address))), "", nil
+		return fmt.Sprintf(initialText, "url", inFlow(node(noVariables(address)))), "", nil
 	}
 	amqp := map[string]any{
 		"host": u.Hostname(), "tls": u.Scheme == "amqps", "vhost": cmp.Or(strings.TrimPrefix(u.Path, "/"), "/"),
@@ -44,5 +44,13 @@ func Initial(address, passwordFile string) (text, password string, err error) {
 	if len(parameters) > 0 {
 		return "", "", fmt.Errorf("no key fits the parameter %s of this URL: leave it out", parameters.Encode())
 	}
+	for key, value := range amqp {
+		if text, ok := value.(string); ok {
+			amqp[key] = noVariables(text)
+		}
+	}
 	return fmt.Sprintf(initialText, "amqp", inFlow(node(amqp))), password, nil
 }
+
+// noVariables returns a text as it is written in the file, if its dollar signs begin no variables.
+func noVariables(text string) string { return strings.ReplaceAll(text, "$", "$$") }

@@ -15,9 +15,11 @@ import (
 // and no file may contain a password that is a secret.
 func TestTheInitialFile(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "dlo's #1.password")
+	file := filepath.Join(t.TempDir(), "dlo's #1 $${HOME}.password")
 	for _, c := range []struct{ address, url, password string }{
 		{"amqp://guest:guest@127.0.0.1:5672/", "amqp://guest:guest@127.0.0.1:5672/", ""},
+		{"amqp://guest:guest@rabbit/a$$b", "amqp://guest:guest@rabbit/a$$b", ""},
+		{"amqp://dlo:hunter2@rabbit/a$${HOME}", "amqp://dlo:hunter2@rabbit:5672/a$$%7BHOME%7D", "hunter2"},
 		{"amqps://rabbit/a%2Fb?auth_mechanism=EXTERNAL", "amqps://rabbit/a%2Fb?auth_mechanism=EXTERNAL", ""},
 		{"amqp://dlo:p%2Fw%23%24%7B@rabbit", "amqp://dlo:p%2Fw%23$%7B@rabbit:5672/%2F", "p/w#${"},
 		{

@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/url"
-	"os"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,12 +14,15 @@ import (
 // default of each key that the file lacks. Passwords of URLs are hidden, and what the URL of a
 // channel has behind its host. The error is that of Load.
 func Show(path string, getenv func(string) string) (string, error) {
-	if _, err := Load(path, getenv); err != nil {
+	text, err := readFile(path) // once, because it may be a pipe
+	if err != nil {
+		return "", err
+	}
+	if _, err := Parse(path, text, getenv); err != nil {
 		return "", err
 	}
 	shown := written((&decoder{}).document(examples.Configuration), true)
-	text, _ := os.ReadFile(path) // Load has read it; there may be no file
-	if own := (&decoder{getenv: getenv}).document(string(text)); own != nil {
+	if own := (&decoder{getenv: getenv}).document(text); own != nil {
 		merge(shown, written(own, true))
 	}
 	for key, name := range map[string]string{"listen": "DLO_LISTEN", "store": "DLO_STORE"} {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -109,5 +110,23 @@ channels: {oncall: {alertmanager: {url: "https://hooks.example.com/hunter2?key=h
 	}
 	if shown, err := config.Show(path, noEnv); err == nil || shown != "" {
 		t.Errorf("a file with a mistake is shown: %s", shown)
+	}
+}
+
+// TestAPipeIsShown shows a configuration that can be read only once.
+func TestAPipeIsShown(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString("store: mine.db"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	shown, err := config.Show(fmt.Sprintf("/dev/fd/%d", r.Fd()), noEnv)
+	if err != nil || !strings.Contains(shown, "store: mine.db") {
+		t.Errorf("%v\n%s", err, shown)
 	}
 }
