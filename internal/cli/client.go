@@ -80,18 +80,24 @@ func listenURL(getenv func(string) string) (string, error) {
 			"DLO_CONFIG: the file cannot be read; run dlo config check, or name the server with --server",
 		)
 	}
-	named, scheme := getenv("DLO_LISTEN"), "http://"
-	listen := cmp.Or(named, file["listen"], file["listen[0]"], config.Defaults().Listen)
-	for i := 1; named == "" && strings.HasPrefix(listen, config.Unix); i++ {
+	listen, scheme := listened(file, getenv)
+	for i := 1; getenv("DLO_LISTEN") == "" && strings.HasPrefix(listen, config.Unix); i++ {
 		listen = file[fmt.Sprintf("listen[%d]", i)]
 	}
 	if listen == "" || strings.HasPrefix(listen, config.Unix) {
 		return "", fmt.Errorf("%w: dlo listens only on Unix sockets; name a URL of the server with --server", errUsage)
 	}
-	if file["tls.cert_file"] != "" {
-		scheme = "https://"
-	}
 	return scheme + listen, nil
+}
+
+// listened returns the first address at which a server listens, and the scheme of its URL. The
+// parameter "file" is the outline of its configuration file.
+func listened(file map[string]string, getenv func(string) string) (listen, scheme string) {
+	listen = cmp.Or(getenv("DLO_LISTEN"), file["listen"], file["listen[0]"], config.Defaults().Listen)
+	if file["tls.cert_file"] != "" {
+		return listen, "https://"
+	}
+	return listen, "http://"
 }
 
 // changes reports whether a request changes something at the server, or plans to.

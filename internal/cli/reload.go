@@ -104,16 +104,13 @@ func probed(getenv func(string) string) (at, host string, mistakes error) {
 	if mistakes != nil {
 		mistakes = fmt.Errorf("DLO_CONFIG cannot be read, so the address may be another one: %w", mistakes)
 	}
+	at, scheme := listened(file, getenv)
+	host = file["hosts[0]"]
 	if ops := file["ops_listen"]; ops != "" {
-		at = ops
-	} else {
-		at, host = cmp.Or(getenv("DLO_LISTEN"), file["listen"], file["listen[0]"], config.Defaults().Listen), file["hosts[0]"]
+		at, scheme, host = ops, "http://", ""
 	}
-	switch {
-	case strings.HasPrefix(at, config.Unix):
-		return at, host, mistakes
-	case file["ops_listen"] == "" && file["tls.cert_file"] != "":
-		return "https://" + at, host, mistakes
+	if !strings.HasPrefix(at, config.Unix) {
+		at = scheme + at
 	}
-	return "http://" + at, host, mistakes
+	return at, host, mistakes
 }
