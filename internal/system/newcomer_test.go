@@ -13,10 +13,12 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// What pages say of the five letters while they wait for a retry, and while they are watched.
+// What pages say of the five letters while they wait for a retry, and while they are watched. A
+// time of another day has the name of the day before it.
 const (
-	waiting = `5 letters are being retried; the first can die at \d\d:\d\d`
-	sent    = `5 letters are being retried; the first can count as quiet at \d\d:\d\d; nobody consumes orders\.`
+	soon    = `(?:[A-Z][a-z]{2} )?\d\d:\d\d`
+	waiting = `5 letters are being retried; the first can die at ` + soon
+	sent    = `5 letters are being retried; the first can count as quiet at ` + soon + `; nobody consumes orders\.`
 )
 
 var (
@@ -111,13 +113,13 @@ func TestANewcomersFirstMinutes(t *testing.T) {
 		p.shows(name+" retry is ahead", map[string][]string{
 			"/":                    {waiting, `In retry 5 `, `Nothing needs a person yet\.`},
 			"/triage":              {waiting, `Inbox zero`, `Show 1 group`},
-			"/triage?tab=retrying": {`next retry \d\d:\d\d`, ` 5 `},
+			"/triage?tab=retrying": {`next retry ` + soon, ` 5 `},
 			"/letters":             {waiting, `5 match`, `No letter is dead or held`},
 		})
 		p.shows(name+" retry was sent", map[string][]string{
 			"/":                    {sent, `In retry 5 `, `Nothing needs a person yet\.`},
 			"/triage":              {sent, `Inbox zero`, `Show 1 group`},
-			"/triage?tab=retrying": {`quiet from \d\d:\d\d`, ` 5 `},
+			"/triage?tab=retrying": {`quiet from ` + soon, ` 5 `},
 			"/letters":             {sent, `5 match`, `No letter is dead or held`},
 		})
 	}
@@ -213,7 +215,7 @@ func (p *child) nextRetry(goesOn bool) string {
 	p.t.Helper()
 	text, ahead := waiting, 0
 	if !goesOn {
-		text = `5 letters are being retried; the first can (?:die|count as quiet) at \d\d:\d\d; nobody consumes orders\.`
+		text = `5 letters are being retried; the first can (?:die|count as quiet) at ` + soon + `; nobody consumes orders\.`
 	}
 	eventually(p.t, "Overview says what comes next", func() bool {
 		m := regexp.MustCompile(text).FindString(p.text("/"))
