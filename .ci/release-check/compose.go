@@ -23,6 +23,7 @@ type service struct {
 	Entrypoint, Command []string
 	Environment         map[string]string
 	WorkingDir          string   `json:"working_dir"`
+	NetworkMode         string   `json:"network_mode"`
 	ReadOnly            bool     `json:"read_only"`
 	Tmpfs               []string `json:"tmpfs"`
 	Volumes             []struct{ Source, Target string }
@@ -87,6 +88,9 @@ func (c *check) compose() (failure error) {
 	dlo, dashboard, shop := project.Services["dlo"], project.Services["dashboard"], project.Services["shop"]
 	if dlo == nil || dashboard == nil || shop == nil || len(project.Services) != 4 {
 		return errors.New("the services are not broker, dlo, dashboard and shop")
+	}
+	if dlo.NetworkMode != "service:dashboard" || shop.NetworkMode != dlo.NetworkMode || dashboard.NetworkMode != "" {
+		return errors.New("dlo and shop do not use the network of dashboard, or it has none of its own")
 	}
 	for _, s := range []*service{dlo, dashboard, shop} {
 		if s == shop { // it depends on a healthy dlo

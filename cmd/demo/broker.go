@@ -28,7 +28,6 @@ type broker struct {
 	names      names
 	node       *testenv.Node // the private node; nil if an existing broker is used
 	connection *amqp.Connection
-	closed     chan *amqp.Error
 }
 
 // openBroker connects to the broker in DLO_AMQP_URL. If that variable is empty, it starts a private
@@ -102,11 +101,14 @@ func (b *broker) connect() error {
 	if err != nil {
 		return fmt.Errorf("connect to RabbitMQ: %w", err)
 	}
-	b.closed = b.connection.NotifyClose(make(chan *amqp.Error, 1))
 	if b.node != nil {
 		return nil
 	}
-	return checkFree(b.connection, b.names.inbox)
+	if err := checkFree(b.connection, b.names.inbox); err != nil {
+		b.connection.Close()
+		return err
+	}
+	return nil
 }
 
 // describe returns one line that says which broker the demo uses.

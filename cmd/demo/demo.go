@@ -99,7 +99,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office, s
 	if err != nil {
 		return err
 	}
-	s := &shop{connection: b.connection, annotations: b.names.annotations, types: types, tell: p.teller}
+	s := &shop{annotations: b.names.annotations, types: types, tell: p.teller}
 	if err := o.recordDeploy(ctx, brokenVersion); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office, s
 	go p.teller.run(running)
 
 	work := make(chan error, 1)
-	go func() { work <- s.run(running) }()
+	go func() { work <- s.serve(running, b) }()
 	var dloEnded <-chan struct{}
 	if o.process != nil {
 		dloEnded = o.process.ended
@@ -142,15 +142,9 @@ func perform(ctx context.Context, p *program, f *folder, b *broker, o *office, s
 	case <-ctx.Done():
 	case <-dloEnded:
 		failure = fmt.Errorf("dlo ended by itself (%v)%s", o.process.err, o.lastWords())
-	case err := <-b.closed:
-		failure = fmt.Errorf("RabbitMQ is gone: %v", err)
 	case err := <-work:
 		work <- nil
-		switch {
-		case ctx.Err() != nil:
-		case b.connection.IsClosed():
-			failure = errors.New("RabbitMQ is gone: the connection was closed")
-		default:
+		if ctx.Err() == nil {
 			failure = fmt.Errorf("a service of the demo failed: %w", err)
 		}
 	}

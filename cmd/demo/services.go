@@ -20,7 +20,27 @@ type shop struct {
 	types       schemas
 	annotations string // name of the queue for annotations; the broker drops annotations while it does not exist
 	fixed       atomic.Bool
+	sent        int // messages that the broker has confirmed
 	tell        *teller
+}
+
+// serve runs the services until ctx is done or one of them fails. If an existing broker closes the
+// connection, they go on with a new one.
+func (s *shop) serve(ctx context.Context, b *broker) error {
+	for {
+		s.connection = b.connection
+		err := s.run(ctx)
+		if ctx.Err() != nil || !s.connection.IsClosed() {
+			return err
+		}
+		if b.node != nil {
+			return fmt.Errorf("RabbitMQ is gone: %w", err)
+		}
+		s.tell.say("the connection to RabbitMQ is lost; the services connect again")
+		if err := await(ctx, b.connect); err != nil {
+			return unlessDone(ctx, err)
+		}
+	}
 }
 
 // run runs the publisher and the consumers until ctx is done or one of them fails.
@@ -126,8 +146,8 @@ func (s *shop) send(ctx context.Context) error {
 	first := burst()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for n := range messages {
-		k := kind(0)
+	for ; s.sent < messages; s.sent++ {
+		n, k := s.sent, kind(0)
 		if n < len(first) {
 			k = first[n]
 		} else {
