@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -59,6 +60,8 @@ func (f *serverFlags) find(getenv func(string) string) {
 	switch {
 	case c != nil && (f.Context != "" || f.Server == ""):
 		f.Server = c.Server
+	case err != nil && f.Context == "" && f.Server != "" && errors.Is(err, fs.ErrPermission):
+		// this user has no saved contexts, for example because sudo kept the home directory of another
 	case err != nil && (f.Context != "" || f.Server == "" || f.token == ""):
 		f.refused = err
 	case f.Server == "" && cmp.Or(getenv("DLO_LISTEN"), getenv("DLO_CONFIG")) != "":

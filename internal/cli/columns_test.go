@@ -202,7 +202,10 @@ func TestEveryTextFits(t *testing.T) {
 			Verdict verdict
 			Plans   api.Plans
 			Others  []string
-		}{[]deadletter.BrokerStatus{{}}, "", checked, api.Plans{}, []string{"a"}},
+			Lines   block
+			More    int
+			Refused bool
+		}{[]deadletter.BrokerStatus{{}}, "", checked, api.Plans{}, []string{"a"}, "a\n", 1, true},
 		"plans": api.Plans{}, "unread": api.Topology{}, "adopted": api.AdoptedPolicies{}, "applied": topology.Applied{}, "trial": api.Trial{}, "rights": []deadletter.BrokerStatus{}, "set": descriptor.Set{},
 	} {
 		used[name] = true

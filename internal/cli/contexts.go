@@ -56,7 +56,7 @@ func readContexts(getenv func(string) string) (savedContexts, error) {
 	case path == "" || errors.Is(err, fs.ErrNotExist):
 		return s, nil
 	case err != nil:
-		return s, err
+		return s, fmt.Errorf("%w; name the server with --server or DLO_SERVER", err)
 	case info.Mode().Perm()&0o077 != 0:
 		return s, fmt.Errorf(
 			"%s can be read by others, and contains tokens: run chmod 600 %s, and revoke the tokens if others may "+
@@ -167,6 +167,7 @@ func (c loginCmd) Run(p *Program) error {
 // readToken asks for a token.
 func readToken(p *Program) (string, error) {
 	text, err := p.ask("Token, as dlo token add prints it: ", true)
+	text = strings.TrimSpace(text)
 	if err == nil && !strings.HasPrefix(text, deadletter.TokenPrefix) {
 		err = fmt.Errorf("%w: a token begins with %s", errUsage, deadletter.TokenPrefix)
 	}

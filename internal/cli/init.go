@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,60 +24,105 @@ type initCmd struct {
 
 const initText = `
 {{.File}} is written{{with .Secret}}, and {{.}} with the password{{end}}. Next:
-  dlo serve {{.File}}
+{{if .Other}}  unset DLO_AMQP_URL  # it names another broker, to which dlo serve would connect
+{{end}}  dlo serve {{.File}}
   dlo try             # in a second terminal: sends a test letter through every step
   dlo topology apply  # asks, then sets policies that lead dead letters to dlo`
 
+const amqpVariable, managementVariable = "DLO_AMQP_URL", "DLO_MANAGEMENT_URL"
+
 // Run looks at the broker, says what it found, and writes the file.
-func (c initCmd) Run(p *Program) (err error) {
+func (c initCmd) Run(p *Program) error {
 	if !c.Yes && !terminal(p.Stdin) {
 		return fmt.Errorf("%w: init needs --yes when there is no terminal to ask on", errUsage)
 	}
-	answer := func(question, preset string) (text string) {
-		if !c.Yes && err == nil {
-			text, err = p.ask(question+" ["+preset+"]: ", false)
+	if err := isFree(c.Out); err != nil {
+		return err
+	}
+	address, err := c.address(p)
+	if err != nil {
+		return err
+	}
+	problems, err := p.explore(address)
+	if err != nil {
+		return err
+	}
+	for preset := c.Out; ; {
+		if c.Out, err = c.answer(p, "Write the configuration to", preset); err != nil {
+			return err
 		}
-		return cmp.Or(text, preset)
-	}
-	address := cmp.Or(string(c.Broker), p.Getenv("DLO_AMQP_URL"))
-	if address == "" {
-		address = answer("URL of the broker", config.Defaults().Brokers[0].URL)
-	}
-	if u, wrong := url.Parse(address); wrong == nil && err == nil && !c.Yes && u.User.Username() != "" {
-		if _, set := u.User.Password(); !set && !u.Query().Has("certfile") {
-			var password string
-			password, err = p.ask("Password of "+u.User.Username()+": ", true)
-			u.User = url.UserPassword(u.User.Username(), password)
-			address = u.String()
+		taken := isFree(c.Out)
+		if taken == nil {
+			break
 		}
+		fmt.Fprintln(p.Stderr, taken)
 	}
-	problems := 0
-	if err == nil {
-		problems, err = p.explore(address)
+	if err := cmp.Or(p.Ctx.Err(), c.write(p, address)); err != nil {
+		return err
 	}
-	c.Out = answer("Write the configuration to", c.Out)
-	if err = cmp.Or(err, p.Ctx.Err()); err == nil {
-		err = c.write(p, address)
+	if problems > 0 {
+		return fmt.Errorf("%w: the file is written, but see the problems above", errPartly)
 	}
-	if err == nil && problems > 0 {
-		err = fmt.Errorf("%w: the file is written, but see the problems above", errPartly)
-	}
-	return err
+	return nil
 }
+
+// answer asks a question, unless nothing is asked. An empty answer and "yes" mean the preset.
+func (c initCmd) answer(p *Program, question, preset string) (string, error) {
+	if c.Yes {
+		return preset, nil
+	}
+	text, err := p.ask(question+" ["+preset+"]: ", false)
+	if slices.Contains([]string{"", "y", "yes"}, strings.ToLower(text)) {
+		text = preset
+	}
+	return text, err
+}
+
+// address returns the URL of the broker, with the password.
+func (c initCmd) address(p *Program) (address string, err error) {
+	address = cmp.Or(string(c.Broker), p.Getenv(amqpVariable))
+	if address == "" {
+		if address, err = c.answer(p, "URL of the broker", config.Defaults().Brokers[0].URL); err != nil {
+			return "", err
+		}
+	}
+	if _, _, err := config.Initial(address, "", ""); err != nil {
+		return "", fmt.Errorf("%w: the broker: %w", errUsage, err)
+	}
+	u, err := url.Parse(address)
+	if err != nil || c.Yes || u.User.Username() == "" || u.Query().Has("certfile") {
+		return address, err
+	}
+	if _, set := u.User.Password(); set {
+		return address, nil
+	}
+	password, err := p.ask("Password of "+u.User.Username()+": ", true)
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String(), err
+}
+
+// planLines is the number of lines of the proposed policies that init shows.
+const planLines = 30
 
 // explore connects to a broker, and prints what it found and which policies it proposes. It returns
 // how many problems there are.
 func (p *Program) explore(address string) (problems int, err error) {
-	if _, _, err := config.Initial(address, ""); err != nil {
-		return 0, fmt.Errorf("%w: the broker: %w", errUsage, err)
-	}
-	cfg, err := config.Parse("", "", p.Getenv) // for DLO_MANAGEMENT_URL
+	cfg, err := config.Parse("", "", func(name string) string {
+		if name == amqpVariable {
+			return address
+		}
+		return p.Getenv(name)
+	})
 	if err != nil {
 		return 0, err
 	}
-	cfg.Brokers[0].URL = address
 	status, vhosts, s, unknown := p.Explore(p.Ctx, cfg)
-	found := map[string]any{"Brokers": []deadletter.BrokerStatus{status}}
+	refused := func(r deadletter.Right) bool {
+		return r.State == deadletter.RightRefused && r.Operation == "configure"
+	}
+	found := map[string]any{
+		"Brokers": []deadletter.BrokerStatus{status}, "Refused": slices.ContainsFunc(status.Rights, refused),
+	}
 	switch {
 	case !status.Connected:
 		const cure = "%w; check the user, the password and the address: amqps is with TLS, and ?cacertfile=FILE " +
@@ -92,7 +136,14 @@ func (p *Program) explore(address string) (problems int, err error) {
 		found["Verdict"] = newVerdict(api.NewTopology([]topology.Report{report}), 0)
 		after := s.WithInbox(b.Exchange, b.Inboxes[0])
 		plan := topologyPlanCmd{Exchange: b.Exchange, Inbox: b.Inboxes}
-		found["Plans"] = api.NewPlans(plan.make([]*topology.Snapshot{&after}))
+		plans := api.NewPlans(plan.make([]*topology.Snapshot{&after}))
+		text, err := textOf("plans", plans)
+		if err != nil {
+			return 0, err
+		}
+		lines := strings.SplitAfter(text, "\n")
+		found["Plans"], found["Lines"] = plans, block(strings.Join(lines[:min(len(lines), planLines)], ""))
+		found["More"] = max(0, len(lines)-planLines)
 		found["Others"] = slices.DeleteFunc(vhosts, func(vhost string) bool { return vhost == status.VHost })
 	}
 	return len(status.Problems()), tell(p.Stdout, `{{template "explored" .}}`, found)
@@ -105,7 +156,7 @@ func (c initCmd) write(p *Program, address string) error {
 	if err != nil {
 		return err
 	}
-	text, password, err := config.Initial(address, secret)
+	text, password, err := config.Initial(address, p.Getenv(managementVariable), secret)
 	if password == "" {
 		secret = ""
 	} else if err == nil {
@@ -118,16 +169,29 @@ func (c initCmd) write(p *Program, address string) error {
 		os.Remove(secret)
 		return err
 	}
-	return tell(p.Stdout, initText, map[string]any{"File": c.Out, "Secret": secret})
+	about := map[string]any{"File": deadletter.ShellWord(c.Out), "Secret": secret}
+	if other := p.Getenv(amqpVariable); other != "" && other != address {
+		about["Other"] = true
+	}
+	return tell(p.Stdout, initText, about)
+}
+
+// isFree returns an error if a file with a name cannot be written, because there is one.
+func isFree(path string) error {
+	if path == "-" {
+		return fmt.Errorf("%w: init writes a file, and a second one for a password: name a file with --out", errUsage)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%w: %s exists, and init overwrites nothing: name another file with --out", errUsage, path)
+	}
+	return nil
 }
 
 // writeNew writes a file that does not exist yet.
 func writeNew(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %s exists, and init overwrites nothing: name another file with --out", errUsage, path)
-	} else if err != nil {
-		return err
+	if err != nil {
+		return cmp.Or(isFree(path), err)
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {

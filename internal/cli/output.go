@@ -149,7 +149,7 @@ func (p *Program) ask(question string, secret bool) (string, error) {
 	answers := make(chan string, 1)
 	go func() {
 		if text, err := read(); err == nil || err == io.EOF && len(text) > 0 {
-			answers <- strings.TrimSpace(string(text))
+			answers <- strings.TrimRight(string(text), "\r\n")
 		}
 		close(answers)
 	}()
@@ -163,6 +163,9 @@ func (p *Program) ask(question string, secret bool) (string, error) {
 	}
 	if !ok {
 		return "", errors.New("there was no answer, so nothing was done")
+	}
+	if !secret { // a password may begin or end with a space
+		text = strings.TrimSpace(text)
 	}
 	return text, nil
 }

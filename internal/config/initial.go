@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -10,7 +11,7 @@ import (
 const initialText = `# Written by dlo init. "dlo config show FILE" prints all settings, with their defaults.
 brokers:
   - name: main
-    %s: %s
+    %s: %s%s
     exchange: dlo.dlx      # dead-letter exchange, which dlo declares
     inboxes: [dlo.letters] # dlo declares the queue, binds it to the exchange, and drains it
     # observe: true        # take letters in and show them at first, and send nothing back
@@ -18,14 +19,22 @@ brokers:
 
 // Initial returns a minimal configuration file for the broker at a URL. A password other than that
 // of the user guest does not belong in it. Initial returns such a password, and the text has the
-// name of the file for it instead.
-func Initial(address, passwordFile string) (text, password string, err error) {
+// name of the file for it instead. The parameter "management" is the value of DLO_MANAGEMENT_URL,
+// which stays in that variable if it has a password.
+func Initial(address, management, passwordFile string) (text, password string, err error) {
 	u, err := brokerURL(address, []string{"amqp", "amqps"})
 	if err != nil {
 		return "", "", err
 	}
+	if u, err := url.Parse(management); err == nil && management != "" {
+		value := inFlow(node(noVariables(management)))
+		if _, secret := u.User.Password(); secret {
+			value = "${DLO_MANAGEMENT_URL}"
+		}
+		management = "\n    management: " + value
+	}
 	if password, _ = u.User.Password(); password == "" || password == "guest" {
-		return fmt.Sprintf(initialText, "url", inFlow(node(noVariables(address)))), "", nil
+		return fmt.Sprintf(initialText, "url", inFlow(node(noVariables(address))), management), "", nil
 	}
 	amqp := map[string]any{
 		"host": u.Hostname(), "tls": u.Scheme == "amqps", "vhost": cmp.Or(strings.TrimPrefix(u.Path, "/"), "/"),
@@ -49,7 +58,7 @@ func Initial(address, passwordFile string) (text, password string, err error) {
 			amqp[key] = noVariables(text)
 		}
 	}
-	return fmt.Sprintf(initialText, "amqp", inFlow(node(amqp))), password, nil
+	return fmt.Sprintf(initialText, "amqp", inFlow(node(amqp)), management), password, nil
 }
 
 // noVariables returns a text as it is written in the file, if its dollar signs begin no variables.

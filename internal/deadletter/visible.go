@@ -19,6 +19,15 @@ func Visible(s string) string { return visible(s, false) }
 // that are shown as text.
 func VisibleLines(s string) string { return visible(s, true) }
 
+// ShellWord returns a text as one word of a command for a POSIX shell.
+func ShellWord(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyz0123456789-_./"
+	if s != "" && strings.Trim(strings.ToLower(s), plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 func visible(s string, lines bool) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || mustEscape(r) }) {
 		return s

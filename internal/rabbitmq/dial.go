@@ -93,6 +93,7 @@ func (l *Link) dialWith(
 	if err != nil {
 		return nil, withoutURL(err)
 	}
+	handshaken := func() bool { return false }
 	properties := amqp.Table{"connection_name": "dlo " + purpose, "product": "Dead Letter Office"}
 	conn, err := amqp.DialConfig(url, amqp.Config{
 		Heartbeat:  heartbeat,
@@ -100,16 +101,21 @@ func (l *Link) dialWith(
 		Properties: properties,
 		SASL:       logins(uri, properties),
 		Dial: func(_, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+			dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
-			c, err := dialTCP(ctx, addr)
+			c, err := dialTCP(dialing, addr)
 			if err != nil {
 				return nil, err
 			}
+			handshaken = context.AfterFunc(ctx, func() { c.Close() })
 			// the deadline of the handshake, which the client clears afterwards
 			return c, c.SetDeadline(time.Now().Add(dialTimeout))
 		},
 	})
+	handshaken()
+	if ctx.Err() != nil && err != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, explain(withoutURL(err))
 	}

@@ -49,13 +49,13 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 	p := nobodySends(stray, "broker "+deadletter.Visible(stray.Broker)+", which is not configured")
 	present := "NEW-NAME"
 	if len(brokers) == 1 {
-		present = shellWord(brokers[0].Name)
+		present = deadletter.ShellWord(deadletter.Visible(brokers[0].Name))
 	}
 	const text = "If the broker has another name now, stop dlo and run: dlo brokers rename %s %s. " +
 		`If it is still needed, write an entry for it, which applies from the next start: - {name: %s, url: "amqp://..."}. ` +
 		"Or discard the letters: dlo letters discard -q '%s'"
 	letters := query.Query{}.With(query.Broker, stray.Broker)
-	p.Cure = fmt.Sprintf(text, shellWord(stray.Broker), present, asYAML(stray.Broker), letters)
+	p.Cure = fmt.Sprintf(text, deadletter.ShellWord(deadletter.Visible(stray.Broker)), present, asYAML(stray.Broker), letters)
 	return p
 }
 
@@ -119,14 +119,6 @@ func asYAML(name string) string {
 		return name
 	}
 	return fmt.Sprintf("%q", deadletter.Visible(name))
-}
-
-// shellWord returns a name as it must be written in a shell command.
-func shellWord(name string) string {
-	if isPlain(name) {
-		return name
-	}
-	return "'" + strings.ReplaceAll(deadletter.Visible(name), "'", `'\''`) + "'"
 }
 
 // isPlain reports whether a name needs no quotes, neither in the configuration nor in a shell.

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deadletteroffice/dlo/internal/cli"
+	"github.com/deadletteroffice/dlo/internal/config"
 	"github.com/deadletteroffice/dlo/internal/server"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
@@ -28,6 +31,8 @@ type typist struct {
 	prompts *bufio.Reader // what dlo writes to standard error
 	stderr  *os.File
 }
+
+var passwordQuestion = regexp.MustCompile(`Password of [^\n]*: $`)
 
 // newTypist opens a terminal.
 func newTypist(t *testing.T) *typist {
@@ -60,7 +65,7 @@ func newTypist(t *testing.T) *typist {
 // reads waits for the next question, and returns it.
 func (y *typist) reads() string {
 	question := ""
-	for !strings.HasSuffix(question, ": ") {
+	for !strings.HasSuffix(question, "]: ") && !passwordQuestion.MatchString(question) {
 		letter, _, err := y.prompts.ReadRune()
 		if err != nil {
 			y.t.Error(err)
@@ -107,7 +112,7 @@ func TestTheFirstFile(t *testing.T) {
 	node := testenv.Broker(t)
 	vhost, _ := node.VHost(t)
 	user, address := node.User(t, vhost, "management")
-	const password = "p/w#d?"
+	const password = " p/w#d? " // with its spaces
 	if err := node.API(http.MethodPut, "/api/users/"+url.PathEscape(user), map[string]string{
 		"password": password, "tags": "management",
 	}, nil); err != nil {
@@ -159,17 +164,18 @@ func TestTheFirstFile(t *testing.T) {
 	go func() {
 		defer close(typed)
 		u.User = url.User(user)
-		for _, text := range []string{u.String(), password, byHand} {
+		for _, text := range []string{u.String(), password, "-", p.config, "y"} {
 			asked = append(asked, y.answers(text))
 		}
 	}()
-	code, interactive, errs := initialize(t, t.Context(), env, y, "--out", filepath.Join(dir, "other.yaml"))
+	code, interactive, errs := initialize(t, t.Context(), env, y, "--out", byHand)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, interactive, errs)
 	}
 	<-typed
 	if all := strings.Join(asked, ""); !strings.HasPrefix(all, "URL of the broker [amqp:") ||
-		!strings.Contains(all, "Password of "+user) {
+		!strings.Contains(all, "Password of "+user) || !strings.Contains(all, "init writes a file") ||
+		!strings.Contains(all, p.config+" exists") {
 		t.Errorf("asked %q", all)
 	}
 	for _, text := range []string{out, interactive} {
@@ -183,7 +189,7 @@ func TestTheFirstFile(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		p.config: "password_file: ", byHand: "password_file: ",
+		p.config: "management: ${DLO_MANAGEMENT_URL}\n", byHand: "password_file: ",
 		strings.TrimSuffix(p.config, "yaml") + "password": password + "\n",
 		filepath.Join(dir, "by hand.password"):            password + "\n",
 	} {
@@ -197,15 +203,23 @@ func TestTheFirstFile(t *testing.T) {
 			t.Errorf("%s: %v\n%s", file, info.Mode(), text)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "other.yaml")); err == nil {
-		t.Error("the file that was not wanted is written")
+	if !strings.Contains(interactive, "dlo serve '"+byHand+"'\n") || strings.Contains(interactive, "unset") {
+		t.Errorf("the next step is wrong:\n%s", interactive)
+	}
+	for _, other := range []string{"amqp://elsewhere", "nonsense"} {
+		env := map[string]string{"DLO_AMQP_URL": other}
+		file := filepath.Join(dir, other[:4]+".yaml")
+		_, said, errs := initialize(t, t.Context(), env, nil, "--broker", node.AMQPURL(vhost), "--out", file, "--yes")
+		if !strings.Contains(said, "unset DLO_AMQP_URL") {
+			t.Errorf("DLO_AMQP_URL is %s:\n%s%s", other, said, errs)
+		}
 	}
 
 	p.env = []string{"DLO_LISTEN=127.0.0.1:0", "DLO_STORE=" + p.store, "DLO_MANAGEMENT_URL=" + api.String()}
 	p.Start("")
 	p.Draining()
-	if said, _ := p.dlo(t.Context(), 0, "", "config", "check", byHand); said != "the configuration is good\n" {
-		t.Error(said)
+	if _, err := config.Load(byHand, func(name string) string { return env[name] }); err != nil {
+		t.Error(err)
 	}
 	if tried, _ := p.dlo(t.Context(), 0, "", "try"); !strings.Contains(tried, "arrived") {
 		t.Error(tried)
@@ -229,7 +243,8 @@ func TestNoFirstFile(t *testing.T) {
 		code        int
 		want        string
 	}{
-		"a file":           {address, there, 2, "init overwrites nothing: name another file"},
+		"a file":           {"amqp://127.0.0.1:1/", there, 2, "init overwrites nothing: name another file"},
+		"standard output":  {address, "-", 2, "init writes a file"},
 		"no URL":           {"localhost", out, 2, "give a URL with the scheme amqp or amqps"},
 		"a parameter":      {"amqp://a:b@h/?heartbeat=9", out, 2, "leave it out"},
 		"no folder":        {address, filepath.Join(dir, "no", "dlo.yaml"), 1, "no such file or directory"},
@@ -269,5 +284,29 @@ func TestNoFirstFile(t *testing.T) {
 		if code != 3 || !strings.Contains(said, want) {
 			t.Errorf("without rights: exit code %d, no %q\n%s%s", code, want, said, errs)
 		}
+	}
+
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, interrupt = context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		code, _, _ := initialize(t, ctx, nil, nil, "--broker", "amqp://"+silent.Addr().String(), "--out", out+"2", "--yes")
+		ended <- code
+	}()
+	if _, err := silent.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	interrupt()
+	select {
+	case code := <-ended:
+		if code == 0 {
+			t.Error("interrupted during the handshake: exit code 0")
+		}
+	case <-time.After(20 * time.Second): // less than a handshake may take
+		t.Error("an interrupt does not end the handshake")
 	}
 }

@@ -93,8 +93,8 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload +
 			`","payload_encoding":"base64"}`
 		return "curl --user USER --header 'Content-Type: application/json' \\\n" +
-			"  --data-raw " + shellWord(data) + " \\\n" +
-			"  " + shellWord("http://HOST:15672/api/exchanges/"+url.PathEscape(o.VHost)+"/amq.default/publish")
+			"  --data-raw " + deadletter.ShellWord(data) + " \\\n" +
+			"  " + deadletter.ShellWord("http://HOST:15672/api/exchanges/"+url.PathEscape(o.VHost)+"/amq.default/publish")
 	})
 }
 
@@ -102,10 +102,10 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 // returns, it publishes the letter to its origin queue.
 func Admin(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return copyText(o, p, body, func(properties, payload string) string {
-		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + shellWord(o.VHost) +
+		return "rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=" + deadletter.ShellWord(o.VHost) +
 			" publish exchange=amq.default \\\n" +
-			"  " + shellWord("routing_key="+o.Queue) + " \\\n" +
-			"  " + shellWord("properties="+properties) + " \\\n" +
+			"  " + deadletter.ShellWord("routing_key="+o.Queue) + " \\\n" +
+			"  " + deadletter.ShellWord("properties="+properties) + " \\\n" +
 			"  payload_encoding=base64 payload=" + payload
 	})
 }

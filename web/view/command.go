@@ -6,8 +6,6 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
 // isCopyable reports whether a text may be part of a command that people copy. The text must have
 // no invisible characters, because the pasted command has to be exactly what people see.
 func isCopyable(text string) bool { return deadletter.Visible(text) == text }
@@ -18,7 +16,7 @@ func (p LettersPage) listCommand() string {
 	if !isCopyable(p.Query) {
 		return ""
 	}
-	return "dlo letters list -q " + shellWord(p.Query)
+	return "dlo letters list -q " + deadletter.ShellWord(p.Query)
 }
 
 // allCommand returns the dlo command that acts on all letters that match the query of the page. The
@@ -29,7 +27,7 @@ func (p LettersPage) allCommand() string {
 	if len(verbs) == 0 || !isCopyable(p.All.Typed) || p.All.Until.IsZero() {
 		return ""
 	}
-	return actCommand(verbs[0]) + "-q " + shellWord(p.All.Typed)
+	return actCommand(verbs[0]) + "-q " + deadletter.ShellWord(p.All.Typed)
 }
 
 // actCommand returns the beginning of a dlo command that acts on letters.

@@ -54,9 +54,9 @@ func typesLine(n int) string {
 // command returns a rabbitmqctl command that sets the dead-letter exchange with a policy. The
 // policy has the priority 10, which is higher than the default priority 0.
 func (f FirstRun) command() string {
-	return "rabbitmqctl set_policy -p " + shellWord(line(f.VHost, 255)) +
+	return "rabbitmqctl set_policy -p " + deadletter.ShellWord(line(f.VHost, 255)) +
 		" --priority 10 --apply-to queues dlo '^(orders|emails)$' " +
-		shellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
+		deadletter.ShellWord(`{"dead-letter-exchange":"`+line(f.Exchange, 200)+`"}`)
 }
 
 // trialStep is one of the four steps of a trial, in which dlo sends a test letter through the

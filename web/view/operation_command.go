@@ -19,16 +19,16 @@ func (p OperationPage) command() string {
 	if !strings.Contains(" "+q, " before:") { // exclude letters that arrived later
 		q += " before:" + o.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z")
 	}
-	text := actCommand(o.Action) + "-q " + shellWord(q)
+	text := actCommand(o.Action) + "-q " + deadletter.ShellWord(q)
 	if o.Action == deadletter.VerbEdit {
 		if len(o.Patch) == 0 || !isCopyable(string(o.Patch)) || len(o.Patch) > maxCommandPatch {
 			return ""
 		}
-		text += " --patch " + shellWord(string(o.Patch))
+		text += " --patch " + deadletter.ShellWord(string(o.Patch))
 	}
 	if o.Action.Sends() {
 		if o.To != "" {
-			text += " --to " + shellWord(o.To)
+			text += " --to " + deadletter.ShellWord(o.To)
 		}
 		text += fmt.Sprintf(" --rate %s --canary %d", PlainNumber(o.Pace.Rate), o.Pace.Canary)
 		if o.Pace.Canary > 0 {
@@ -58,7 +58,7 @@ func (p OperationPage) command() string {
 		text += " --due-at " + o.DueAt.UTC().Format(time.RFC3339)
 	}
 	if o.Reason != "" {
-		text += " --reason " + shellWord(o.Reason)
+		text += " --reason " + deadletter.ShellWord(o.Reason)
 	}
 	return text
 }

@@ -61,7 +61,7 @@ var states = map[string][]string{
 	"by-hand-rabbitmqadmin": {
 		"Copy as rabbitmqadmin",
 		"Replace HOST, USER and PASSWORD.",
-		"rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost='/' publish exchange=amq.default",
+		"rabbitmqadmin --host HOST --username USER --password PASSWORD --vhost=/ publish exchange=amq.default",
 	},
 	"confirm-away": {"main is not connected: letters wait until it is back", "not known until it is back"},
 	"confirm-discard": {
