@@ -316,10 +316,16 @@ func Parse(path, text string, getenv func(string) string) (Config, error) {
 	for _, env := range []struct {
 		name    string
 		schemes []string
-		set     func(b *Broker, v string)
+		set     func(b *Broker, v string) (passwordFile *string)
 	}{
-		{amqpSetting, []string{"amqp", "amqps"}, func(b *Broker, v string) { b.URL, b.Setting = v, amqpSetting }},
-		{"DLO_MANAGEMENT_URL", []string{"http", "https"}, (*Broker).setManagement},
+		{amqpSetting, []string{"amqp", "amqps"}, func(b *Broker, v string) *string {
+			b.URL, b.Setting = v, amqpSetting
+			return &b.PasswordFile
+		}},
+		{"DLO_MANAGEMENT_URL", []string{"http", "https"}, func(b *Broker, v string) *string {
+			b.setManagement(v)
+			return &b.APIPassword
+		}},
 	} {
 		v := getenv(env.name)
 		if v == "" {
@@ -329,10 +335,15 @@ func Parse(path, text string, getenv func(string) string) (Config, error) {
 			d.mistake(nil, "%s is for the broker named main, and there is none", env.name)
 			continue
 		}
-		if _, err := brokerURL(v, env.schemes); err != nil && (v != noManagement || env.name == amqpSetting) {
+		passwordFile := env.set(&c.Brokers[main], v)
+		u, err := brokerURL(v, env.schemes)
+		if err != nil && (v != noManagement || env.name == amqpSetting) {
 			d.mistake(nil, "%s: %s", env.name, err)
+		} else if err == nil {
+			if _, set := u.User.Password(); set {
+				*passwordFile = "" // the URL of the environment wins with its password
+			}
 		}
-		env.set(&c.Brokers[main], v)
 	}
 	d.check(&c)
 	c.Rules.Channels, c.Rules.Fields = channelNames(c.Channels), c.Search.Fields

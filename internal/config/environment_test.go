@@ -40,6 +40,26 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestThePasswordOfTheEnvironmentWins sets URLs with and without a password where the file names
+// files with passwords.
+func TestThePasswordOfTheEnvironmentWins(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "brokers: [{name: main, amqp: {password_file: " + secret + "}, management: {url: 'http://h', password_file: " +
+		secret + "}}]"
+	for user, want := range map[string]string{"u:new@": "", "u@": secret, "": secret} {
+		c, err := config.Parse("", text, env(map[string]string{
+			"DLO_AMQP_URL": "amqp://" + user + "h/", "DLO_MANAGEMENT_URL": "http://" + user + "h",
+		}))
+		if b := c.Brokers[0]; err != nil || b.PasswordFile != want || b.APIPassword != want {
+			t.Errorf("%s: the files are %q and %q: %v", user, b.PasswordFile, b.APIPassword, err)
+		}
+	}
+}
+
 // TestPasswordsAreNotRepeated checks that no error contains a password. It tries every place in
 // which a password can be written, and other mistakes in the same value.
 func TestPasswordsAreNotRepeated(t *testing.T) {
