@@ -198,16 +198,7 @@ func publish(to string, b *deadletter.Backup) error {
 		os.Remove(to + suffix)
 		return err
 	}
-	return syncFolder(to)
-}
-
-// syncFolder makes the names of new files durable.
-func syncFolder(path string) error {
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return deadletter.SyncFolder(to)
 }
 
 // Verify checks a backup and compares it with its manifest. Without a manifest, it checks the file

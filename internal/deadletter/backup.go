@@ -1,7 +1,10 @@
 package deadletter
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -61,4 +64,13 @@ func (b Backup) AfterRestore() string {
 			"operations that send letters, and marks dead letters doubt:restored. It sends none of them automatically.",
 		b.At.UTC().Format(time.DateTime), strings.Join(waiting, ", "),
 	)
+}
+
+// SyncFolder makes the name of a new or renamed file durable. It syncs the folder of the file.
+func SyncFolder(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

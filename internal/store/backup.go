@@ -48,16 +48,7 @@ func Copy(ctx context.Context, from, to string) (err error) {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return syncFolder(to)
-}
-
-// syncFolder makes the names of new and renamed files durable.
-func syncFolder(path string) error {
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return deadletter.SyncFolder(to)
 }
 
 // OpenCopy opens a copy of a store to read it with Check and Sample, or, if its schema is
@@ -183,16 +174,17 @@ func (s *Store) Check(ctx context.Context, whole bool) (b deadletter.Backup, err
 const sampledAtOnce = 10
 
 // Sample calls the function "each" with n letters that are chosen at random. If n is 0, it calls it
-// with all letters. If the schema is older than that of this program, it calls it with none.
+// with all letters, in the order of their serials. If the schema is older than that of this program, it calls it with none.
 func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter) error) error {
 	if s.older {
 		return nil
 	}
-	if n <= 0 {
-		n = -1 // SQLite's LIMIT for all rows
+	query, args := `SELECT letter FROM bodies ORDER BY letter`, []any(nil)
+	if n > 0 {
+		query, args = `SELECT letter FROM bodies ORDER BY random() LIMIT $1`, []any{n}
 	}
 	var serials []int64
-	rows, err := s.read.QueryContext(ctx, `SELECT letter FROM bodies ORDER BY random() LIMIT $1`, n)
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return wrapDamage(err)
 	}
@@ -299,7 +291,7 @@ func PutBack(ctx context.Context, from, to string, replace bool) (old string, er
 	if !exists {
 		old = ""
 	}
-	return old, syncFolder(to)
+	return old, deadletter.SyncFolder(to)
 }
 
 // withoutLog returns the newest store that PutBack has moved away from a path, or "".

@@ -74,8 +74,12 @@ func TestACopyOfALiveStore(t *testing.T) {
 	}
 	for _, n := range []int{10, 0} {
 		seen := map[deadletter.ID]bool{}
+		var last deadletter.ID
 		if err := c.Sample(ctx, n, func(l *deadletter.Letter) error {
-			seen[l.ID] = true
+			if n == 0 && l.ID < last {
+				t.Errorf("%s comes after %s", l.ID, last)
+			}
+			seen[l.ID], last = true, l.ID
 			if l.Damage != "" || l.State != deadletter.StatePurged && !strings.Contains(string(l.Body), "of window 2") {
 				t.Errorf("%s: %s %q", l.ID, l.Damage, l.Body)
 			}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/migrations"
 )
 
@@ -73,7 +74,7 @@ func (s *Store) copyBefore(ctx context.Context, at int64, to string) error {
 	if err := os.Rename(part, to); err != nil {
 		return err
 	}
-	return syncFolder(to)
+	return deadletter.SyncFolder(to)
 }
 
 // schemaOf returns the version of the schema of a copy, and what identifies its content.
