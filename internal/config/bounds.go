@@ -7,19 +7,37 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// bounds contains the limits for reading a text from an untrusted source. If a *bounds is nil,
-// there are no limits. This is so for the operator's own file.
+// bounds contains the limits for reading a text from an untrusted source. If a *bounds is nil, the
+// text is the operator's own file. Then only its aliases and the comparison of its rules have
+// limits, so that no file takes minutes.
 type bounds struct {
 	mistakes int // maximum number of mistakes in the result
 	left     int // number of mistakes that are not in the result
-	steps    int // number of steps that are left for comparing rules
 }
 
 const (
 	maxMistakes    = 50
 	maxMistakeText = 500         // in bytes
 	maxCompared    = 300_000_000 // number of steps; rules of 64 KiB normally take less than half of them
+	maxComparedOwn = 5_000_000_000
+	maxWrittenOwn  = 4 << 20 // in bytes; a file is never too long by what it has without aliases
 )
+
+// steps returns how many steps the comparison of rules may take.
+func (b *bounds) steps() int {
+	if b == nil {
+		return maxComparedOwn
+	}
+	return maxCompared
+}
+
+// written returns how many bytes a text may have when its aliases are written out.
+func (b *bounds) written(text string) int {
+	if b == nil {
+		return max(maxWrittenOwn, 2*len(text))
+	}
+	return maxWeight
+}
 
 // isFull reports whether the result contains the maximum number of mistakes. If so, it counts one
 // more mistake that is not in the result.
@@ -45,26 +63,6 @@ func (b *bounds) omitted() []deadletter.Mistake {
 		return nil
 	}
 	return []deadletter.Mistake{{Text: fmt.Sprintf("and %d more", b.left)}}
-}
-
-// weight returns the size of a node in bytes.
-func (b *bounds) weight(n *yaml.Node) int {
-	if b == nil {
-		return 0
-	}
-	return maxWeight - subtractSize(n, maxWeight)
-}
-
-// compare is called before two rules are compared, with the sizes of both rules. It deducts the
-// cost of this comparison from a limited number of steps. If too few steps are left, it returns
-// false, and the rules are not compared. In that case, dlo does not report that one of them can
-// never be reached.
-func (b *bounds) compare(one, other int) bool {
-	if b == nil {
-		return true
-	}
-	b.steps -= one * other
-	return b.steps > 0
 }
 
 // subtractSize subtracts the size of a node from a budget and returns the rest. A value has the

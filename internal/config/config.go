@@ -436,6 +436,13 @@ func (d *decoder) document(text string) *yaml.Node {
 	if len(doc.Content) == 0 {
 		return nil
 	}
+	if limit := d.bounds.written(text); subtractSize(doc.Content[0], limit) < 0 {
+		d.mistake(
+			doc.Content[0], "with its aliases written out, this text is too long; at most %d KiB are allowed, so repeat less by aliases",
+			limit>>10,
+		)
+		return nil
+	}
 	d.fill(doc.Content[0])
 	return doc.Content[0]
 }

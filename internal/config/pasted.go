@@ -28,7 +28,7 @@ type Pasted struct {
 // default, those in use are kept. However, for a whole configuration file the defaults of dlo are
 // used instead.
 func ReadRules(text string, use *rules.Set) (Pasted, error) {
-	d := &decoder{bounds: &bounds{mistakes: maxMistakes, steps: maxCompared}}
+	d := &decoder{bounds: &bounds{mistakes: maxMistakes}}
 	var p Pasted
 	if len(text) > MaxPasted {
 		d.mistake(
@@ -41,11 +41,6 @@ func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	case len(d.mistakes) > 0:
 	case root == nil || root.Tag == "!!null":
 		d.mistake(nil, "there are no rules in this text")
-	case subtractSize(root, maxWeight) < 0:
-		d.mistake(
-			root, "with its aliases written out, this text is too long to try; at most %d KiB are allowed",
-			maxWeight>>10,
-		)
 	default:
 		d.pasted(root, use, &p)
 	}

@@ -16,7 +16,7 @@ type ruleNodes struct {
 	entry, name *yaml.Node
 	clauses     map[string]*yaml.Node // positions of the clauses under match, by their keys
 	wrong       bool                  // the rule contains a mistake, so that its clauses cannot be compared
-	weight      int                   // size of the entry; 0 if the text has no bounds
+	weight      int                   // size of the clauses in bytes, from 1 on
 }
 
 // rules reads the list of rules.
@@ -110,12 +110,16 @@ func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 }
 
 // checkRules compares the rules with each other. It reports names that occur twice, and rules that
-// can never be reached.
+// can never be reached. The cost of a comparison is the product of the sizes of both rules. When the
+// steps are used up, dlo compares no more rules, and does not report those that are never reached.
 func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
-	named := map[string]*yaml.Node{}
+	named, steps := map[string]*yaml.Node{}, d.bounds.steps()
 	for i := range list {
 		r, at := &list[i], &nodes[i]
-		at.weight = d.bounds.weight(at.entry)
+		at.weight = 1
+		for _, clause := range at.clauses {
+			at.weight += maxWeight - subtractSize(clause, maxWeight)
+		}
 		if first := named[r.Name]; first != nil {
 			d.mistake(at.name, "another rule is named %s already, in line %d; names are unique", r.Name, first.Line)
 		} else if r.Name != "" {
@@ -130,7 +134,10 @@ func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 			continue
 		}
 		for k := range i {
-			if !nodes[k].wrong && d.bounds.compare(nodes[k].weight, at.weight) && list[k].Match.Covers(&r.Match) {
+			if steps -= nodes[k].weight * at.weight; steps <= 0 {
+				break
+			}
+			if !nodes[k].wrong && list[k].Match.Covers(&r.Match) {
 				d.mistake(
 					cmp.Or(at.name, at.entry),
 					"the rule is never reached: the rule in line %d matches all that it matches", nodes[k].entry.Line,

@@ -341,3 +341,39 @@ func TestTheRuleOfAPlanIsValid(t *testing.T) {
 		}
 	}
 }
+
+// TestNoFileTakesMinutes reads files whose aliases expand to very much, and rules that share a list
+// of queues. Each must be accepted or refused soon.
+func TestNoFileTakesMinutes(t *testing.T) {
+	t.Parallel()
+	shared := func(count, queues int) string {
+		text := "rules:\n"
+		for i := range count {
+			list := "*q"
+			if i == 0 {
+				list = "&q [" + strings.Repeat("q, ", queues) + "q]"
+			}
+			text += fmt.Sprintf("- {name: r%d, match: {queue: %s, vhost: v%[1]d}}\n", i, list)
+		}
+		return text
+	}
+	laughs := "&a0 [x, x, x, x, x, x, x, x, x, x]"
+	for i := 1; i < 20; i++ {
+		laughs = fmt.Sprintf("&a%d [%s%s]", i, laughs, strings.Repeat(fmt.Sprintf(", *a%d", i-1), 9))
+	}
+	const tooLong = "with its aliases written out, this text is too long"
+	for name, c := range map[string]struct{ text, want string }{
+		"3000 rules share 3000 queues": {shared(3000, 3000), tooLong}, "2000 rules share 300": {shared(2000, 300), ""},
+		"ten to the twentieth": {"hosts: " + laughs, tooLong}, "a list in itself": {"hosts: &a [*a]", tooLong},
+		"a long file without aliases": {"hosts: [" + strings.Repeat("long.example.com, ", 300_000) + "]", ""},
+	} {
+		begun := time.Now()
+		_, err := load(t, c.text)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %.200v", name, err)
+		}
+		if took := time.Since(begun); took > 20*time.Second { // far below minutes, even on a slow machine
+			t.Errorf("%s took %s", name, took)
+		}
+	}
+}
