@@ -185,7 +185,7 @@ func (d *decoder) requireKeys(n *yaml.Node, names ...string) {
 // receiver reads the URL of a receiver, which must begin with https. If private addresses are
 // permitted, it may also begin with http.
 func (d *decoder) receiver(n *yaml.Node, c *Channel, private bool, into *string) {
-	v, ok := d.scalar(n, "a URL")
+	v, ok := d.url(n, "a URL")
 	if !ok {
 		return
 	}

@@ -71,7 +71,7 @@ func (d *decoder) links(n *yaml.Node, into *[]Link) {
 // linkURL reads the URL of a link. Placeholders are permitted only after the host, so that no
 // letter can determine the host to which the link leads.
 func (d *decoder) linkURL(n *yaml.Node) []LinkPart {
-	text, ok := d.scalar(n, "a URL with placeholders")
+	text, ok := d.url(n, "a URL with placeholders")
 	if !ok {
 		return nil
 	}

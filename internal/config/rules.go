@@ -110,8 +110,9 @@ func (d *decoder) label(n *yaml.Node, want, of, empty string) (string, bool) {
 }
 
 // checkRules compares the rules with each other. It reports names that occur twice, and rules that
-// can never be reached. The cost of a comparison is the product of the sizes of both rules. When the
-// steps are used up, dlo compares no more rules, and does not report those that are never reached.
+// can never be reached. The cost of a comparison is the product of the sizes of both rules. When
+// the steps are used up, dlo compares no more rules, and does not report those that are never
+// reached.
 func (d *decoder) checkRules(list []rules.Rule, nodes []ruleNodes) {
 	named, steps := map[string]*yaml.Node{}, d.bounds.steps()
 	for i := range list {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -11,8 +12,9 @@ import (
 
 // Show returns the configuration in force as YAML, for the file at a path. It has the keys of the
 // file with their variables filled in, the values of the environment that override them, and the
-// default of each key that the file lacks. Passwords of URLs are hidden, and what the URL of a
-// channel has behind its host. The error is that of Load.
+// default of each key that the file lacks. Passwords and tokens of URLs are hidden, and what the
+// URL of a channel has behind its host. Load refuses a file in which they are hidden. The error is
+// that of Load.
 func Show(path string, getenv func(string) string) (string, error) {
 	text, err := readFile(path) // once, because it may be a pipe
 	if err != nil {
@@ -76,7 +78,15 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
+// hidden stands in place of what is hidden.
 const hidden = "••••"
+
+// secretParameter finds the parameters of a URL whose names say that their values are secret. A
+// value that begins with a placeholder of a link is none.
+var secretParameter = regexp.MustCompile(
+	`(?i)([?&#](?:[^=&#]*[-_.])?(?:passw(?:or)?d|pass|pwd|[a-z]*secret|[a-z]*token|[a-z]*key|auth|sig|signature|credentials?)=)` +
+		`[^&#{][^&#]*`,
+)
 
 // hideSecrets replaces the secrets in a tree. All other secrets are in files of their own, except
 // the default password of a broker, which is none.
@@ -90,8 +100,10 @@ func hideSecrets(n *yaml.Node, path string) {
 			hideSecrets(child, below)
 		}
 	}
-	u, err := url.Parse(n.Value)
+	shown := secretParameter.ReplaceAllString(n.Value, "${1}"+hidden)
+	u, err := url.Parse(shown)
 	if err == nil && u.Host != "" {
+		n.Value = shown
 		if password, set := u.User.Password(); set && password != "guest" {
 			n.Value = strings.Replace(u.Redacted(), ":xxxxx@", ":"+hidden+"@", 1)
 		}

@@ -88,22 +88,32 @@ brokers:
   - {name: a, url: "amqps://dlo:${PASSWORD}@h/v", management: "http://dlo:${PASSWORD}@h:15672"}
   - {name: main, annotations: "", inboxes: [x], exchange: ""}
 channels: {oncall: {alertmanager: {url: "https://hooks.example.com/hunter2?key=hunter2"}}}
+public_url: https://dlo.example.com/?api_key=hunter2
+links:
+  - {name: a, url: "https://h/?token=hunter2&q={queue}#access_token=hunter2"}
+  - {name: b, url: "https://h/?X-Amz-Signature=hunter2{queue}&routing_key={queue}"}
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shown, err := config.Show(path, env(map[string]string{
-		"PASSWORD": "hunter2", "DLO_AMQP_URL": "amqp://u:hunter2%2F@h2/", "DLO_MANAGEMENT_URL": "https://u:hunter2@h2",
+		"PASSWORD": "hunter2", "DLO_AMQP_URL": "amqp://u:hunter2%2F@h2/?password=hunter2&certfile=c", "DLO_MANAGEMENT_URL": "https://u:hunter2@h2",
 	}))
 	if err != nil || strings.Contains(shown, "hunter2") {
 		t.Errorf("%v: %s", err, shown)
 	}
 	for _, want := range []string{
-		"amqps://dlo:••••@h/v", "http://dlo:••••@h:15672", "amqp://u:••••@h2/", "https://u:••••@h2",
-		"https://hooks.example.com/••••",
+		"amqps://dlo:••••@h/v", "http://dlo:••••@h:15672", "amqp://u:••••@h2/?password=••••&certfile=c", "https://u:••••@h2",
+		"https://hooks.example.com/••••", "https://dlo.example.com/?api_key=••••",
+		"https://h/?token=••••&q={queue}#access_token=••••", "https://h/?X-Amz-Signature=••••&routing_key={queue}",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%s is not in\n%s", want, shown)
 		}
+	}
+	const putBack = "the password or token in this URL is hidden, as dlo config show prints it; put it back"
+	if _, err := load(t, shown); err == nil || strings.Count(err.Error(), "\n")+1 != strings.Count(err.Error(), putBack) ||
+		strings.Count(err.Error(), putBack) != strings.Count(shown, "://")-strings.Count(shown, "guest") {
+		t.Errorf("what is hidden is loaded: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("listen: [\n"), 0o600); err != nil {
 		t.Fatal(err)

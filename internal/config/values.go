@@ -240,8 +240,18 @@ func (d *decoder) size(n *yaml.Node, into *int64, low int64) {
 	*into = got
 }
 
+// url reads a URL. It refuses one in which the function Show has hidden something.
+func (d *decoder) url(n *yaml.Node, want string) (string, bool) {
+	v, ok := d.scalar(n, want)
+	if ok && strings.Contains(v, hidden) {
+		d.mistake(n, "the password or token in this URL is hidden, as dlo config show prints it; put it back")
+		return "", false
+	}
+	return v, ok
+}
+
 func (d *decoder) webURL(n *yaml.Node, into *string) {
-	v, ok := d.scalar(n, "a URL")
+	v, ok := d.url(n, "a URL")
 	if !ok {
 		return
 	}
@@ -270,7 +280,7 @@ func brokerURL(text string, schemes []string) (*url.URL, error) {
 // secretURL reads a URL that may contain a password. The only password that it accepts is the
 // default password of a broker, because that is not a secret.
 func (d *decoder) secretURL(n *yaml.Node, into *string, instead string, schemes ...string) {
-	v, ok := d.scalar(n, "a URL")
+	v, ok := d.url(n, "a URL")
 	if !ok {
 		return
 	}

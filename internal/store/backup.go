@@ -174,7 +174,8 @@ func (s *Store) Check(ctx context.Context, whole bool) (b deadletter.Backup, err
 const sampledAtOnce = 10
 
 // Sample calls the function "each" with n letters that are chosen at random. If n is 0, it calls it
-// with all letters, in the order of their serials. If the schema is older than that of this program, it calls it with none.
+// with all letters, in the order of their serials. If the schema is older than that of this
+// program, it calls it with none.
 func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter) error) error {
 	if s.older {
 		return nil
