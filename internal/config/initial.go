@@ -60,6 +60,3 @@ func Initial(address, management, passwordFile string) (text, password string, e
 	}
 	return fmt.Sprintf(initialText, "amqp", inFlow(node(amqp)), management), password, nil
 }
-
-// noVariables returns a text as it is written in the file, if its dollar signs begin no variables.
-func noVariables(text string) string { return strings.ReplaceAll(text, "$", "$$") }

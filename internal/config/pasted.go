@@ -29,6 +29,8 @@ type Pasted struct {
 // used instead.
 func ReadRules(text string, use *rules.Set) (Pasted, error) {
 	d := &decoder{bounds: &bounds{mistakes: maxMistakes}}
+	// a variable stays as it is written, because whoever wrote the text may not see the environment
+	d.getenv = func(name string) string { return "${" + name + "}" }
 	var p Pasted
 	if len(text) > MaxPasted {
 		d.mistake(

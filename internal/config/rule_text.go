@@ -11,6 +11,7 @@ import (
 func ruleText(rule *yaml.Node) string {
 	own := written(rule, false)
 	own.HeadComment = "" // stands above the rule
+	writeDollars(own)
 	return encode(own)
 }
 

@@ -342,6 +342,26 @@ func TestTheRuleOfAPlanIsValid(t *testing.T) {
 	}
 }
 
+// TestDollarSignsStay copies a rule with dollar signs out of dlo and into a file, or into the text
+// of rules to try. It must stay what it is.
+func TestDollarSignsStay(t *testing.T) {
+	t.Parallel()
+	home := env(map[string]string{"HOME": "/root$$"})
+	want := rules.Patterns{"a$b", "c$$d", "${HOME}", "/root$$"}
+	text := "[{name: 'a$$$${HOME}', match: {queue: ['a$b', 'c$$$$d', '$${HOME}', '${HOME}']}}]"
+	for range 2 {
+		c, err := config.Parse("", "rules: "+text, home)
+		if err != nil || !slices.Equal(c.Rules.Rules[0].Match.Queue, want) {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		text = "[" + c.Rules.Rules[0].YAML + "]"
+	}
+	pasted, err := config.ReadRules(text, &rules.Set{})
+	if err != nil || pasted.Rules.Rules[0].Name != "a$${HOME}" || !slices.Equal(pasted.Rules.Rules[0].Match.Queue, want) {
+		t.Errorf("to try: %v\n%s", err, text)
+	}
+}
+
 // TestNoFileTakesMinutes reads files whose aliases expand to very much, and rules that share a list
 // of queues. Each must be accepted or refused soon.
 func TestNoFileTakesMinutes(t *testing.T) {

@@ -41,6 +41,7 @@ func Show(path string, getenv func(string) string) (string, error) {
 		}
 	}
 	hideSecrets(shown, "")
+	writeDollars(shown)
 	return encode(shown) + "\n", nil
 }
 
@@ -110,8 +111,5 @@ func hideSecrets(n *yaml.Node, path string) {
 		if strings.HasPrefix(path, ".channels.") && u.Path+u.RawQuery != "" {
 			n.Value = u.Scheme + "://" + u.Host + "/" + hidden
 		}
-	}
-	if strings.Contains(n.Value, "$$") || strings.Contains(n.Value, "${") {
-		n.Value = strings.ReplaceAll(n.Value, "$", "$$") // it is not filled in again
 	}
 }

@@ -58,6 +58,25 @@ func (d *decoder) fill(n *yaml.Node) {
 	}
 }
 
+// noVariables returns a text as it is written in the file, if its dollar signs begin no variables.
+func noVariables(text string) string {
+	if !variable.MatchString(text) {
+		return text
+	}
+	return strings.ReplaceAll(text, "$", "$$")
+}
+
+// writeDollars writes the values of a tree, which are filled in, so that they are not filled in
+// again.
+func writeDollars(n *yaml.Node) {
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			writeDollars(child)
+		}
+	}
+	n.Value = noVariables(n.Value)
+}
+
 // asWritten returns the text of a mistake without a value that came from the environment, which may
 // be a secret.
 func (d *decoder) asWritten(n *yaml.Node, text string) string {
