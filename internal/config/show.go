@@ -85,8 +85,8 @@ const hidden = "••••"
 // secretParameter finds the parameters of a URL whose names say that their values are secret. A
 // value that begins with a placeholder of a link is none.
 var secretParameter = regexp.MustCompile(
-	`(?i)([?&#](?:[^=&#]*[-_.])?(?:passw(?:or)?d|pass|pwd|[a-z]*secret|[a-z]*token|[a-z]*key|auth|sig|signature|credentials?)=)` +
-		`[^&#{][^&#]*`,
+	`(?i)([?&#](?:[^=&#]*[-_.])?` +
+		`(?:passw(?:or)?d|pass|pwd|[a-z]*secret|[a-z]*token|[a-z]*key|auth|sig|signature|credentials?)=)[^&#{][^&#]*`,
 )
 
 // hideSecrets replaces the secrets in a tree. All other secrets are in files of their own, except

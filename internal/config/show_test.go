@@ -96,7 +96,8 @@ links:
 		t.Fatal(err)
 	}
 	shown, err := config.Show(path, env(map[string]string{
-		"PASSWORD": "hunter2", "DLO_AMQP_URL": "amqp://u:hunter2%2F@h2/?password=hunter2&certfile=c", "DLO_MANAGEMENT_URL": "https://u:hunter2@h2",
+		"PASSWORD": "hunter2", "DLO_AMQP_URL": "amqp://u:hunter2%2F@h2/?password=hunter2&certfile=c",
+		"DLO_MANAGEMENT_URL": "https://u:hunter2@h2",
 	}))
 	if err != nil || strings.Contains(shown, "hunter2") {
 		t.Errorf("%v: %s", err, shown)
