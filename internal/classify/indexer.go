@@ -22,7 +22,6 @@ type IndexStore interface {
 	Reindex(ctx context.Context, version string) (int, error)
 	NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, error)
 	Index(ctx context.Context, list []deadletter.Indexed) error
-	FillChecksums(ctx context.Context) (more bool, err error)
 }
 
 // IndexerOptions are the settings of an Indexer.
@@ -89,10 +88,8 @@ func (x *Indexer) Run(ctx context.Context) error {
 		x.rest(ctx)
 	}
 	x.run(ctx, func(ctx context.Context) (bool, error) {
-		if n, err := x.Step(ctx); n > 0 || err != nil {
-			return n > 0, err
-		}
-		return x.store.FillChecksums(ctx)
+		n, err := x.Step(ctx)
+		return n > 0, err
 	})
 	return nil
 }

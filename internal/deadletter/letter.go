@@ -195,8 +195,7 @@ type Letter struct {
 	// such a reason
 	Doubt Doubt `json:"-"`
 	// contents that the store no longer has as dlo stored them; "" = none
-	Damage    string `json:"damaged,omitzero"`
-	Unchecked bool   `json:"unchecked,omitzero"` // the store has no checksum of the contents yet
+	Damage string `json:"damaged,omitzero"`
 	// body, headers and properties are left out, because the request may not read them
 	Withheld bool `json:"withheld,omitzero"`
 	// a person released the letter, so that the classifier does not hold it again

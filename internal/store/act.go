@@ -93,7 +93,7 @@ func (t *tx) act(do *actor, p picked) error {
 	case deadletter.ReleasedAgain:
 		unguarded = 1
 	case deadletter.Purging:
-		if detail, err = t.erase(p.serial); err != nil {
+		if detail, err = t.erase(p.serial, true); err != nil {
 			return err
 		}
 		if was == deadletter.StateRequeued {
@@ -191,20 +191,20 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 }
 
 // erase deletes the contents of a letter from the store and from the index of words, and returns a
-// description of the erased body. The letter's row and history stay.
-func (t *tx) erase(serial int64) (string, error) {
-	var body []byte
+// description of the erased body. The letter's row and history stay. If "now" is false, the bytes of
+// the body may stay in the file for some time.
+func (t *tx) erase(serial int64, now bool) (string, error) {
+	var in sql.NullInt64
 	var text string
 	var group int64
-	if err := t.row(`SELECT b.body, l.error, l.grp FROM bodies b JOIN letters l ON l.id = b.letter
-		WHERE b.letter = $1`, []any{serial}, &body, &text, &group); err != nil {
+	if err := t.row(`SELECT segment, error, grp FROM letters WHERE id = $1`, []any{serial}, &in, &text, &group); err != nil {
+		return "", err
+	}
+	m, err := t.forget(serial, in, now)
+	if err != nil {
 		return "", err
 	}
 	if err := t.forgetAnnotation(serial); err != nil {
-		return "", err
-	}
-	none, err := deadletter.Properties{}.Encode()
-	if err != nil {
 		return "", err
 	}
 	for _, text := range []string{
@@ -222,21 +222,20 @@ func (t *tx) erase(serial int64) (string, error) {
 		}
 	}
 	for _, text := range []string{
-		`UPDATE bodies SET properties = $2, body = x'' WHERE letter = $1`,
 		`UPDATE revisions SET properties = $2, body = x'', changes = '' WHERE letter = $1`,
 		// The operation's patch may contain values from the letter. It is needed only until the operation
 		// is over.
 		`UPDATE operations SET patch = NULL WHERE $2 IS NOT NULL AND phase = 'over' AND id IN (SELECT operation
 			FROM revisions WHERE letter = $1)`,
 	} {
-		if _, err := t.exec(text, serial, none); err != nil {
+		if _, err := t.exec(text, serial, purged.Properties); err != nil {
 			return "", err
 		}
 	}
 	for _, text := range []string{
 		`UPDATE letters SET checksum = $2 WHERE id = $1`, `UPDATE revisions SET checksum = $2 WHERE letter = $1`,
 	} {
-		if _, err := t.exec(text, serial, checksum(none)); err != nil {
+		if _, err := t.exec(text, serial, checksum(purged.Properties)); err != nil {
 			return "", err
 		}
 	}
@@ -245,7 +244,7 @@ func (t *tx) erase(serial int64) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d bytes, SHA-256 %x", len(body), sha256.Sum256(body)), nil
+	return fmt.Sprintf("%d bytes, SHA-256 %x", len(m.Body), sha256.Sum256(m.Body)), nil
 }
 
 // retitle gives a group a new title if the present title is the error text of a letter that is

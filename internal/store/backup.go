@@ -180,9 +180,9 @@ func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter)
 	if s.older {
 		return nil
 	}
-	query, args := `SELECT letter FROM bodies ORDER BY letter`, []any(nil)
+	query, args := `SELECT id FROM letters ORDER BY id`, []any(nil)
 	if n > 0 {
-		query, args = `SELECT letter FROM bodies ORDER BY random() LIMIT $1`, []any{n}
+		query, args = `SELECT id FROM letters ORDER BY random() LIMIT $1`, []any{n}
 	}
 	var serials []int64
 	rows, err := s.read.QueryContext(ctx, query, args...)
@@ -200,7 +200,7 @@ func (s *Store) Sample(ctx context.Context, n int, each func(*deadletter.Letter)
 	for len(serials) > 0 {
 		part := serials[:min(sampledAtOnce, len(serials))]
 		serials = serials[len(part):]
-		letters, err := s.lettersBySerial(ctx, s.read, part)
+		letters, err := s.lettersBySerial(ctx, part)
 		if err != nil {
 			return wrapDamage(err)
 		}

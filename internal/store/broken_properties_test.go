@@ -1,11 +1,12 @@
 package store_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/segment"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
 // TestPropertiesThatCannotBeReadStopNoOtherLetter checks that a letter with unreadable properties
@@ -16,14 +17,10 @@ func TestPropertiesThatCannotBeReadStopNoOtherLetter(t *testing.T) {
 	s, c := open(t)
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	serial, _, _ := ids[1].Split()
-	for _, statement := range []string{
-		`DROP TRIGGER IF EXISTS bodies_immutable`,
-		fmt.Sprintf(`UPDATE bodies SET properties = x'ffff01' WHERE letter = %d`, serial),
-	} {
-		if _, err := rawDB(t, s.Path()).Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
+	storetest.Change(t, rawDB(t, s.Path()), serial, func(m *segment.Message) bool {
+		m.Properties = []byte{0xff, 0xff, 0x01}
+		return true
+	})
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{
 		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
@@ -57,19 +54,14 @@ func TestALetterWithoutContentsIsNotSentEmpty(t *testing.T) {
 	ids := receive(t, s, window(t, 1, "sms", 3)).New
 	classify(t, s, deadletter.ClassifiedRetry, c.now())
 	serial, _, _ := ids[1].Split()
-	move := func(from, to int64) {
-		t.Helper()
-		for _, statement := range []string{
-			`DROP TRIGGER IF EXISTS bodies_immutable`,
-			fmt.Sprintf(`UPDATE bodies SET letter = %d WHERE letter = %d`, to, from),
-		} {
-			if _, err := rawDB(t, s.Path()).Exec(statement); err != nil {
-				t.Fatal(err)
-			}
-		}
+	db := rawDB(t, s.Path())
+	whole := 0
+	var data []byte
+	if err := db.QueryRow(`SELECT size, data FROM segments`).Scan(&whole, &data); err != nil {
+		t.Fatal(err)
 	}
-	move(serial, -serial)
-	defer move(-serial, serial)
+	storetest.Change(t, db, serial, func(*segment.Message) bool { return false })
+	defer db.Exec(`UPDATE segments SET size = $1, kept = $1, data = $2`, whole, data)
 	due, err := s.ClaimDue(t.Context(), "main", c.now(), 10, deadletter.Allowance{
 		Allow: func(deadletter.Origin, string) (int, bool) { return 10, false },
 	})

@@ -3,12 +3,12 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/segment"
 )
 
 // SQLite does not notice if a bit of a stored value changes on the disk. Each letter, each revision
@@ -62,82 +62,45 @@ const (
 	damagedName     = "the name of its queue"
 )
 
-// sentContents are the columns of what is sent of a letter l: its newest revision v, or its row b
-// in bodies. The first column is the checksum of the others.
-const sentContents = `CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END,
-	coalesce(v.properties, b.properties), coalesce(v.body, b.body)`
+// sentContents are the columns from which "sent" reads what is sent of a letter l. It is a revision
+// v, or the message of the letter.
+const sentContents = `l.id, l.segment, CASE WHEN v.n IS NULL THEN l.checksum ELSE v.checksum END, v.properties, v.body`
+
+// sent is what is sent of a letter.
+type sent struct {
+	serial           int64
+	segment, sum     sql.NullInt64
+	properties, body []byte
+}
+
+func (s *sent) into() []any { return []any{&s.serial, &s.segment, &s.sum, &s.properties, &s.body} }
+
+// complete reads the message of the letter, unless a revision is sent. It returns false if the
+// contents are damaged.
+func (s *sent) complete(ctx context.Context, messages messages) (ok bool, err error) {
+	ok = true
+	if s.properties == nil {
+		var m segment.Message
+		if m, ok, err = messages.of(ctx, s.serial, s.segment); err != nil {
+			return false, err
+		}
+		s.properties, s.body = m.Properties, m.Body
+	}
+	return ok && !differs(s.sum, s.properties, s.body), nil
+}
 
 // whyDamaged returns the error of an edit if the contents that would be edited are damaged.
 func (t *tx) whyDamaged(letter int64) error {
-	var sum sql.NullInt64
-	var properties, body []byte
+	var s sent
 	if err := t.row(`SELECT `+sentContents+`
-		FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN revisions v ON v.letter = l.id AND v.n = l.revision
-		WHERE l.id = $1`, []any{letter}, &sum, &properties, &body); err != nil {
+		FROM letters l LEFT JOIN revisions v ON v.letter = l.id AND v.n = l.revision
+		WHERE l.id = $1`, []any{letter}, s.into()...); err != nil {
 		return err
 	}
-	if differs(sum, properties, body) {
+	if ok, err := s.complete(t.ctx, t.messages); err != nil {
+		return err
+	} else if !ok {
 		return fmt.Errorf("%w: %s", deadletter.ErrConflict, deadletter.WhyDamaged(damagedContents))
 	}
 	return nil
-}
-
-// fillBytes is the number of bytes of contents after which FillChecksums ends a transaction.
-const fillBytes = 4 << 20
-
-// FillChecksums computes the checksums of some letters and revisions that an older dlo has stored.
-// It reports whether there may be more.
-func (s *Store) FillChecksums(ctx context.Context) (more bool, err error) {
-	if err := s.askRow(ctx, `SELECT EXISTS (SELECT 1 FROM letters l JOIN bodies b ON b.letter = l.id
-		WHERE l.checksum IS NULL) OR EXISTS (SELECT 1 FROM revisions
-		WHERE checksum IS NULL)`, nil, &more); err != nil || !more {
-		return false, err
-	}
-	err = s.tx(ctx, bulk, func(t *tx) error {
-		for _, table := range []struct{ query, update string }{
-			{
-				`SELECT l.id, 0, b.properties, b.body FROM letters l JOIN bodies b ON b.letter = l.id
-					WHERE l.checksum IS NULL ORDER BY l.id LIMIT 200`,
-				`UPDATE letters SET checksum = $3 WHERE id = $1 AND $2 = 0`,
-			},
-			{
-				`SELECT letter, n, properties, body FROM revisions WHERE checksum IS NULL LIMIT 200`,
-				`UPDATE revisions SET checksum = $3 WHERE letter = $1 AND n = $2`,
-			},
-		} {
-			type row struct{ letter, n, sum int64 }
-			var list []row
-			bytes := 0
-			rows, err := t.query(table.query)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for bytes < fillBytes && rows.Next() {
-				var r row
-				var properties, body []byte
-				if err := rows.Scan(&r.letter, &r.n, &properties, &body); err != nil {
-					return err
-				}
-				r.sum, bytes = checksum(properties, body), bytes+len(body)
-				list = append(list, r)
-			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-				return err
-			}
-			for _, r := range list {
-				if _, err := t.exec(table.update, r.letter, r.n, r.sum); err != nil {
-					return err
-				}
-			}
-			if more = len(list) > 0; more {
-				return nil
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return false, fmt.Errorf("compute checksums: %w", err)
-	}
-	return more, nil
 }

@@ -33,7 +33,7 @@ func (s *Store) innocentFirst(ctx context.Context, fromClause, orderClause strin
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.lettersBySerial(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, serials)
 }
 
 // maxRead limits the total size of the bodies in one batch, in bytes. A single larger body is read

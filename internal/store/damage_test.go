@@ -39,7 +39,7 @@ func classifiedStore(t *testing.T) (content []byte, bodies map[deadletter.ID][]b
 		t.Fatal(err)
 	}
 	rows, err := rawDB(t, path).Query(`SELECT rootpage FROM sqlite_schema
-		WHERE tbl_name IN ('letters', 'bodies', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0
+		WHERE tbl_name IN ('letters', 'segments', 'windows', 'counters', 'events', 'progress', 'meta') AND rootpage > 0
 		ORDER BY 1`)
 	if err != nil {
 		t.Fatal(err)

@@ -371,36 +371,45 @@ func (t *tx) readContents(claimed []deadletter.Due) error {
 			},
 		}
 	}
-	rows, err := t.query(`SELECT b.letter, `+sentContents+`,
-		l.origin, coalesce(l.target, l.origin), l.reason, l.exchange, l.routing_key, l.died_at FROM bodies b
-		JOIN letters l ON l.id = b.letter
+	rows, err := t.query(`SELECT `+sentContents+`,
+		l.origin, coalesce(l.target, l.origin), l.reason, l.exchange, l.routing_key, l.died_at FROM letters l
 		JOIN attempts a ON a.letter = l.id AND a.n = l.tries LEFT JOIN revisions v ON v.letter = l.id
-		AND v.n = a.revision WHERE b.letter IN (`+placeholders(1, len(args))+`)`, args...)
+		AND v.n = a.revision WHERE l.id IN (`+placeholders(1, len(args))+`)`, args...)
 	if err != nil {
 		return err
 	}
-	return scan(rows, func() error {
-		var serial, origin, target int64
-		var properties, body []byte
+	var found []sent
+	if err := scan(rows, func() error {
+		var s sent
+		var origin, target int64
 		var reason, exchange, key string
-		var died, sum sql.NullInt64
-		if err := rows.Scan(
-			&serial, &sum, &properties, &body, &origin, &target, &reason, &exchange, &key, &died,
-		); err != nil {
+		var died sql.NullInt64
+		if err := rows.Scan(append(s.into(), &origin, &target, &reason, &exchange, &key, &died)...); err != nil {
 			return err
 		}
-		l := place[serial]
-		l.Body, l.Size, l.Reason, l.DiedAt, l.Exchange, l.RoutingKey = body, len(
-			body,
-		), reason, timeOf(died), exchange, key
-		l.Properties = deadletter.StoredProperties(properties)
-		if differs(sum, properties, body) {
-			l.Damage = damagedContents
-		} else if t.s.names.isDamaged(origin) || t.s.names.isDamaged(target) {
+		l := place[s.serial]
+		l.Reason, l.DiedAt, l.Exchange, l.RoutingKey = reason, timeOf(died), exchange, key
+		if t.s.names.isDamaged(origin) || t.s.names.isDamaged(target) {
 			l.Damage = damagedName
 		}
+		found = append(found, s)
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	for i := range found {
+		s := &found[i]
+		ok, err := s.complete(t.ctx, t.messages)
+		if err != nil {
+			return err
+		}
+		l := place[s.serial]
+		if !ok {
+			l.Damage = damagedContents
+		}
+		l.Body, l.Size, l.Properties = s.body, len(s.body), deadletter.StoredProperties(s.properties)
+	}
+	return nil
 }
 
 // ClaimDoubtful claims up to n letters in doubt for a broker. dlo has begun to send such a letter,

@@ -3,6 +3,8 @@ package store_test
 import (
 	"database/sql"
 	"fmt"
+
+	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
 // invariants are SQL queries that return a row for each violation. Together they recount every
@@ -62,7 +64,7 @@ var invariants = map[string]string{
 		SELECT l.id, l.state FROM letters l WHERE l.state NOT IN ('received', 'purged') AND l.id NOT IN (SELECT letter
 		FROM unindexed) AND l.id NOT IN (SELECT rowid FROM words)`,
 	"nothing of a purged letter is left": `
-		SELECT l.id FROM letters l JOIN bodies b ON b.letter = l.id WHERE l.state = 'purged' AND (length(b.body) > 0
+		SELECT l.id FROM letters l WHERE l.state = 'purged' AND (l.segment IS NOT NULL
 		OR l.summary <> '' OR l.error <> ''
 			OR l.id IN (SELECT letter FROM unindexed) OR l.id IN (SELECT letter FROM unread) OR l.id IN (SELECT letter
 			FROM body_fields) OR EXISTS (SELECT 1 FROM revisions r WHERE r.letter = l.id AND length(r.body) > 0)
@@ -115,8 +117,14 @@ var invariants = map[string]string{
 		SELECT token FROM attempts WHERE outcome IN ('confirmed', 'in doubt', 'came back')
 		AND detail NOT LIKE 'the store was restored from a copy%' GROUP BY token HAVING count(*) > 1`,
 	"every letter has its body": `
-		SELECT l.id FROM letters l LEFT JOIN bodies b ON b.letter = l.id WHERE b.letter IS NULL
-		OR length(b.body) <> l.size AND l.state <> 'purged'`,
+		SELECT l.id FROM letters l LEFT JOIN ` + storetest.Bodies + ` b ON b.letter = l.id WHERE l.state <> 'purged'
+		AND (b.body IS NULL OR length(b.body) <> l.size)`,
+	"every letter and every revision has a checksum": `
+		SELECT id FROM letters WHERE checksum IS NULL UNION ALL SELECT letter FROM revisions WHERE checksum IS NULL`,
+	"a segment has the messages of letters, and knows how many bytes they are": `
+		SELECT s.id, s.kept FROM segments s WHERE NOT EXISTS (SELECT 1 FROM letters l WHERE l.segment = s.id)
+		OR s.kept > s.size OR s.kept < s.size / 2
+		OR s.kept <> (SELECT sum(message_part(s.data, s.size, l.id, 'size')) FROM letters l WHERE l.segment = s.id)`,
 	"an inbox has one open window at most": `
 		SELECT inbox FROM windows WHERE settled_at IS NULL GROUP BY inbox HAVING count(*) > 1`,
 	"a letter that left received has a history": `

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/segment"
 )
 
 // keys are the values of a row of the table letters for which lists show names, or nothing.
@@ -104,10 +105,10 @@ var (
 	eraseTexts     = `UPDATE letters SET ` + textColumns() + `unpublishable = '' WHERE id = $1`
 )
 
-// insertLetter returns the statement that inserts a row with the given columns, and four more.
+// insertLetter returns the statement that inserts a row with the given columns, and five more.
 func insertLetter(c columns) string {
-	return `INSERT INTO letters (` + strings.Join(c.names(), `, `) + `, changed_at, twin, suspect, checksum)
-		VALUES (` + placeholders(1, len(c)+4) + `)`
+	return `INSERT INTO letters (` + strings.Join(c.names(), `, `) + `, changed_at, twin, suspect, checksum, segment)
+		VALUES (` + placeholders(1, len(c)+5) + `)`
 }
 
 // insert stores the row of a new letter, and its message. The statement inserts the given columns.
@@ -119,15 +120,19 @@ func (t *tx) insert(
 		return err
 	}
 	row.State, row.Size = deadletter.StateReceived, len(body)
-	if _, err := t.exec(statement, append(
-		set.values(), t.now, positiveOrNull(row.twin), slices.Index(deadletter.Doubts, row.doubt)+1,
-		checksum(properties, body),
-	)...); err != nil {
+	in, err := t.keep(row.serial, segment.Message{
+		Exchange:   by.Exchange,
+		RoutingKey: by.RoutingKey,
+		Properties: properties,
+		Body:       body,
+	})
+	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`INSERT INTO bodies (letter, exchange, routing_key, properties, body)
-		VALUES ($1, $2, $3, $4, $5)`,
-		row.serial, by.Exchange, by.RoutingKey, properties, nonNil(body)); err != nil {
+	if _, err := t.exec(statement, append(
+		set.values(), t.now, positiveOrNull(row.twin), slices.Index(deadletter.Doubts, row.doubt)+1,
+		checksum(properties, body), in,
+	)...); err != nil {
 		return err
 	}
 	t.step.received++
@@ -165,13 +170,14 @@ func (k *keys) complete(r *deadletter.Row, n *names) {
 // stored is a complete letter as it is read from the database.
 type stored struct {
 	keys
-	whole                    deadletter.Letter
-	operation                sql.NullInt64
-	twin, twinRandom         sql.NullInt64
-	sum                      sql.NullInt64
-	picked, groupPick        sql.NullString
-	annotation               int64
-	properties, arrivedAgain []byte
+	whole             deadletter.Letter
+	operation         sql.NullInt64
+	twin, twinRandom  sql.NullInt64
+	sum               sql.NullInt64
+	picked, groupPick sql.NullString
+	annotation        int64
+	segment           sql.NullInt64
+	arrivedAgain      []byte
 }
 
 func (r *stored) columns() columns {
@@ -195,10 +201,7 @@ func (r *stored) columns() columns {
 		{`(SELECT type FROM picks WHERE letter = l.id)`, &r.picked},
 		{`(SELECT type FROM picks WHERE grp = l.grp)`, &r.groupPick},
 		{`coalesce((SELECT version FROM groups WHERE id = l.grp), 0)`, &l.GroupVersion},
-		{`b.exchange`, &l.ArrivedBy.Exchange},
-		{`b.routing_key`, &l.ArrivedBy.RoutingKey},
-		{`b.properties`, &r.properties},
-		{`b.body`, &l.Body},
+		{`l.segment`, &r.segment},
 		{`(SELECT a.returned FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL
 			ORDER BY a.back_at DESC, a.n DESC LIMIT 1)`, &r.arrivedAgain},
 		{`(SELECT a.returned_body FROM attempts a WHERE a.letter = l.id AND a.returned IS NOT NULL
@@ -206,9 +209,10 @@ func (r *stored) columns() columns {
 	}...)
 }
 
-// letter returns the letter whose row was read. Some data of the letter is still missing in the
-// result, because separate queries read this data.
-func (r *stored) letter(n *names) (deadletter.Letter, error) {
+// letter returns the letter whose row and message were read. The parameter "lost" is true if the
+// message is damaged. Some data of the letter is still missing in the result, because separate
+// queries read this data.
+func (r *stored) letter(n *names, m segment.Message, lost bool) deadletter.Letter {
 	l := r.whole
 	r.complete(&l.Row, n)
 	l.Inbox, l.Operation = n.inbox(r.inbox).Queue, deadletter.OperationID(r.operation.Int64)
@@ -216,9 +220,9 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	if r.twin.Valid && r.twinRandom.Valid { // the twin of a letter may be outside the scope of the request
 		l.Twin = deadletter.NewID(r.twin.Int64, uint64(r.twinRandom.Int64))
 	}
-	l.Properties = deadletter.StoredProperties(r.properties)
-	l.Unchecked = !r.sum.Valid
-	if differs(r.sum, r.properties, l.Body) {
+	l.ArrivedBy, l.Properties, l.Body = deadletter.Route{Exchange: m.Exchange, RoutingKey: m.RoutingKey},
+		deadletter.StoredProperties(m.Properties), m.Body
+	if lost || differs(r.sum, m.Properties, m.Body) {
 		l.Damage = damagedContents
 	} else if n.isDamaged(r.origin) {
 		l.Damage = damagedName
@@ -227,5 +231,5 @@ func (r *stored) letter(n *names) (deadletter.Letter, error) {
 	if r.arrivedAgain != nil {
 		l.Arrived = deadletter.StoredProperties(r.arrivedAgain)
 	}
-	return l, nil
+	return l
 }

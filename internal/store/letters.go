@@ -29,15 +29,11 @@ func (s *Store) Letter(ctx context.Context, id deadletter.ID) (deadletter.Letter
 
 // letterQuery selects complete letters. The caller appends a condition on l.id.
 var letterQuery = `SELECT ` + new(stored).columns().list() + `
-	FROM letters l JOIN bodies b ON b.letter = l.id LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
+	FROM letters l LEFT JOIN letters w ON w.id = l.twin WHERE l.id `
 
 // letter reads a letter by the two parts of its id: the serial and the random bits.
 func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Letter, error) {
-	rows, err := s.ask(ctx, letterQuery+`= $1 AND l.random = $2`, serial, random)
-	if err != nil {
-		return deadletter.Letter{}, err
-	}
-	list, err := s.readLetters(ctx, rows)
+	list, err := s.wholeLetters(ctx, `= $1 AND l.random = $2`, serial, random)
 	if err == nil && len(list) == 0 {
 		err = deadletter.NoSuch("letter %s", deadletter.NewID(serial, uint64(random)))
 	}
@@ -47,17 +43,41 @@ func (s *Store) letter(ctx context.Context, serial, random int64) (deadletter.Le
 	return list[0], nil
 }
 
-// readLetters reads the rows that letterQuery selects.
-func (s *Store) readLetters(ctx context.Context, rows *sql.Rows) ([]deadletter.Letter, error) {
-	var list []deadletter.Letter
-	var annotations []int64
+// wholeLetters reads the letters that letterQuery selects with a condition.
+func (s *Store) wholeLetters(ctx context.Context, condition string, args ...any) (list []deadletter.Letter, err error) {
+	err = s.snapshot(ctx, func(db *sql.Conn) error {
+		list, err = s.lettersOn(ctx, db, condition, args...)
+		return err
+	})
+	return list, err
+}
+
+// lettersOn reads the letters that letterQuery selects with a condition. Everything that it reads
+// must belong to one commit, because a purge can store a segment again.
+func (s *Store) lettersOn(
+	ctx context.Context, db reader, condition string, args ...any,
+) ([]deadletter.Letter, error) {
+	rows, err := db.QueryContext(ctx, letterQuery+condition, args...)
+	if err != nil {
+		return nil, err
+	}
+	var found []stored
 	var r stored
 	if err := r.columns().scan(rows, func() error {
-		l, err := r.letter(&s.names)
-		list, annotations = append(list, l), append(annotations, r.annotation)
-		return err
+		found = append(found, r)
+		return nil
 	}); err != nil {
 		return nil, err
+	}
+	list := make([]deadletter.Letter, len(found))
+	annotations := make([]int64, len(found))
+	messages := messagesFrom(db)
+	for i := range found {
+		m, ok, err := messages.of(ctx, found[i].serial, found[i].segment)
+		if err != nil {
+			return nil, err
+		}
+		list[i], annotations[i] = found[i].letter(&s.names, m, !ok), found[i].annotation
 	}
 	if err := s.addAnnotations(ctx, list, annotations); err != nil {
 		return nil, err
@@ -185,7 +205,7 @@ func (s *Store) Whole(ctx context.Context, ids []deadletter.ID) ([]deadletter.Le
 		for i, id := range chunk {
 			serials[i], _, _ = id.Split()
 		}
-		part, err := s.lettersBySerial(ctx, s.read, serials)
+		part, err := s.lettersBySerial(ctx, serials)
 		if err != nil {
 			return nil, err
 		}
@@ -420,14 +440,9 @@ func parseCursor(text string, order deadletter.Order) (cursor, error) {
 }
 
 // lettersBySerial returns the letters with the given serials, with their bodies, oldest first.
-func (s *Store) lettersBySerial(ctx context.Context, db reader, serials []int64) ([]deadletter.Letter, error) {
-	args := make([]any, len(serials))
-	for i, serial := range serials {
-		args[i] = serial
-	}
-	rows, err := db.QueryContext(ctx, letterQuery+`IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
-	if err != nil {
-		return nil, err
-	}
-	return s.readLetters(ctx, rows)
+func (s *Store) lettersBySerial(ctx context.Context, serials []int64) ([]deadletter.Letter, error) {
+	return s.wholeLetters(ctx, bySerial(len(serials)), anys(serials)...)
 }
+
+// bySerial returns a condition for letterQuery that selects n letters by their serials.
+func bySerial(n int) string { return `IN (` + placeholders(1, n) + `) ORDER BY l.id` }

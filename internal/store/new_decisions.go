@@ -48,13 +48,9 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	args := make([]any, len(serials))
-	for i, serial := range serials {
-		args[i] = serial
-	}
 	rows, err := db.QueryContext(ctx, `SELECT l.id, l.size, l.fixed, coalesce((SELECT max(a.back_at) FROM attempts a
 		WHERE a.letter = l.id), l.received_at)
-		FROM letters l WHERE l.id IN (`+placeholders(1, len(args))+`) ORDER BY l.id`, args...)
+		FROM letters l WHERE l.id `+bySerial(len(serials)), anys(serials)...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +75,7 @@ func (s *Store) waiting(ctx context.Context, db *sql.Conn, p *plan, from int64) 
 	if err != nil {
 		return nil, err
 	}
-	letters, err := s.lettersBySerial(ctx, db, serials)
+	letters, err := s.lettersOn(ctx, db, bySerial(len(serials)), anys(serials)...)
 	if err != nil {
 		return nil, err
 	}

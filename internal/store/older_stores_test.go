@@ -51,15 +51,6 @@ func TestStoresOfEachVersion(t *testing.T) {
 			for _, breach := range breaches(t, s.Reader()) {
 				t.Error(breach)
 			}
-			for {
-				more, err := s.FillChecksums(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !more {
-					break
-				}
-			}
 			copied := filepath.Join(t.TempDir(), "copy.db")
 			if err := store.Copy(t.Context(), path, copied); err != nil {
 				t.Fatal(err)

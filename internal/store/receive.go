@@ -192,6 +192,22 @@ func (t *tx) receiveNew(a *deadletter.Arrival, row *arrival, set columns) error 
 	return t.insert(row, insertReceived, set, by, a.Properties, a.Body)
 }
 
+// sameBody reports whether an attempt of a letter had a body.
+func (t *tx) sameBody(letter int64, attempt int, body []byte) (bool, error) {
+	var in sql.NullInt64
+	var revised sql.Null[[]byte]
+	if err := t.row(`SELECT l.segment, v.body FROM attempts a JOIN letters l ON l.id = a.letter
+		LEFT JOIN revisions v ON v.letter = a.letter AND v.n = a.revision
+		WHERE a.letter = $1 AND a.n = $2`, []any{letter, attempt}, &in, &revised); err != nil {
+		return false, err
+	}
+	if revised.Valid {
+		return bytes.Equal(revised.V, body), nil
+	}
+	m, ok, err := t.messages.of(t.ctx, letter, in)
+	return ok && bytes.Equal(m.Body, body), err
+}
+
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -259,13 +275,11 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		row.twin = letter
 		return 0, verdictNew, nil
 	}
-	var body []byte
-	if err := t.row(`SELECT coalesce(v.body, b.body) FROM bodies b JOIN attempts a ON a.letter = b.letter AND a.n = $2
-		LEFT JOIN revisions v ON v.letter = b.letter AND v.n = a.revision
-		WHERE b.letter = $1`, []any{letter, attempt}, &body); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	same, err := t.sameBody(letter, attempt, sent.Body)
+	if err != nil {
 		return 0, verdictNew, err
 	}
-	if r.state == deadletter.StatePurged || !bytes.Equal(body, sent.Body) {
+	if r.state == deadletter.StatePurged || !same {
 		row.twin = letter
 		return 0, verdictNew, nil
 	}

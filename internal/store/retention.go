@@ -67,7 +67,7 @@ func (s *Store) Expire(ctx context.Context, state deadletter.State, before time.
 // expire purges a letter that has been kept long enough. The parameter "reason" is the reason for
 // the purge.
 func (t *tx) expire(r *record, to deadletter.State, reason string) error {
-	detail, err := t.erase(r.id)
+	detail, err := t.erase(r.id, false)
 	if err != nil {
 		return err
 	}

@@ -224,5 +224,5 @@ func (s *Store) PendingLetters(ctx context.Context, op deadletter.OperationID, n
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.lettersBySerial(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, serials)
 }

@@ -173,5 +173,5 @@ func (s *Store) Untyped(ctx context.Context, n int) ([]deadletter.Letter, error)
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.lettersBySerial(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, serials)
 }

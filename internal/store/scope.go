@@ -49,7 +49,6 @@ const (
 // table. If the text is empty, the request reads the whole table.
 var seenTables = map[string]string{
 	"letters":     `SELECT * FROM main.letters WHERE +origin IN seen`,
-	"bodies":      `SELECT * FROM main.bodies WHERE ` + seenLetter,
 	"attempts":    `SELECT * FROM main.attempts WHERE ` + seenLetter,
 	"revisions":   `SELECT * FROM main.revisions WHERE ` + seenLetter,
 	"body_fields": `SELECT * FROM main.body_fields WHERE ` + seenLetter,
@@ -104,7 +103,7 @@ var seenTables = map[string]string{
 		`, changed, 0) AS changed, * FROM main.operations WHERE ` + seenWork,
 
 	// these tables contain nothing about letters, or are only read together with letters
-	"types": "", "words": "", "meta": "",
+	"types": "", "words": "", "meta": "", "segments": "",
 	// these tables determine who sends the request
 	"users": "", "sessions": "", "invitations": "", "tokens": "", "token_networks": "",
 	"schema_versions": "", "views": "",

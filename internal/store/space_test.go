@@ -135,7 +135,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 	w := window(t, 2, "email", 3)
 	for i := range w.Arrivals {
-		w.Arrivals[i].Body = make([]byte, 100_000)
+		w.Arrivals[i].Body = noise(100_000)
 	}
 	if r, err := s.Receive(ctx, w); !store.IsFull(err) || len(r.New) > 0 {
 		t.Fatal(r, err)
@@ -171,7 +171,7 @@ func TestWhatAFileSystemDoesNotTakeIsToldFromMistakes(t *testing.T) {
 	}{
 		{"read-only", file + "?mode=ro", `DELETE FROM meta`, true},
 		{"a folder that is gone", file + "-none/dlo.db", `CREATE TABLE t (n)`, true},
-		{"a full disk", file + "?_pragma=max_page_count(1)", `CREATE TABLE t (n)`, true},
+		{"a full disk", file + "?_pragma=max_page_count(1)", `CREATE TABLE t AS SELECT zeroblob(1000000)`, true},
 		{"a mistake", file, `DELETE FROM nothing`, false},
 		{"a constraint", file, `INSERT INTO meta (key, value) VALUES (NULL, '')`, false},
 	} {

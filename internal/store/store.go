@@ -58,6 +58,8 @@ type Store struct {
 	older     bool   // a copy with an older schema is open
 	restored  bool   // the file was once found to be a copy; used only by writes
 	serial    int64  // serial of the newest letter; used only by writes
+	segment   int64  // number of the newest segment; used only by writes
+	raw       []byte // memory of the segment to which a write adds; used only by writes
 	opened    opened
 	course    course
 	stmts     map[string]*sql.Stmt // prepared statements of the writing connection
@@ -196,7 +198,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.hand, dying, err = openHand(s.path); err != nil {
 		return err
 	}
-	if err := s.countCrashes(ctx, dying); err != nil || older == nil {
+	if err := errors.Join(s.countCrashes(ctx, dying), s.moveBodies(ctx)); err != nil || older == nil {
 		return err
 	}
 	return s.Restored(ctx, *older, false)
@@ -381,6 +383,15 @@ func placeholders(from, n int) string {
 		fmt.Fprintf(&b, "$%d", from+i)
 	}
 	return b.String()
+}
+
+// anys returns the values as the arguments of a statement.
+func anys[T any](list []T) []any {
+	args := make([]any, len(list))
+	for i, v := range list {
+		args[i] = v
+	}
+	return args
 }
 
 func millis(t time.Time) any {

@@ -126,7 +126,7 @@ func (s *Store) NextUnindexed(ctx context.Context, n int) ([]deadletter.Letter, 
 	if err != nil || len(serials) == 0 {
 		return nil, err
 	}
-	return s.lettersBySerial(ctx, s.read, serials)
+	return s.lettersBySerial(ctx, serials)
 }
 
 // maxIndexed is the maximum size in bytes of the text that is indexed in one transaction. It is

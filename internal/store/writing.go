@@ -86,6 +86,10 @@ type tx struct {
 	ended map[deadletter.OperationID]bool // operations that may have no open letters left; they are checked at the end
 	wait  [][2]int64                      // pairs of a key and a letter, for deaths that no annotation explains
 	step  step
+
+	messages  messages
+	filling   filling
+	shrinking map[int64]*shrinking // by the numbers of the segments
 }
 
 // tx runs fn in a transaction, updates the counters and commits with an fsync. If there is an
@@ -109,13 +113,19 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		now:   s.beginWrite(),
 		moves: newMoves(),
 		ended: map[deadletter.OperationID]bool{},
+
+		messages:  messagesFrom(s.conn),
+		shrinking: map[int64]*shrinking{},
 	}
 	defer s.endWrite()
 	if _, err := t.exec(`BEGIN IMMEDIATE`); err != nil {
 		return s.checkCommit(err)
 	}
-	serial := s.serial
+	serial, segment := s.serial, s.segment
 	err = fn(t)
+	if err == nil {
+		err = errors.Join(t.closeSegment(), t.shrink())
+	}
 	for op := range t.ended {
 		if err == nil {
 			err = t.finish(op)
@@ -133,7 +143,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 	if err != nil {
 		t.exec(`ROLLBACK`) // the rollback fails if SQLite has already rolled back, for example on a full disk
 		s.names.rollback()
-		s.serial = serial
+		s.serial, s.segment = serial, segment
 		return s.checkCommit(err)
 	}
 	s.names.commit()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -64,7 +65,7 @@ func (p *child) errors() map[string]string {
 	p.t.Helper()
 	found := map[string]string{}
 	p.rows(`SELECT CAST(b.body AS TEXT), l.error FROM letters l
-		JOIN bodies b ON b.letter = l.id`, nil, func(rows *sql.Rows) error {
+		JOIN `+storetest.Bodies+` b ON b.letter = l.id`, nil, func(rows *sql.Rows) error {
 		var body, text string
 		err := rows.Scan(&body, &text)
 		found[body] = text
@@ -138,7 +139,7 @@ func TestAnAnnotationAndItsLetterMeet(t *testing.T) {
 	if n := p.ask(`SELECT count(DISTINCT grp) FROM letters`); n != 4 {
 		t.Errorf("%d groups", n)
 	}
-	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN bodies b ON b.letter = l.id
+	id := p.ids(`SELECT l.id, l.random FROM letters l JOIN ` + storetest.Bodies + ` b ON b.letter = l.id
 		WHERE CAST(b.body AS TEXT) = 'second'`)[0]
 	if _, text := p.get("/api/v1/letters/" + string(id)); !strings.Contains(
 		text,

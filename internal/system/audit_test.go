@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
@@ -217,7 +218,7 @@ func (a *audit) checkStore(p *child) (surplus, duplicates int) {
 	}
 	rows.Close()
 	stored := map[string]int{}
-	rows, err = db.Query(`SELECT body FROM bodies`)
+	rows, err = db.Query(`SELECT body FROM ` + storetest.Bodies)
 	if err != nil {
 		a.t.Fatal(err)
 	}

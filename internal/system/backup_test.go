@@ -85,7 +85,7 @@ func TestABackupUnderLoad(t *testing.T) {
 	}
 	db := r.file()
 	had := map[string]bool{}
-	rows, err := db.Query(`SELECT body FROM bodies`)
+	rows, err := db.Query(`SELECT body FROM ` + storetest.Bodies)
 	if err != nil {
 		t.Fatal(err)
 	}

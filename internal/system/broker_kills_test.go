@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -262,7 +263,7 @@ func (w *traffic) judge(p *child) string {
 	w.t.Helper()
 	rows, tokens, held := map[string]int{}, map[string]map[string]bool{}, map[string]int{}
 	p.rows(`SELECT b.body, l.state, l.why, l.suspect > 0 FROM letters l
-		JOIN bodies b ON b.letter = l.id`, nil, func(r *sql.Rows) error {
+		JOIN `+storetest.Bodies+` b ON b.letter = l.id`, nil, func(r *sql.Rows) error {
 		var body, state, why string
 		var suspect bool
 		err := r.Scan(&body, &state, &why, &suspect)
@@ -275,7 +276,7 @@ func (w *traffic) judge(p *child) string {
 		}
 		return err
 	})
-	p.rows(`SELECT b.body, a.token FROM attempts a JOIN bodies b ON b.letter = a.letter`, nil, func(r *sql.Rows) error {
+	p.rows(`SELECT b.body, a.token FROM attempts a JOIN `+storetest.Bodies+` b ON b.letter = a.letter`, nil, func(r *sql.Rows) error {
 		var body string
 		var token []byte
 		err := r.Scan(&body, &token)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 )
 
@@ -107,7 +108,7 @@ func TestTwoVHosts(t *testing.T) {
 			t.Errorf("%d letters went back to %s, want %d", n, c.broker, c.letters)
 		}
 		if n := p.count(`letters l JOIN origins o ON o.id = l.origin
-			JOIN bodies b ON b.letter = l.id`, `o.broker = $1 AND o.queue = 'work'
+			JOIN `+storetest.Bodies+` b ON b.letter = l.id`, `o.broker = $1 AND o.queue = 'work'
 				AND CAST(b.body AS TEXT) LIKE $2`, c.broker, c.body); n != c.letters {
 			t.Errorf("%d letters of %s have their origin there, want %d", n, c.broker, c.letters)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/drain"
 	"github.com/deadletteroffice/dlo/internal/server"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -152,7 +153,7 @@ func publishParked(t *testing.T, url, queue string, n int, args amqp.Table) *amq
 
 const (
 	rowsOf     = `SELECT count(*) FROM letters`
-	bodiesOf   = `SELECT count(DISTINCT CAST(body AS TEXT)) FROM bodies`
+	bodiesOf   = `SELECT count(DISTINCT CAST(body AS TEXT)) FROM ` + storetest.Bodies
 	openOf     = `SELECT count(*) FROM windows WHERE settled_at IS NULL`
 	patient    = "default: {retry: {delays: []}}\ningest: {letters: 64}\n"
 	slowCommit = 20 * time.Millisecond

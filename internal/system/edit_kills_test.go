@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -98,10 +99,10 @@ func TestAnEditSurvivesKills(t *testing.T) {
 		)
 	}
 	for what, n := range map[string]int{
-		`SELECT count(*) FROM revisions`:                                          letters,
-		`SELECT count(*) FROM letters WHERE revision <> 1`:                        0,
-		`SELECT count(*) FROM attempts WHERE revision <> 1`:                       0,
-		`SELECT count(*) FROM bodies WHERE instr(body, CAST('gold' AS BLOB)) = 0`: 0,
+		`SELECT count(*) FROM revisions`:                                                            letters,
+		`SELECT count(*) FROM letters WHERE revision <> 1`:                                          0,
+		`SELECT count(*) FROM attempts WHERE revision <> 1`:                                         0,
+		`SELECT count(*) FROM ` + storetest.Bodies + ` WHERE instr(body, CAST('gold' AS BLOB)) = 0`: 0,
 	} {
 		if got := p.ask(what); got != n {
 			t.Errorf("%s: %d, want %d", what, got, n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 	"github.com/deadletteroffice/dlo/internal/testenv"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -257,7 +258,7 @@ func TestTheSanitiserLetsGoodLettersPass(t *testing.T) {
 		}
 		id := fmt.Sprintf("bad %d", k)
 		held := p.count(
-			`letters JOIN bodies ON letter = id`, `body = $1 AND state = 'held' AND why LIKE $2`, []byte(id),
+			`letters JOIN `+storetest.Bodies+` ON letter = id`, `body = $1 AND state = 'held' AND why LIKE $2`, []byte(id),
 			"%"+b.held+"%",
 		)
 		switch {
