@@ -92,8 +92,9 @@ var rooms = []room{
 	},
 	{
 		"internal/store", "all SQL; counters and rollups change in the same transaction as the letters",
-		"migrations internal/query",
+		"migrations internal/query internal/segment",
 	},
+	{"internal/segment", "packs the messages of several letters into one compressed blob", ""},
 	{"docs/examples", "the example and the JSON schema of the configuration file, inside the program", ""},
 	{"migrations", "the schema of the store, applied through goose", ""},
 	{"internal/rabbitmq", "all AMQP (sessions, inbox, publisher) and the management API", "internal/topology"},
@@ -142,7 +143,7 @@ var rooms = []room{
 	},
 	{
 		"internal/storetest", "tests only: an empty store, of this version or an older one, and filled values",
-		"migrations",
+		"migrations internal/segment",
 	},
 	{
 		"internal/payload/payloadtest",

@@ -50,7 +50,7 @@ func Pack(raw []byte) []byte { return encoder.EncodeAll(raw, nil) }
 // bytes are damaged, the error wraps ErrDamaged.
 func Unpack(data []byte, size int) (map[int64]Message, error) {
 	var head zstd.Header
-	if err := head.Decode(data); err != nil || !head.HasFCS || head.FrameContentSize != uint64(size) {
+	if err := head.Decode(data); err != nil || size < 0 || !head.HasFCS || head.FrameContentSize != uint64(size) {
 		return nil, ErrDamaged
 	}
 	raw, err := decoder.DecodeAll(data, make([]byte, 0, size))

@@ -191,8 +191,8 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 }
 
 // erase deletes the contents of a letter from the store and from the index of words, and returns a
-// description of the erased body. The letter's row and history stay. If "now" is false, the bytes of
-// the body may stay in the file for some time.
+// description of the erased body. The letter's row and history stay. If "now" is false, the bytes
+// of the body may stay in the file for some time.
 func (t *tx) erase(serial int64, now bool) (string, error) {
 	var in sql.NullInt64
 	var text string

@@ -17,8 +17,8 @@ import (
 	"github.com/deadletteroffice/dlo/internal/store"
 )
 
-// TestAFlippedBitIsNotSent flips a bit in the contents of a store's file: in segments, revisions and
-// names. Each letter that is claimed afterwards must be the one that was stored, or
+// TestAFlippedBitIsNotSent flips a bit in the contents of a store's file: in segments, revisions
+// and names. Each letter that is claimed afterwards must be the one that was stored, or
 // must be damaged. A damaged letter must also be damaged where people read it, and cannot be
 // edited. The other letters must be claimed.
 func TestAFlippedBitIsNotSent(t *testing.T) {

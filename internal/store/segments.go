@@ -98,7 +98,7 @@ func (t *tx) closeSegment() error {
 type shrinking struct {
 	messages   map[int64]segment.Message // nil = the segment is damaged
 	size, kept int
-	now        bool // the erased bytes must be gone with the transaction
+	now        bool // the erased bytes must leave the file with the transaction
 }
 
 // forget erases the message of a letter from the segment in which it is, and returns the message.

@@ -94,6 +94,7 @@ var pragmas = []struct{ name, value, reads string }{
 	{"journal_mode", "WAL", "wal"},
 	{"synchronous", "FULL", "2"},
 	{"foreign_keys", "1", "1"},
+	{"secure_delete", "1", "1"}, // what a purge erases leaves the file
 	{"temp_store", "MEMORY", "2"},
 	{"cache_size", "-65536", "-65536"}, // KiB
 }
