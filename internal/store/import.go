@@ -69,9 +69,10 @@ func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportR
 		return "", err
 	}
 	t.s.serial = max(t.s.serial, serial)
-	if err := t.insert(
-		&row, insertImported, importedColumns(&row.Row, &row.keys), l.ArrivedBy, l.Properties, l.Body,
-	); err != nil {
+	if err := t.prepare(&row, l.ArrivedBy, l.Properties, l.Body); err != nil {
+		return "", err
+	}
+	if _, err := t.exec(insertImported, row.imported().values()...); err != nil {
 		return "", err
 	}
 	detail := fmt.Sprintf(

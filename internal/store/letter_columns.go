@@ -99,51 +99,7 @@ func rowOf(c *deadletter.Classified, to deadletter.State, group int64) deadlette
 	return r
 }
 
-var (
-	insertReceived = insertLetter(receivedColumns(&deadletter.Row{}, &keys{}))
-	insertImported = insertLetter(importedColumns(&deadletter.Row{}, &keys{}))
-	eraseTexts     = `UPDATE letters SET ` + textColumns() + `unpublishable = '' WHERE id = $1`
-)
-
-// insertLetter returns the statement that inserts a row with the given columns, and five more.
-func insertLetter(c columns) string {
-	return `INSERT INTO letters (` + strings.Join(c.names(), `, `) + `, changed_at, twin, suspect, checksum, segment)
-		VALUES (` + placeholders(1, len(c)+5) + `)`
-}
-
-// insert stores the row of a new letter, and its message. The statement inserts the given columns.
-func (t *tx) insert(
-	row *arrival, statement string, set columns, by deadletter.Route, p deadletter.Properties, body []byte,
-) error {
-	properties, err := p.Encode()
-	if err != nil {
-		return err
-	}
-	row.State, row.Size = deadletter.StateReceived, len(body)
-	in, err := t.keep(row.serial, segment.Message{
-		Exchange:   by.Exchange,
-		RoutingKey: by.RoutingKey,
-		Properties: properties,
-		Body:       body,
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := t.exec(statement, append(
-		set.values(), t.now, positiveOrNull(row.twin), slices.Index(deadletter.Doubts, row.doubt)+1,
-		checksum(properties, body), in,
-	)...); err != nil {
-		return err
-	}
-	t.step.received++
-	t.moves.letter(&record{
-		state:      row.State,
-		origin:     row.origin,
-		reason:     row.Reason,
-		receivedAt: row.ReceivedAt.UnixMilli(),
-	}, 1)
-	return nil
-}
+var eraseTexts = `UPDATE letters SET ` + textColumns() + `unpublishable = '' WHERE id = $1`
 
 // textColumns returns the assignments that erase the columns of Row.Texts.
 func textColumns() string {

@@ -49,8 +49,6 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 	}
 	random := deadletter.RandomBits(len(w.Arrivals))
 	entries := make([]entry, len(w.Arrivals))
-	var row arrival // the columns read it, so all letters of the window use it
-	set := receivedColumns(&row.Row, &row.keys)
 	for i := range w.Arrivals {
 		a := &w.Arrivals[i]
 		e := entry{
@@ -60,7 +58,7 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 			redelivered:   a.Redelivered,
 			verdict:       verdictNew,
 		}
-		row = arrival{keys: keys{inbox: inbox, random: random[i]}}
+		row := arrival{keys: keys{inbox: inbox, random: random[i]}}
 		if w.Origin != "" {
 			deaths, o := deadletter.ReadDeaths(a.Properties.Headers, w.Ours)
 			if _, mayDelay := deadletter.Newest(a.Properties.Headers, deaths, w.Ours); o.Queue == "" || mayDelay {
@@ -123,13 +121,19 @@ func (t *tx) receive(w deadletter.Window, twins []int64) (deadletter.Receipt, er
 				e.verdict = verdictSuspect
 				receipt.Suspects++
 			}
-			if err := t.receiveNew(a, &row, set); err != nil {
+			if err := t.receiveNew(a, &row); err != nil {
+				return receipt, err
+			}
+			if err := t.addRow(row); err != nil {
 				return receipt, err
 			}
 			e.letter = row.serial
 			receipt.New = append(receipt.New, row.id())
 		}
 		entries[i] = e
+	}
+	if err := t.storeRows(); err != nil {
+		return receipt, err
 	}
 	if w.Number%64 == 0 {
 		if err := t.pruneJournal(inbox, w.Horizon); err != nil {
@@ -159,20 +163,9 @@ func (t *tx) sameLetter(e *entry, letter int64) error {
 	)
 }
 
-// arrival is the row of a new letter.
-type arrival struct {
-	deadletter.Row
-	keys
-	twin     int64 // 0 = none
-	doubt    deadletter.Doubt
-	returned deadletter.ID // letter that the delivery joined
-}
-
-func (r *arrival) id() deadletter.ID { return deadletter.NewID(r.serial, uint64(r.random)) }
-
 // suspect links a new letter with the letter that it may be a copy of.
 func (r *arrival) suspect(twin int64, uncertain deadletter.Uncertain, doubt deadletter.Doubt) {
-	r.twin = twin
+	r.twin = orNull(twin)
 	r.Why = "probably the same as its twin, delivered again after dlo was cut off between ack and record"
 	if doubt == deadletter.DoubtRestart {
 		r.Why = "probably the same as its twin, which the broker delivered again after its restart"
@@ -182,14 +175,13 @@ func (r *arrival) suspect(twin int64, uncertain deadletter.Uncertain, doubt dead
 	}
 }
 
-// receiveNew stores a new letter. Its serial is higher than all earlier ones, even if the clock was
-// set back.
-func (t *tx) receiveNew(a *deadletter.Arrival, row *arrival, set columns) error {
+// receiveNew makes the row of a new letter. Its serial is higher than all earlier ones, even if the
+// clock was set back.
+func (t *tx) receiveNew(a *deadletter.Arrival, row *arrival) error {
 	t.s.serial = max(t.s.serial+1, t.now<<12)
 	row.serial, row.ReceivedAt = t.s.serial, time.UnixMilli(t.now)
 	t.step.newest = row.id()
-	by := deadletter.Route{Exchange: a.Exchange, RoutingKey: a.RoutingKey}
-	return t.insert(row, insertReceived, set, by, a.Properties, a.Body)
+	return t.prepare(row, deadletter.Route{Exchange: a.Exchange, RoutingKey: a.RoutingKey}, a.Properties, a.Body)
 }
 
 // sameBody reports whether an attempt of a letter had a body.
@@ -272,7 +264,7 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		(home.VHost != w.VHost || home.Broker != w.Broker && !slices.Contains(w.Same, home.Broker)) {
 		// the letter was moved to another broker or vhost, where the queue of its origin means
 		// nothing
-		row.twin = letter
+		row.twin = orNull(letter)
 		return 0, verdictNew, nil
 	}
 	same, err := t.sameBody(letter, attempt, sent.Body)
@@ -280,7 +272,7 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 		return 0, verdictNew, err
 	}
 	if r.state == deadletter.StatePurged || !same {
-		row.twin = letter
+		row.twin = orNull(letter)
 		return 0, verdictNew, nil
 	}
 	var reason string
@@ -292,7 +284,7 @@ func (t *tx) matchAttempt(w deadletter.Window, a *deadletter.Arrival, row *arriv
 			queue = backQueue.String
 		}
 		if origin.Queue != queue {
-			row.twin = letter
+			row.twin = orNull(letter)
 			return 0, verdictNew, nil
 		}
 		if _, err := t.exec(`UPDATE attempts SET copies = copies + 1 WHERE letter = $1

@@ -60,6 +60,7 @@ type Store struct {
 	serial    int64  // serial of the newest letter; used only by writes
 	segment   int64  // number of the newest segment; used only by writes
 	raw       []byte // memory of the segment to which a write adds; used only by writes
+	letters   newLetters
 	opened    opened
 	course    course
 	stmts     map[string]*sql.Stmt // prepared statements of the writing connection

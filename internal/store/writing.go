@@ -122,6 +122,7 @@ func (s *Store) tx(ctx context.Context, p priority, fn func(*tx) error) (err err
 		return s.checkCommit(err)
 	}
 	serial, segment := s.serial, s.segment
+	s.letters.n = 0
 	err = fn(t)
 	if err == nil {
 		err = errors.Join(t.closeSegment(), t.shrink())
