@@ -43,9 +43,6 @@ func (s *Store) loadProgress(ctx context.Context) error {
 		return err
 	}
 	p.At = time.UnixMilli(at).UTC()
-	if err := s.conn.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM segments`).Scan(&s.segment); err != nil {
-		return err
-	}
 	rows, err := s.conn.QueryContext(ctx, `SELECT id, random FROM letters ORDER BY id DESC LIMIT 1`)
 	if err != nil {
 		return err

@@ -71,6 +71,11 @@ func (t *tx) keep(serial int64, m segment.Message) (int64, error) {
 		}
 	}
 	if len(f.raw) == 0 {
+		if t.s.segment == 0 {
+			if err := t.row(`SELECT coalesce(max(id), 0) FROM segments`, nil, &t.s.segment); err != nil {
+				return 0, err
+			}
+		}
 		t.s.segment++
 		f.id, f.raw = t.s.segment, t.s.raw[:0]
 	}

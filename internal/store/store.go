@@ -58,7 +58,7 @@ type Store struct {
 	older     bool   // a copy with an older schema is open
 	restored  bool   // the file was once found to be a copy; used only by writes
 	serial    int64  // serial of the newest letter; used only by writes
-	segment   int64  // number of the newest segment; used only by writes
+	segment   int64  // number of the newest segment, 0 = not read yet; used only by writes
 	raw       []byte // memory of the segment to which a write adds; used only by writes
 	letters   newLetters
 	opened    opened

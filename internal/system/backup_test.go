@@ -254,7 +254,7 @@ func fill(t *testing.T, path string, letters int) {
 		}
 		for i := range 500 {
 			w.Arrivals = append(w.Arrivals, deadletter.Arrival{
-				Exchange: "dlo.dlx", RoutingKey: "sms", Tag: uint64(i + 1), Body: fmt.Appendf(nil, "%d of %d %4000d", i, n, i),
+				Exchange: "dlo.dlx", RoutingKey: "sms", Tag: uint64(i + 1), Body: []byte(noise(4000)),
 			})
 		}
 		if _, err := s.Receive(t.Context(), w); err != nil {

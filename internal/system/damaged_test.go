@@ -28,7 +28,7 @@ func TestADamagedStoreIsNotWritten(t *testing.T) {
 	a.publish(20, letter(0))
 	eventually(t, "the first letters", func() bool { return p.letters("dead") == 20 })
 	p.copied = true
-	page := p.ask(`SELECT rootpage FROM sqlite_schema WHERE name = 'bodies'`)
+	page := p.ask(`SELECT rootpage FROM sqlite_schema WHERE name = 'segments'`)
 	if code := p.Stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
