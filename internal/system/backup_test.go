@@ -2,6 +2,7 @@ package system
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -220,7 +221,8 @@ func TestBackupsUnderKills(t *testing.T) {
 	const older = 29
 	for range 8 {
 		path := storetest.FileOf(t, older)
-		run(true, 300*time.Millisecond, "token", "add", "a", "--role", "viewer", "--store", path)
+		bodies := fillOlder(t, path, 3000)
+		run(true, 600*time.Millisecond, "token", "add", "a", "--role", "viewer", "--store", path)
 		if err := run(false, 0, "token", "add", "b", "--role", "viewer", "--store", path); err != nil {
 			t.Error(err)
 		}
@@ -236,7 +238,61 @@ func TestBackupsUnderKills(t *testing.T) {
 			t.Errorf("the backup from before the migration has schema %d: %v", b.Schema, err)
 		}
 		c.Close()
+		if c, err = store.OpenCopy(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Sample(t.Context(), 0, func(l *deadletter.Letter) error {
+			serial, _, _ := l.ID.Split()
+			if l.Damage != "" || string(l.Body) != bodies[serial] {
+				t.Errorf("letter %s is another after the migration: %s", l.ID, l.Damage)
+			}
+			delete(bodies, serial)
+			return nil
+		}); err != nil || len(bodies) > 0 {
+			t.Errorf("%d letters are gone after the migration: %v", len(bodies), err)
+		}
+		c.Close()
 	}
+}
+
+// fillOlder stores letters with bodies of 2,000 bytes in a store of schema 29. It returns the
+// bodies by the serials of the letters.
+func fillOlder(t *testing.T, path string, letters int64) map[int64]string {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := deadletter.Properties{}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := tx.Exec(statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(`INSERT INTO origins (id, broker, vhost, queue) VALUES (1, 'main', '/', 'sms')`)
+	run(`INSERT INTO inboxes (id, broker, vhost, queue) VALUES (1, 'main', '/', 'dlo.letters')`)
+	run(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ('dead', 1, 0, '', 0, '', $1)`, letters)
+	bodies := map[int64]string{}
+	for id := int64(4096); id < 4096+letters; id++ {
+		bodies[id] = noise(2000)
+		run(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size)
+			VALUES ($1, 1, 'dead', 1, 1, 1, 1, 2000)`, id)
+		run(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, '', '', $2, $3)`,
+			id, none, []byte(bodies[id]))
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	return bodies
 }
 
 // fill stores letters with bodies of 4,000 bytes.
