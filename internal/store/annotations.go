@@ -463,15 +463,15 @@ func (s *Store) annotationsFor(
 
 // addAnnotations adds the annotations to the letters in a list. The parameter "rowIDs" contains the
 // row id of each letter's annotation, in the order of the letters; 0 = none.
-func (s *Store) addAnnotations(ctx context.Context, list []deadletter.Letter, rowIDs []int64) error {
+func addAnnotations(ctx context.Context, db reader, list []deadletter.Letter, rowIDs []int64) error {
 	for i, id := range rowIDs {
 		if id == 0 {
 			continue
 		}
 		var a deadletter.Annotation
 		var at sql.NullInt64
-		err := s.askRow(ctx, `SELECT error_type, message, stack,
-			service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, []any{id},
+		err := db.QueryRowContext(ctx, `SELECT error_type, message, stack,
+			service, version, queue, exchange, routing_key, failed_at FROM annotations WHERE id = $1`, id).Scan(
 			&a.ErrorType, &a.Message, &a.Stack, &a.Service, &a.Version, &a.Queue, &a.Exchange, &a.RoutingKey, &at)
 		if errors.Is(err, sql.ErrNoRows) { // the annotation was deleted at the same moment
 			continue

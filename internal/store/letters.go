@@ -53,10 +53,9 @@ func (s *Store) wholeLetters(ctx context.Context, condition string, args ...any)
 }
 
 // lettersOn reads the letters that letterQuery selects with a condition. Everything that it reads
-// must belong to one commit, because a purge can store a segment again.
-func (s *Store) lettersOn(
-	ctx context.Context, db reader, condition string, args ...any,
-) ([]deadletter.Letter, error) {
+// must belong to one commit, because a purge can store a segment again. It uses no other connection
+// than db: if several callers held one and waited for a second, none would go on.
+func (s *Store) lettersOn(ctx context.Context, db *sql.Conn, condition string, args ...any) ([]deadletter.Letter, error) {
 	rows, err := db.QueryContext(ctx, letterQuery+condition, args...)
 	if err != nil {
 		return nil, err
@@ -79,10 +78,10 @@ func (s *Store) lettersOn(
 		}
 		list[i], annotations[i] = found[i].letter(&s.names, m, !ok), found[i].annotation
 	}
-	if err := s.addAnnotations(ctx, list, annotations); err != nil {
+	if err := addAnnotations(ctx, db, list, annotations); err != nil {
 		return nil, err
 	}
-	if err := s.addRevisions(ctx, list); err != nil {
+	if err := addRevisions(ctx, db, list); err != nil {
 		return nil, err
 	}
 	scope := deadletter.ScopeOf(ctx)

@@ -189,7 +189,7 @@ func (s *Store) Revisions(ctx context.Context, id deadletter.ID) ([]deadletter.R
 }
 
 // addRevisions adds the newest revision of each letter to the letters in a list.
-func (s *Store) addRevisions(ctx context.Context, list []deadletter.Letter) error {
+func addRevisions(ctx context.Context, db reader, list []deadletter.Letter) error {
 	for i := range list {
 		l := &list[i]
 		if l.Revision == 0 {
@@ -197,7 +197,9 @@ func (s *Store) addRevisions(ctx context.Context, list []deadletter.Letter) erro
 		}
 		serial, _, _ := l.ID.Split()
 		r, err := revisionOf(
-			func(text string, args []any, dest ...any) error { return s.askRow(ctx, text, args, dest...) },
+			func(text string, args []any, dest ...any) error {
+				return db.QueryRowContext(ctx, text, args...).Scan(dest...)
+			},
 			`letter = $1 AND n = $2`, serial, l.Revision,
 		)
 		if err != nil {

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"bytes"
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,4 +81,30 @@ func TestWhatAPurgeLeavesInSegments(t *testing.T) {
 	if n := segments(); n != 0 {
 		t.Errorf("%d segments are left of no letters", n)
 	}
+}
+
+// TestLettersAreReadAtTheSameTime reads letters with a revision by more callers than there are
+// connections.
+func TestLettersAreReadAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	id := receive(t, s, window(t, 1, "sms", 1)).New[0]
+	classify(t, s, deadletter.ClassifiedDead, time.Time{})
+	if _, err := s.Revise(t.Context(), deadletter.Revision{Letter: id, Number: 1, Body: []byte("x"), By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var callers sync.WaitGroup
+	for range 16 {
+		callers.Go(func() {
+			for range 50 {
+				if _, err := s.Letter(ctx, id); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
 }

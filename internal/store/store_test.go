@@ -21,7 +21,7 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func open(t *testing.T) (*store.Store, *clock) {
+func open(t testing.TB) (*store.Store, *clock) {
 	t.Helper()
 	c := &clock{time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 	s, err := store.Open(context.Background(), storetest.File(t), store.Options{Now: c.now})
