@@ -48,7 +48,7 @@ func (s *Store) ClaimDue(
 			for i, r := range records {
 				if bytes > 0 && bytes+sizes[i] > maxClaim {
 					bytes = maxClaim
-					return nil
+					break
 				}
 				bytes += sizes[i]
 				if how.early && tooLateToWait(r.waiter, r.wait, r.dueAt.Int64, now) {
@@ -63,7 +63,7 @@ func (s *Store) ClaimDue(
 				}
 				claimed = append(claimed, d)
 			}
-			return nil
+			return t.storeClaims()
 		}
 		for _, id := range origins {
 			o := t.s.names.origin(id).origin()
@@ -302,21 +302,33 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	if how.early {
 		d.Waiter, d.Wait, until = r.waiter, time.Duration(r.wait)*time.Millisecond, r.dueAt
 	}
-	if _, err := t.exec(`INSERT INTO attempts (letter, n, number,
-		token, queue, operation, outcome, at, probe, waiter, wait_until, revision)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		r.id, r.publishes, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation,
-		string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision); err != nil {
-		return deadletter.Due{}, err
-	}
+	t.claimed.attempts = append(
+		t.claimed.attempts, r.id, r.publishes, d.Attempt.Number, d.Attempt.Token.Bytes(), queue, r.operation,
+		string(deadletter.OutcomeOpen), t.now, how.probe, d.Waiter, until, r.revision,
+	)
+	t.claimed.letters = append(t.claimed.letters, r.id, r.publishes, r.target)
 	t.step.claims = 1
 	t.changeRecord(r, func() { r.state = to })
-	_, err = t.exec(`UPDATE letters SET state = $2, tries = $3,
-		epoch = $4, changed_at = $5, due_at = NULL, fixed = 0, waiter = '', unverified = 0, suspect = 0, target = $6,
+	return d, nil
+}
+
+// claims are the rows of letters that a transaction has claimed.
+type claims struct{ attempts, letters []any }
+
+// storeClaims stores the claims of a transaction. Until then, its queries find the letters as they
+// were.
+func (t *tx) storeClaims() error {
+	c := t.claimed
+	t.claimed = claims{}
+	if err := t.many(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter,
+		wait_until, revision) VALUES rows`, 12, c.attempts); err != nil {
+		return err
+	}
+	return t.many(`WITH c (letter, tries, target) AS (VALUES rows)
+		UPDATE letters SET state = 'publishing', tries = c.tries, epoch = ?, changed_at = ?, due_at = NULL, fixed = 0,
+		waiter = '', unverified = 0, suspect = 0, target = c.target,
 		reset = CASE WHEN EXISTS (SELECT 1 FROM operations o WHERE o.id = letters.operation
-		AND o.reset = 1) THEN attempts + 1 ELSE reset END WHERE id = $1`,
-		r.id, to, r.publishes, t.s.epoch, t.now, r.target)
-	return d, err
+		AND o.reset = 1) THEN attempts + 1 ELSE reset END FROM c WHERE id = c.letter`, 3, c.letters, t.s.epoch, t.now)
 }
 
 // redirect sets the target queue of a letter, unless the operation of the letter sets it. The

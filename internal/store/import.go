@@ -72,7 +72,8 @@ func (t *tx) importLetter(l *deadletter.Imported, by string) (deadletter.ImportR
 	if err := t.prepare(&row, l.ArrivedBy, l.Properties, l.Body); err != nil {
 		return "", err
 	}
-	if _, err := t.exec(insertImported, row.imported().values()...); err != nil {
+	values := row.imported().values()
+	if err := t.many(insertImported, len(values), values); err != nil {
 		return "", err
 	}
 	detail := fmt.Sprintf(

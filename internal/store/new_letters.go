@@ -68,24 +68,18 @@ func (t *tx) prepare(row *arrival, by deadletter.Route, p deadletter.Properties,
 	return nil
 }
 
-// newLetters are rows that wait to be stored with one statement, which costs less than one each.
+// newLetters are the rows that the next statement stores.
 type newLetters struct {
-	rows [25]arrival
+	rows [manyRows]arrival
 	args []any // of all rows, which are always the same variables
 	n    int   // number of rows that wait
 }
 
-var (
-	insertReceived  = insertLetters(new(arrival).received(), 1)
-	insertsReceived = insertLetters(new(arrival).received(), len(newLetters{}.rows))
-	insertImported  = insertLetters(new(arrival).imported(), 1)
-)
+var insertReceived, insertImported = insertLetters(new(arrival).received()), insertLetters(new(arrival).imported())
 
-// insertLetters returns the statement that inserts n rows. Its parameters have no numbers, because
-// SQLite searches a list for each number.
-func insertLetters(c columns, n int) string {
-	row := `, (` + strings.Repeat(`, ?`, len(c))[2:] + `)`
-	return `INSERT INTO letters (` + strings.Join(c.names(), `, `) + `) VALUES ` + strings.Repeat(row, n)[2:]
+// insertLetters returns the statement that inserts letters, for "many".
+func insertLetters(c columns) string {
+	return `INSERT INTO letters (` + strings.Join(c.names(), `, `) + `) VALUES rows`
 }
 
 // addRow stores the row of a letter that was received, now or with the rows that follow.
@@ -100,18 +94,14 @@ func (t *tx) addRow(row arrival) error {
 	if l.n++; l.n < len(l.rows) {
 		return nil
 	}
-	l.n = 0
-	_, err := t.exec(insertsReceived, l.args...)
-	return err
+	return t.storeRows()
 }
 
 // storeRows stores the rows that wait.
 func (t *tx) storeRows() error {
 	l := &t.s.letters
-	for each := len(l.args) / len(l.rows); l.n > 0; l.n-- {
-		if _, err := t.exec(insertReceived, l.args[(l.n-1)*each:l.n*each]...); err != nil {
-			return err
-		}
-	}
-	return nil
+	width := len(l.args) / len(l.rows)
+	waiting := l.args[:l.n*width]
+	l.n = 0
+	return t.many(insertReceived, width, waiting)
 }

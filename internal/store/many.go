@@ -1,0 +1,28 @@
+package store
+
+import (
+	"slices"
+	"strings"
+)
+
+// manyRows is how many rows one statement stores at most. Of 500 new letters, 25 rows a statement
+// took 9.5 us each and one row 13 us; 50 rows took no less than 25.
+const manyRows = 25
+
+// many stores rows of so many values with as few statements as possible. The statement has "rows"
+// in place of them. Its parameters have no numbers, because SQLite searches a list for each number
+// that it binds. The values "after" are those of the parameters behind the rows.
+func (t *tx) many(statement string, width int, values []any, after ...any) error {
+	if len(values) == 0 {
+		return nil
+	}
+	row := `, (` + strings.Repeat(`, ?`, width)[2:] + `)`
+	before, behind, _ := strings.Cut(statement, "rows")
+	for part := range slices.Chunk(values, manyRows*width) {
+		text := before + strings.Repeat(row, len(part)/width)[2:] + behind
+		if _, err := t.exec(text, append(part[:len(part):len(part)], after...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
