@@ -44,7 +44,7 @@ func TestTheThreeSteps(t *testing.T) {
 			tab.Open(p.url + "/")
 			r.waitForTexts(
 				"Three steps to the first letter", "Connect the broker: done: RabbitMQ "+node.Version(),
-				fmt.Sprintf(`rabbitmqctl set_policy -p '%s' --priority 10 --apply-to queues dlo`, vhost),
+				fmt.Sprintf(`rabbitmqctl set_policy -p %s --priority 10 --apply-to queues dlo`, vhost),
 				`{"dead-letter-exchange":"dlo.dlx"}`, "Try it",
 			)
 			r.checkPage("the three steps")
