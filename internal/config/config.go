@@ -439,7 +439,7 @@ func (d *decoder) document(text string) *yaml.Node {
 	if limit := d.bounds.written(text); subtractSize(doc.Content[0], limit) < 0 {
 		d.mistake(
 			doc.Content[0],
-			"with its aliases written out, this text is too long; at most %d KiB are allowed, so repeat less by aliases",
+			"with its aliases written out, this text is too long; at most %d KiB are allowed: repeat less by aliases",
 			limit>>10,
 		)
 		return nil

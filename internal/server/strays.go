@@ -55,7 +55,8 @@ func strayProblem(stray *deadletter.Stray, brokers []config.Broker) deadletter.P
 		`If it is still needed, write an entry for it, which applies from the next start: - {name: %s, url: "amqp://..."}. ` +
 		"Or discard the letters: dlo letters discard -q '%s'"
 	letters := query.Query{}.With(query.Broker, stray.Broker)
-	p.Cure = fmt.Sprintf(text, deadletter.ShellWord(deadletter.Visible(stray.Broker)), present, asYAML(stray.Broker), letters)
+	away := deadletter.ShellWord(deadletter.Visible(stray.Broker))
+	p.Cure = fmt.Sprintf(text, away, present, asYAML(stray.Broker), letters)
 	return p
 }
 

@@ -197,7 +197,9 @@ func (t *tx) erase(serial int64, now bool) (string, error) {
 	var in sql.NullInt64
 	var text string
 	var group int64
-	if err := t.row(`SELECT segment, error, grp FROM letters WHERE id = $1`, []any{serial}, &in, &text, &group); err != nil {
+	if err := t.row(
+		`SELECT segment, error, grp FROM letters WHERE id = $1`, []any{serial}, &in, &text, &group,
+	); err != nil {
 		return "", err
 	}
 	m, err := t.forget(serial, in, now)

@@ -55,7 +55,9 @@ func (s *Store) wholeLetters(ctx context.Context, condition string, args ...any)
 // lettersOn reads the letters that letterQuery selects with a condition. Everything that it reads
 // must belong to one commit, because a purge can store a segment again. It uses no other connection
 // than db: if several callers held one and waited for a second, none would go on.
-func (s *Store) lettersOn(ctx context.Context, db *sql.Conn, condition string, args ...any) ([]deadletter.Letter, error) {
+func (s *Store) lettersOn(
+	ctx context.Context, db *sql.Conn, condition string, args ...any,
+) ([]deadletter.Letter, error) {
 	rows, err := db.QueryContext(ctx, letterQuery+condition, args...)
 	if err != nil {
 		return nil, err

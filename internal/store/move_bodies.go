@@ -15,9 +15,10 @@ import (
 func (s *Store) moveBodies(ctx context.Context) error {
 	var all, moved int
 	var exists bool
-	err := s.conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'bodies')`).Scan(&exists)
+	ask := func(query string, into any) error { return s.conn.QueryRowContext(ctx, query).Scan(into) }
+	err := ask(`SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'bodies')`, &exists)
 	if err == nil && exists {
-		err = s.conn.QueryRowContext(ctx, `SELECT count(*) FROM bodies`).Scan(&all)
+		err = ask(`SELECT count(*) FROM bodies`, &all)
 	}
 	if err != nil || !exists {
 		return err
@@ -92,7 +93,9 @@ func (t *tx) moveSome() (int, error) {
 		if !r.sum.Valid {
 			r.sum.Int64 = checksum(r.Properties, r.Body)
 		}
-		if _, err := t.exec(`UPDATE letters SET segment = $2, checksum = $3 WHERE id = $1`, r.serial, in, r.sum.Int64); err != nil {
+		if _, err := t.exec(
+			`UPDATE letters SET segment = $2, checksum = $3 WHERE id = $1`, r.serial, in, r.sum.Int64,
+		); err != nil {
 			return 0, err
 		}
 	}

@@ -92,9 +92,9 @@ func Curl(o deadletter.Origin, p deadletter.Properties, body []byte) Copy {
 	return copyText(o, p, body, func(properties, payload string) string {
 		data := `{"properties":` + properties + `,"routing_key":` + quote(o.Queue) + `,"payload":"` + payload +
 			`","payload_encoding":"base64"}`
+		address := "http://HOST:15672/api/exchanges/" + url.PathEscape(o.VHost) + "/amq.default/publish"
 		return "curl --user USER --header 'Content-Type: application/json' \\\n" +
-			"  --data-raw " + deadletter.ShellWord(data) + " \\\n" +
-			"  " + deadletter.ShellWord("http://HOST:15672/api/exchanges/"+url.PathEscape(o.VHost)+"/amq.default/publish")
+			"  --data-raw " + deadletter.ShellWord(data) + " \\\n  " + deadletter.ShellWord(address)
 	})
 }
 
