@@ -83,6 +83,7 @@ var sums = map[string]string{
 	"0033_late.sql":            "b2bff04bcfa9a2b8e5767ca3d2af5443e6a3f40a82d8ab97fb9e1c955728ef61",
 	"0035_canary.sql":          "825b00cfe3c0e2c6c879a140797866bc07d6120d6fe7e17f4957e26ac72ff413",
 	"0036_pick_path.sql":       "63e421821177370a636dd2badf482ce2fb547bd863e73063df418a5c7ef1f5b0",
+	"0037_segments.sql":        "7a88a2e16f2874e11ce5f40c299c33a304a053c276adbadcf94d0fc2552a40b1",
 	"0034_back.sql":            "9546598cae572dda7f3e0990462c3a81e72250679eff1d0c14557ea368de9d59",
 	"0032_rereads_hide.sql":    "b7b44dd0cbb3420d25198ec23dbad5b1a4cb3a56a6834209d85b6e8601d2bd6f",
 	"0027_note_by.sql":         "d5050cb089f2614d7e8fea3d322ebf80001f4a3452270455c6064851dd2ce486",
