@@ -170,10 +170,20 @@ func (c initCmd) write(p *Program, address string) error {
 		return err
 	}
 	about := map[string]any{"File": deadletter.ShellWord(c.Out), "Secret": secret}
-	if other := p.Getenv(amqpVariable); other != "" && other != address {
-		about["Other"] = true
+	if other := p.Getenv(amqpVariable); other != "" {
+		about["Other"] = withoutPassword(other) != withoutPassword(address)
 	}
 	return tell(p.Stdout, initText, about)
+}
+
+// withoutPassword returns the URL of a broker without its password.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = url.User(u.User.Username())
+	return u.String()
 }
 
 // isFree returns an error if a file with a name cannot be written, because there is one.

@@ -206,6 +206,22 @@ func TestTheFirstFile(t *testing.T) {
 	if !strings.Contains(interactive, "dlo serve '"+byHand+"'\n") || strings.Contains(interactive, "unset") {
 		t.Errorf("the next step is wrong:\n%s", interactive)
 	}
+	if strings.Contains(out, "more line") {
+		t.Errorf("a short plan is cut:\n%s", out)
+	}
+	for n := range 40 {
+		if _, err := ch.QueueDeclare(fmt.Sprintf("queue-%d", n), true, false, false, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env["DLO_AMQP_URL"] = u.String() // the same broker, without the password
+	u.User = url.UserPassword(user, password)
+	_, long, errs := initialize(
+		t, t.Context(), env, nil, "--broker", u.String(), "--out", filepath.Join(dir, "long.yaml"), "--yes",
+	)
+	if !strings.Contains(long, "more lines: dlo topology plan shows all of them") || strings.Contains(long, "unset") {
+		t.Errorf("a plan for 42 queues:\n%s%s", long, errs)
+	}
 	for _, other := range []string{"amqp://elsewhere", "nonsense"} {
 		env := map[string]string{"DLO_AMQP_URL": other}
 		file := filepath.Join(dir, other[:4]+".yaml")
@@ -280,6 +296,7 @@ func TestNoFirstFile(t *testing.T) {
 	code, said, errs = initialize(t, t.Context(), nil, nil, "--broker", poor, "--out", out, "--yes")
 	for _, want := range []string{
 		"rabbitmqctl set_permissions", "are not known", "rabbitmqctl set_user_tags replaces them all",
+		"dlo cannot declare its exchange and its queues before",
 	} {
 		if code != 3 || !strings.Contains(said, want) {
 			t.Errorf("without rights: exit code %d, no %q\n%s%s", code, want, said, errs)
