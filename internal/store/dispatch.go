@@ -312,14 +312,15 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	return d, nil
 }
 
-// claims are the rows of letters that a transaction has claimed.
-type claims struct{ attempts, letters []any }
+// sendings are values for the rows of letters that are sent and of their attempts, which a
+// transaction has not stored yet.
+type sendings struct{ attempts, letters []any }
 
 // storeClaims stores the claims of a transaction. Until then, its queries find the letters as they
 // were.
 func (t *tx) storeClaims() error {
 	c := t.claimed
-	t.claimed = claims{}
+	t.claimed = sendings{}
 	if err := t.many(`INSERT INTO attempts (letter, n, number, token, queue, operation, outcome, at, probe, waiter,
 		wait_until, revision) VALUES rows`, 12, c.attempts); err != nil {
 		return err

@@ -23,7 +23,7 @@ func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadlet
 				return err
 			}
 		}
-		return nil
+		return t.storeMarks()
 	})
 	if err != nil {
 		return fmt.Errorf("mark %d attempts: %w", len(marks), err)
@@ -70,6 +70,9 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		trigger, dueAt, result = deadletter.Confirmed, millis(m.DueAt), deadletter.ResultConfirmed
 		if m.WaitsIn != "" {
 			trigger = deadletter.WaitBegun
+			if err := t.storeMarks(); err != nil { // the letters before this one are in the same line
+				return err
+			}
 			due, err := t.linedUp(&r, m)
 			if err != nil {
 				return err
@@ -128,18 +131,12 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			return err
 		}
 	}
-	if _, err := t.exec(`UPDATE attempts SET outcome = $3, detail = $4, closed_at = $5, depth = $6, waits_in = $7
-		WHERE letter = $1 AND n = $2`, serial, n, string(m.Outcome), m.Detail, closed, m.Depth, m.WaitsIn); err != nil {
-		return err
-	}
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
-		changed_at = $4, attempts = $5, nacks = $6, operation = $7, why = CASE WHEN $10 THEN why
-		ELSE $8 END, held_from = $9,
-		epoch = NULL, resend_at = NULL, waits_in = nullif($11, '')
-		WHERE id = $1`,
-		serial, to, dueAt, t.now, r.attempts, r.nacks, keep, why, heldFrom, stays, m.WaitsIn); err != nil {
-		return err
-	}
+	t.marked.attempts = append(
+		t.marked.attempts, serial, n, string(m.Outcome), m.Detail, closed, m.Depth, m.WaitsIn,
+	)
+	t.marked.letters = append(
+		t.marked.letters, serial, to, dueAt, r.attempts, r.nacks, keep, stays, why, heldFrom, m.WaitsIn,
+	)
 	if operation.Valid {
 		if err := t.recordResult(deadletter.OperationID(operation.Int64), serial, result, why); err != nil {
 			return err
@@ -155,6 +152,23 @@ func (t *tx) mark(m *deadletter.Mark) error {
 		}
 	}
 	return t.writeNotice(m.Notice, serial)
+}
+
+// storeMarks stores the outcomes that a transaction has recorded. Until then, its queries find the
+// letters as they were.
+func (t *tx) storeMarks() error {
+	m := t.marked
+	t.marked = sendings{}
+	if err := t.many(`WITH m (letter, n, outcome, detail, closed_at, depth, waits_in) AS (VALUES rows)
+		UPDATE attempts SET outcome = m.outcome, detail = m.detail, closed_at = m.closed_at, depth = m.depth,
+		waits_in = m.waits_in FROM m WHERE attempts.letter = m.letter AND attempts.n = m.n`, 7, m.attempts); err != nil {
+		return err
+	}
+	return t.many(`WITH m (letter, state, due_at, attempts, nacks, operation, stays, why, held_from, waits_in) AS
+		(VALUES rows) UPDATE letters SET state = m.state, due_at = m.due_at, changed_at = ?, attempts = m.attempts,
+		nacks = m.nacks, operation = m.operation, why = CASE WHEN m.stays THEN letters.why ELSE m.why END,
+		held_from = m.held_from, epoch = NULL, resend_at = NULL, waits_in = nullif(m.waits_in, '')
+		FROM m WHERE id = m.letter`, 10, m.letters, t.now)
 }
 
 // When a letter in doubt is claimed again, dlo counts one more send, and the operation of the

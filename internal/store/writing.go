@@ -87,7 +87,8 @@ type tx struct {
 	wait  [][2]int64                      // pairs of a key and a letter, for deaths that no annotation explains
 	step  step
 
-	claimed   claims
+	claimed   sendings
+	marked    sendings
 	messages  messages
 	filling   filling
 	shrinking map[int64]*shrinking // by the numbers of the segments
