@@ -55,6 +55,9 @@ func (c initCmd) Run(p *Program) error {
 		if taken == nil {
 			break
 		}
+		if c.Yes {
+			return taken
+		}
 		fmt.Fprintln(p.Stderr, taken)
 	}
 	if err := cmp.Or(p.Ctx.Err(), c.write(p, address)); err != nil {
@@ -171,7 +174,7 @@ func (c initCmd) write(p *Program, address string) error {
 	}
 	about := map[string]any{"File": deadletter.ShellWord(c.Out), "Secret": secret}
 	if other := p.Getenv(amqpVariable); other != "" {
-		about["Other"] = withoutPassword(other) != withoutPassword(address)
+		about["Other"] = other != address && other != withoutPassword(address)
 	}
 	return tell(p.Stdout, initText, about)
 }

@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -113,7 +114,7 @@ func (l *Link) dialWith(
 		},
 	})
 	handshaken()
-	if ctx.Err() != nil && err != nil {
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
 	if err != nil {
