@@ -19,7 +19,7 @@ func TestACopyOnAFullDisk(t *testing.T) {
 	s, _ := open(t)
 	w := window(t, 1, "sms", 300)
 	for i := range w.Arrivals {
-		w.Arrivals[i].Body = noise(4000)
+		w.Arrivals[i].Body = storetest.Noise(4000)
 	}
 	receive(t, s, w)
 	left := func(want ...string) {

@@ -35,7 +35,7 @@ func TestACopyOfALiveStore(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, _ := open(t)
-	of := [][]byte{noise(4000), noise(4000)} // what cannot be compressed is found in the file
+	of := [][]byte{storetest.Noise(4000), storetest.Noise(4000)} // what cannot be compressed is found in the file
 	var windows []deadletter.Window
 	for i, n := range []int{3, 250} {
 		w := window(t, int64(i+1), "sms", n)

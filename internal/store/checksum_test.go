@@ -15,6 +15,7 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 	"github.com/deadletteroffice/dlo/internal/query"
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
 // TestAFlippedBitIsNotSent flips a bit in the contents of a store's file: in segments, revisions
@@ -34,7 +35,7 @@ func TestAFlippedBitIsNotSent(t *testing.T) {
 	w := window(t, 1, "orders.created", letters)
 	for i := range w.Arrivals {
 		a := &w.Arrivals[i]
-		a.Body = noise(9000) // so there are several segments
+		a.Body = storetest.Noise(9000) // so there are several segments
 	}
 	ids := receive(t, s, w).New
 	classify(t, s, deadletter.ClassifiedDead, time.Time{})
@@ -145,15 +146,6 @@ func TestAFlippedBitIsNotSent(t *testing.T) {
 	if damaged < letters+20 { // a changed name of the queue damages all letters
 		t.Errorf("%d flips, and %d letters are damaged", len(places), damaged)
 	}
-}
-
-// noise returns random bytes, which no compression makes smaller.
-func noise(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
 }
 
 // reopen opens a store that has the given file.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
 // TestWhatAPurgeLeavesInSegments purges letters whose messages share segments. What a person purges
@@ -21,7 +22,7 @@ func TestWhatAPurgeLeavesInSegments(t *testing.T) {
 	for n := range int64(3) {
 		w := window(t, n+1, "sms", 12)
 		for i := range w.Arrivals {
-			w.Arrivals[i].Body = noise(9000) // cannot be compressed, so the file has these bytes
+			w.Arrivals[i].Body = storetest.Noise(9000) // cannot be compressed, so the file has these bytes
 		}
 		new := receive(t, s, w).New
 		for i, id := range new {

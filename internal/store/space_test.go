@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/store"
+	"github.com/deadletteroffice/dlo/internal/storetest"
 )
 
 func reserve(path string) int64 {
@@ -135,7 +136,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 	w := window(t, 2, "email", 3)
 	for i := range w.Arrivals {
-		w.Arrivals[i].Body = noise(100_000)
+		w.Arrivals[i].Body = storetest.Noise(100_000)
 	}
 	if r, err := s.Receive(ctx, w); !store.IsFull(err) || len(r.New) > 0 {
 		t.Fatal(r, err)

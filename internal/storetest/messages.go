@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/deadletteroffice/dlo/internal/segment"
@@ -64,4 +65,13 @@ func Change(t testing.TB, db *sql.DB, letter int64, change func(m *segment.Messa
 		segment.Pack(raw)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Noise returns random bytes, which the store cannot compress.
+func Noise(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
 }

@@ -283,7 +283,7 @@ func fillOlder(t *testing.T, path string, letters int64) map[int64]string {
 	run(`INSERT INTO counters (state, origin, type, reason, grp, severity, n) VALUES ('dead', 1, 0, '', 0, '', $1)`, letters)
 	bodies := map[int64]string{}
 	for id := int64(4096); id < 4096+letters; id++ {
-		bodies[id] = noise(2000)
+		bodies[id] = string(storetest.Noise(2000))
 		run(`INSERT INTO letters (id, random, state, inbox, origin, received_at, changed_at, size)
 			VALUES ($1, 1, 'dead', 1, 1, 1, 1, 2000)`, id)
 		run(`INSERT INTO bodies (letter, exchange, routing_key, properties, body) VALUES ($1, '', '', $2, $3)`,
@@ -310,7 +310,7 @@ func fill(t *testing.T, path string, letters int) {
 		}
 		for i := range 500 {
 			w.Arrivals = append(w.Arrivals, deadletter.Arrival{
-				Exchange: "dlo.dlx", RoutingKey: "sms", Tag: uint64(i + 1), Body: []byte(noise(4000)),
+				Exchange: "dlo.dlx", RoutingKey: "sms", Tag: uint64(i + 1), Body: storetest.Noise(4000),
 			})
 		}
 		if _, err := s.Receive(t.Context(), w); err != nil {

@@ -2,7 +2,6 @@ package system
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +56,7 @@ func TestAFullDisk(t *testing.T) {
 	a.work()
 	const letters = 150
 	a.publish(letters, func(i int) (string, string) {
-		return fmt.Sprintf("%d %s", i, noise(200_000)), fmt.Sprint(i)
+		return fmt.Sprintf("%d %s", i, string(storetest.Noise(200_000))), fmt.Sprint(i)
 	})
 	eventually(t, "the disk full", func() bool { return strings.Contains(p.Log(), "database or disk is full") })
 	if n := p.letters(); n == 0 || n == letters {
@@ -141,7 +140,7 @@ func TestAFloodStopsAboveTheLimit(t *testing.T) {
 	p.Start("")
 	p.Draining()
 	a.publish(4000, func(i int) (string, string) {
-		return fmt.Sprintf("%d %s", i, noise(20_000)), fmt.Sprint(i)
+		return fmt.Sprintf("%d %s", i, string(storetest.Noise(20_000))), fmt.Sprint(i)
 	})
 	a.work()
 	eventually(t, "dlo takes in no letters", func() bool {
@@ -158,13 +157,4 @@ func TestAFloodStopsAboveTheLimit(t *testing.T) {
 	if free < 8 {
 		t.Errorf("%.1f MiB are free, and 8 MiB must be", free)
 	}
-}
-
-// noise returns random bytes, which the store cannot compress.
-func noise(n int) string {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return string(b)
 }
