@@ -261,7 +261,7 @@ func TestTheBrokerRetriesFirst(t *testing.T) {
 	reject(false)
 	eventually(t, "the letter is stored", func() bool { return p.letters() == 1 })
 	id := p.ids(`SELECT id, random FROM letters`)[0]
-	if text := p.text("/letters/" + string(id)); !strings.Contains(text, "Tried by the broker 3 times before it came") {
-		t.Error(text)
-	}
+	eventually(t, "the letter says how often the broker had tried it", func() bool {
+		return strings.Contains(p.text("/letters/"+string(id)), "Tried by the broker 3 times before it came")
+	})
 }
