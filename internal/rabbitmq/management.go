@@ -279,6 +279,9 @@ func (m *Management) get(ctx context.Context, path string, into any) error {
 		if why.Reason != "" {
 			text += ": " + deadletter.Cut(deadletter.Visible(why.Reason), 200)
 		}
+		if m.user == "" {
+			text += ". The URL has no user; it looks like http://user:password@host:15672"
+		}
 		return fmt.Errorf("%w: it answered %s", errMayNot, text)
 	default:
 		return fmt.Errorf("the API answered %s", answer.Status)

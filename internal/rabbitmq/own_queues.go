@@ -197,10 +197,9 @@ func (l *Link) unmanagedProblem(err error) deadletter.Problem {
 			". dlo drains the inbox that it has declared itself all the same, and no quorum queue of others.",
 		Cure: "Check whether the plugin rabbitmq_management is enabled, and whether the URL of the API is right.",
 	}
-	if errors.Is(err, errMayNot) {
-		p.Cure = "Check the user and password in the URL. The user needs the tag management, and a permission in the vhost, even an empty one: rabbitmqctl set_user_tags " + quoted(
-			l.management.Load().user,
-		) + " management"
+	if user := l.management.Load().user; user != "" && errors.Is(err, errMayNot) {
+		p.Cure = "Check the user and password in the URL. The user needs the tag management, and a permission in the vhost, even an empty one: rabbitmqctl set_user_tags " +
+			quoted(user) + " management"
 	}
 	return p
 }
@@ -374,7 +373,5 @@ func setPolicy(vhost string, priority int, name, pattern, definition string) str
 	)
 }
 
-// quoted returns a text as a quoted word of a shell command.
-func quoted(text string) string {
-	return "'" + strings.ReplaceAll(deadletter.Visible(text), "'", `'\''`) + "'"
-}
+// quoted returns a text as a word of a shell command.
+func quoted(text string) string { return deadletter.ShellWord(deadletter.Visible(text)) }

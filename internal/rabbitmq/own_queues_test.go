@@ -172,7 +172,7 @@ func TestAPolicyThatDeletesLettersIsFound(t *testing.T) {
 			}
 			for _, p := range []*deadletter.Problem{own, other} {
 				command := regexp.MustCompile(
-					`rabbitmqctl set_policy -p '(.*)' --priority 1000 --apply-to queues '(.*)' '(.*)' '(.*)'`,
+					`rabbitmqctl set_policy -p (\S+) --priority 1000 --apply-to queues (\S+) '(.*)' '(.*)'`,
 				).FindStringSubmatch(p.Cure)
 				if command == nil {
 					t.Fatalf("no command in %s", p.Cure)

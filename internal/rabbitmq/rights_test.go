@@ -232,7 +232,7 @@ func TestAManagementAPIThatRefusesTheUserIsAProblem(t *testing.T) {
 		problems := awaitProblems(t, b, func(list []deadletter.Problem) bool { return len(list) > 0 })
 		if len(problems) != 1 || problems[0].Kind != deadletter.ProblemManagement ||
 			!strings.Contains(problems[0].Text, "401") || !strings.Contains(
-			problems[0].Cure, "set_user_tags '"+user+"' management",
+			problems[0].Cure, "set_user_tags "+user+" management",
 		) {
 			t.Errorf("password %s: %+v", password, problems)
 		}

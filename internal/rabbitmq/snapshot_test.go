@@ -307,12 +307,13 @@ func TestALookThatFails(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>welcome</html>") }))
 	defer site.Close()
 	for raw, want := range map[string]string{
-		"http://127.0.0.1:1":                    "connection refused",
-		node.ManagementURLOf("guest:wrong"):     "refuses the user: it answered 401 Unauthorized: ",
-		other.URL:                               "is not the URL of a management API",
-		site.URL:                                "is not the URL of a management API, because the answer is not JSON of RabbitMQ",
-		"http://guest:guest@" + node.AMQPAddr(): "is not the URL of a management API, because the port does not speak HTTP",
-		"amqp://guest:guest@127.0.0.1:5672":     "it looks like http://",
+		"http://127.0.0.1:1": "connection refused",
+		strings.Replace(node.ManagementURLOf(":"), ":@", "", 1): "Login failed. The URL has no user; it looks like http://",
+		node.ManagementURLOf("guest:wrong"):                     "refuses the user: it answered 401 Unauthorized: ",
+		other.URL:                                               "is not the URL of a management API",
+		site.URL:                                                "is not the URL of a management API, because the answer is not JSON of RabbitMQ",
+		"http://guest:guest@" + node.AMQPAddr():                 "is not the URL of a management API, because the port does not speak HTTP",
+		"amqp://guest:guest@127.0.0.1:5672":                     "it looks like http://",
 	} {
 		if _, err := rabbitmq.Look(
 			t.Context(), raw, nil,

@@ -187,7 +187,7 @@ func TestATrialThatMayNotBe(t *testing.T) {
 	publishLetters(t, ch, "dlo.try", "of somebody")
 	e := refused("another queue")
 	if !strings.Contains(e.Why, "with other arguments") ||
-		!strings.Contains(e.Cure, "delete_queue -p '"+vhost+"' --if-empty --if-unused dlo.try") {
+		!strings.Contains(e.Cure, "delete_queue -p "+vhost+" --if-empty --if-unused dlo.try") {
 		t.Errorf("%+v", e)
 	}
 	if died := take(t, ch, "dlo.try"); string(died.Body) != "of somebody" {

@@ -137,7 +137,7 @@ func TestDlosOwnInboxWithADeliveryLimitIsLeftAlone(t *testing.T) {
 			p.Start("")
 			if cured {
 				command := regexp.MustCompile(
-					`rabbitmqctl set_policy -p '\S+' (--priority \d+) --apply-to queues '(\S+)' '(\S+)' '(.*?)'\)`,
+					`rabbitmqctl set_policy -p \S+ (--priority \d+) --apply-to queues (\S+) '(\S+)' '(.*?)'\)`,
 				).FindStringSubmatch(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(says))
 				if command == nil {
 					t.Fatalf("no cure in %s", says)

@@ -45,7 +45,7 @@ func TestAPolicyOfTheSiteIsPaged(t *testing.T) {
 		return slices.ContainsFunc(p.problems(deadletter.ProblemInboxLoses), func(p deadletter.Problem) bool {
 			return p.Severity == deadletter.SeverityPage && p.Inbox == "dlo.letters" &&
 				strings.Contains(p.Text, "max-length 50 (policy of-the-site)") &&
-				strings.Contains(p.Cure, `rabbitmqctl set_policy -p '`)
+				strings.Contains(p.Cure, `rabbitmqctl set_policy -p `)
 		})
 	})
 	if _, page := p.get("/queues"); !strings.Contains(page, "The broker deletes letters from inbox dlo.letters.") ||
