@@ -239,32 +239,13 @@ func (t *tx) changeRecord(r *record, change func()) {
 
 // records reads letters with a query that selects recordColumns.
 func (t *tx) records(query string, args ...any) ([]*record, error) {
-	return t.recordsWithSizes(nil, query, args...)
-}
-
-// recordsWithSizes reads letters with a query that selects recordColumns. If the parameter "sizes"
-// is not nil, the last column of the query is the size of the body. recordsWithSizes then appends
-// the size of each body to the list to which "sizes" points.
-func (t *tx) recordsWithSizes(sizes *[]int, query string, args ...any) ([]*record, error) {
 	rows, err := t.query(query, args...)
 	if err != nil {
 		return nil, err
 	}
 	var records []*record
-	err = scan(rows, func() error {
-		r := &record{}
-		dest, size := r.dest(), 0
-		if sizes != nil {
-			dest = append(dest, &size)
-		}
-		if err := rows.Scan(dest...); err != nil {
-			return err
-		}
-		records = append(records, r)
-		if sizes != nil {
-			*sizes = append(*sizes, size)
-		}
-		return nil
+	return records, scan(rows, func() error {
+		records = append(records, &record{})
+		return rows.Scan(records[len(records)-1].dest()...)
 	})
-	return records, err
 }

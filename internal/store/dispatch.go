@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -38,19 +37,17 @@ func (s *Store) ClaimDue(
 			if limit = min(limit, n-len(claimed)); limit <= 0 || bytes >= maxClaim {
 				return nil
 			}
-			var sizes []int
-			records, err := t.recordsWithSizes(
-				&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l `+where, append(args, limit)...,
-			)
+			candidates, err := t.candidates(where, append(args, limit)...)
 			if err != nil {
 				return err
 			}
-			for i, r := range records {
-				if bytes > 0 && bytes+sizes[i] > maxClaim {
+			for i := range candidates {
+				r := &candidates[i]
+				if bytes > 0 && bytes+r.sent > maxClaim {
 					bytes = maxClaim
 					break
 				}
-				bytes += sizes[i]
+				bytes += r.sent
 				if how.early && tooLateToWait(r.waiter, r.wait, r.dueAt.Int64, now) {
 					if _, err := t.exec(`UPDATE letters SET waiter = '' WHERE id = $1`, r.id); err != nil {
 						return err
@@ -256,17 +253,35 @@ func (s *Store) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	return timeOf(at), err
 }
 
-func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
+// candidate is a letter that can be claimed.
+type candidate struct {
+	record
+	sent     int            // size in bytes of the body that is sent
+	arrived  int64          // number of attempts that may have reached a queue
+	redirect sql.NullString // queue of the saved redirect for the letter's queue
+}
+
+// candidates reads letters to claim. The parameter "where" is the end of the query.
+func (t *tx) candidates(where string, args ...any) ([]candidate, error) {
+	rows, err := t.query(`SELECT `+recordColumns+`, `+sentSize+`,
+		(`+arrivedAttempts+`l.id), (SELECT target FROM overrides WHERE origin = l.origin) FROM letters l `+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, func(c *candidate) []any { return append(c.dest(), &c.sent, &c.arrived, &c.redirect) })
+}
+
+func (t *tx) claim(r *candidate, how taking) (deadletter.Due, error) {
 	to, ok := r.state.On(deadletter.Claimed)
 	if !ok {
 		return deadletter.Due{}, fmt.Errorf("letter %d: %w: it is %s", r.id, deadletter.ErrConflict, r.state)
 	}
 	r.publishes++
-	if err := t.redirect(r); err != nil {
+	if err := t.setTarget(r); err != nil {
 		return deadletter.Due{}, err
 	}
-	p, queue := t.route(r)
-	token, err := t.token(r, queue)
+	p, queue := t.route(&r.record)
+	token, err := t.token(&r.record, r.arrived, queue)
 	if err != nil {
 		return deadletter.Due{}, err
 	}
@@ -308,7 +323,7 @@ func (t *tx) claim(r *record, how taking) (deadletter.Due, error) {
 	)
 	t.claimed.letters = append(t.claimed.letters, r.id, r.publishes, r.target)
 	t.step.claims = 1
-	t.changeRecord(r, func() { r.state = to })
+	t.changeRecord(&r.record, func() { r.state = to })
 	return d, nil
 }
 
@@ -332,24 +347,19 @@ func (t *tx) storeClaims() error {
 		AND o.reset = 1) THEN attempts + 1 ELSE reset END FROM c WHERE id = c.letter`, 3, c.letters, t.s.epoch, t.now)
 }
 
-// redirect sets the target queue of a letter, unless the operation of the letter sets it. The
+// setTarget sets the target queue of a letter, unless the operation of the letter sets it. The
 // target is that of a saved redirect for the letter's queue. If there is none, the letter goes to
 // its own queue.
-func (t *tx) redirect(r *record) error {
+func (t *tx) setTarget(r *candidate) error {
 	if r.operation.Valid && r.target.Valid {
 		return nil
 	}
 	r.target = sql.NullInt64{}
-	var queue string
-	err := t.row(`SELECT target FROM overrides WHERE origin = $1`, []any{r.origin}, &queue)
-	if errors.Is(err, sql.ErrNoRows) {
+	if !r.redirect.Valid {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
 	p := t.s.names.origin(r.origin)
-	id, err := t.originID(deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: queue})
+	id, err := t.originID(deadletter.Origin{Broker: p.Broker, VHost: p.VHost, Queue: r.redirect.String})
 	r.target = sql.NullInt64{Int64: id, Valid: true}
 	return err
 }
@@ -442,20 +452,19 @@ func (s *Store) ClaimDoubtful(ctx context.Context, broker string, now time.Time,
 	var claimed []deadletter.Due
 	err := s.tx(ctx, dispatch, func(t *tx) error {
 		claimed = nil
-		var sizes []int
-		records, err := t.recordsWithSizes(&sizes, `SELECT `+recordColumns+`, `+sentSize+` FROM letters l
-			WHERE l.state = 'publishing' AND l.epoch <> $1 AND (l.epoch <> 0 OR l.resend_at <= $2)
+		candidates, err := t.candidates(`WHERE l.state = 'publishing' AND l.epoch <> $1
+			AND (l.epoch <> 0 OR l.resend_at <= $2)
 			AND coalesce(l.target, l.origin) IN (SELECT id FROM origins WHERE broker = $3) ORDER BY l.id
 			LIMIT $4`, t.s.epoch, now.UnixMilli(), broker, n)
 		if err != nil {
 			return err
 		}
 		bytes := 0
-		for i, r := range records {
-			if bytes += sizes[i]; i > 0 && bytes > maxClaim {
+		for i := range candidates {
+			if bytes += candidates[i].sent; i > 0 && bytes > maxClaim {
 				break
 			}
-			d, wait, err := t.claimAgain(r, now)
+			d, wait, err := t.claimAgain(&candidates[i].record, now)
 			if err != nil {
 				return err
 			}

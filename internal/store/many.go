@@ -1,6 +1,7 @@
 package store
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -13,16 +14,24 @@ const manyRows = 25
 // in place of them. Its parameters have no numbers, because SQLite searches a list for each number
 // that it binds. The values "after" are those of the parameters behind the rows.
 func (t *tx) many(statement string, width int, values []any, after ...any) error {
-	if len(values) == 0 {
-		return nil
-	}
-	row := `, (` + strings.Repeat(`, ?`, width)[2:] + `)`
-	before, behind, _ := strings.Cut(statement, "rows")
-	for part := range slices.Chunk(values, manyRows*width) {
-		text := before + strings.Repeat(row, len(part)/width)[2:] + behind
-		if _, err := t.exec(text, append(part[:len(part):len(part)], after...)...); err != nil {
+	for text, args := range manyAtOnce(statement, width, values, after...) {
+		if _, err := t.exec(text, args...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// manyAtOnce returns the statements of "many" with their values.
+func manyAtOnce(statement string, width int, values []any, after ...any) iter.Seq2[string, []any] {
+	return func(yield func(string, []any) bool) {
+		before, behind, _ := strings.Cut(statement, "rows")
+		for part := range slices.Chunk(values, max(1, manyRows*width)) {
+			row := `, (` + strings.Repeat(`, ?`, width)[2:] + `)`
+			text := before + strings.Repeat(row, len(part)/width)[2:] + behind
+			if !yield(text, append(part[:len(part):len(part)], after...)) {
+				return
+			}
+		}
+	}
 }

@@ -18,8 +18,12 @@ func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadlet
 		if err := t.recordConfirmed(noted); err != nil {
 			return err
 		}
+		published, err := t.published(marks)
+		if err != nil {
+			return err
+		}
 		for i := range marks {
-			if err := t.mark(&marks[i]); err != nil {
+			if err := t.mark(&marks[i], published[marks[i].Token]); err != nil {
 				return err
 			}
 		}
@@ -31,17 +35,48 @@ func (s *Store) Mark(ctx context.Context, marks []deadletter.Mark, noted deadlet
 	return nil
 }
 
-func (t *tx) mark(m *deadletter.Mark) error {
-	serial, _, _ := m.Letter.Split()
-	var r record
-	var n int
-	var outcome deadletter.OutcomeKind
-	var operation sql.NullInt64
-	if err := t.row(`SELECT `+recordColumns+`, a.n, a.outcome, a.operation FROM attempts a
-		JOIN letters l ON l.id = a.letter WHERE a.letter = $1 AND a.token = $2 ORDER BY a.n DESC LIMIT 1`,
-		[]any{serial, m.Token.Bytes()}, append(r.dest(), &n, &outcome, &operation)...); err != nil {
-		return fmt.Errorf("letter %s: %w", m.Letter, err)
+// published is a letter that was sent, with its attempt.
+type published struct {
+	record
+	n         int
+	outcome   deadletter.OutcomeKind
+	operation sql.NullInt64 // of the attempt
+}
+
+// published reads the letters whose outcomes are given, by the tokens of their newest attempts.
+func (t *tx) published(marks []deadletter.Mark) (map[deadletter.Token]*published, error) {
+	var sent []any
+	for i := range marks {
+		serial, _, _ := marks[i].Letter.Split()
+		sent = append(sent, serial, marks[i].Token.Bytes())
 	}
+	found := make(map[deadletter.Token]*published, len(marks))
+	for query, args := range manyAtOnce(`WITH m (letter, token) AS (VALUES rows)
+		SELECT `+recordColumns+`, a.n, a.outcome, a.operation, a.token FROM m CROSS JOIN attempts a CROSS JOIN letters l
+		WHERE a.letter = m.letter AND a.token = m.token AND l.id = a.letter ORDER BY a.n`, 2, sent) {
+		rows, err := t.query(query, args...)
+		if err != nil {
+			return nil, err
+		}
+		if err := scan(rows, func() error {
+			var p published
+			var token []byte
+			err := rows.Scan(append(p.dest(), &p.n, &p.outcome, &p.operation, &token)...)
+			found[deadletter.TokenFromBytes(token)] = &p
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// mark records an outcome. The letter is nil if the store has none with such an attempt.
+func (t *tx) mark(m *deadletter.Mark, p *published) error {
+	if p == nil {
+		return fmt.Errorf("letter %s: %w", m.Letter, sql.ErrNoRows)
+	}
+	r, serial, n, outcome, operation := &p.record, p.id, p.n, p.outcome, p.operation
 	if outcome == deadletter.OutcomeCameBack {
 		if m.Outcome != deadletter.OutcomeConfirmed {
 			return nil
@@ -73,7 +108,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 			if err := t.storeMarks(); err != nil { // the letters before this one are in the same line
 				return err
 			}
-			due, err := t.linedUp(&r, m)
+			due, err := t.linedUp(r, m)
 			if err != nil {
 				return err
 			}
@@ -123,7 +158,7 @@ func (t *tx) mark(m *deadletter.Mark) error {
 	if to == deadletter.StateScheduled && dueAt == nil {
 		dueAt = t.now
 	}
-	t.changeRecord(&r, func() { r.state = to })
+	t.changeRecord(r, func() { r.state = to })
 	closed := any(t.now)
 	if m.Outcome == deadletter.OutcomeInDoubt {
 		closed = nil // the letter may still come back after this outcome

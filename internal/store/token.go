@@ -38,16 +38,12 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 }
 
 // token returns the token for the next attempt of a letter. The token is the first 128 bits of an
-// HMAC. The HMAC covers the letter, the target with the first name of its broker, and the number of
-// attempts that may have reached a queue. If the letter is edited, the HMAC also covers the
+// HMAC. The HMAC covers the letter, the target with the first name of its broker, and the number
+// "arrived" of attempts that may have reached a queue. If the letter is edited, the HMAC also covers the
 // revision. A copy of the store, such as a restored one, therefore sends an equal attempt with an
 // equal token. If an attempt was never sent or was rejected by its queue, the next attempt also has
 // an equal token.
-func (t *tx) token(r *record, queue string) (deadletter.Token, error) {
-	arrived, err := t.arrivedAttempts(r.id)
-	if err != nil {
-		return "", err
-	}
+func (t *tx) token(r *record, arrived int64, queue string) (deadletter.Token, error) {
 	if r.suspect == suspectRestored {
 		if token, err := t.tokenInDoubt(r, queue); token != "" || err != nil {
 			return token, err
@@ -75,12 +71,10 @@ func (t *tx) tokenInDoubt(r *record, queue string) (deadletter.Token, error) {
 	return deadletter.TokenFromBytes(token), err
 }
 
-// arrivedAttempts returns the number of a letter's attempts that may have reached a queue.
-func (t *tx) arrivedAttempts(letter int64) (n int64, err error) {
-	err = t.row(`SELECT count(DISTINCT token) FROM attempts WHERE letter = $1
-		AND outcome IN ('confirmed', 'in doubt', 'came back')`, []any{letter}, &n)
-	return n, err
-}
+// arrivedAttempts is an SQL query for the number of attempts of a letter that may have reached a
+// queue. The ID of the letter follows.
+const arrivedAttempts = `SELECT count(DISTINCT token) FROM attempts
+	WHERE outcome IN ('confirmed', 'in doubt', 'came back') AND letter = `
 
 // revisionContents returns the properties and the body of a revision. From them and from other
 // data, dlo derives the token of an attempt. For a letter that was not edited, revisionContents

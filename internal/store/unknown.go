@@ -39,8 +39,8 @@ func (t *tx) recall(serial, random int64, token deadletter.Token, queue string) 
 	if err != nil {
 		return false, err
 	}
-	arrived, err := t.arrivedAttempts(serial)
-	if err != nil {
+	var arrived int64
+	if err := t.row(arrivedAttempts+`$1`, []any{serial}, &arrived); err != nil {
 		return false, err
 	}
 	to := t.s.names.origin(r.origin)
