@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/classify"
@@ -48,6 +49,13 @@ func (f *fake) OnlyType(context.Context, deadletter.Origin) (string, error) { re
 func (f *fake) NextReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
 	letters := f.letters[:min(n, len(f.letters))]
 	f.letters = f.letters[len(letters):]
+	return letters, nil
+}
+
+func (f *fake) NewestReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
+	at := max(0, len(f.letters)-n)
+	letters := f.letters[at:]
+	f.letters = f.letters[:at]
 	return letters, nil
 }
 
@@ -519,6 +527,34 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 	if err := c.Run(ctx); err != nil || len(f.verdicts) != 1 {
 		t.Error(err, f.verdicts)
 	}
+}
+
+// TestAFloodHidesNoNewCause checks the steps of a flood. They must be small. At least 1,000 letters
+// a second must get verdicts, and a cause that is new must be seen within 5 s, although many
+// letters of another cause came before it.
+func TestAFloodHidesNoNewCause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{letters: slices.Repeat([]deadletter.Letter{deadLetter("sms", "rejected", nil)}, 20_000)}
+		f.letters = append(f.letters, deadLetter("email-1", "rejected", nil))
+		o := options()
+		o.Busy = func() bool { return true }
+		began, done, seen := time.Now(), 0, time.Hour
+		o.Done = func() {
+			step := f.verdicts[done:]
+			if done = len(f.verdicts); len(step) > 100 {
+				t.Errorf("a step of %d letters", len(step))
+			}
+			if slices.ContainsFunc(step, func(v deadletter.Classified) bool { return v.Origin.Queue == "email-1" }) {
+				seen = time.Since(began)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := classify.New(f, o).Run(ctx); err != nil || done < 10_000 || seen > 5*time.Second {
+			t.Errorf("%v, %d verdicts in 10 s, the new cause after %s", err, done, seen)
+		}
+	})
 }
 
 // FuzzVerdict checks that any headers and body lead to a verdict. The texts of the verdict must be

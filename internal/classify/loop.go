@@ -7,6 +7,7 @@ import (
 
 const (
 	batch     = 200
+	small     = batch / 2   // letters in a step of the classifier while more urgent work waits
 	idle      = time.Second // how long the loop waits before it looks for work although nobody has called Wake
 	yieldStep = 10 * time.Millisecond
 )

@@ -120,7 +120,8 @@ type Dispatcher struct {
 	wake   chan struct{}
 	began  time.Time
 
-	doubting atomic.Bool // true while a worker processes letters in doubt
+	doubting atomic.Bool   // true while a worker processes letters in doubt
+	sending  chan struct{} // holds a value for each batch that is sent
 
 	mu     sync.Mutex // held during a claim, so that there is one claim at a time
 	rates  map[lane]*bucket
@@ -147,6 +148,7 @@ func New(store Store, broker Broker, o Options) *Dispatcher {
 		broker:   broker,
 		o:        o,
 		wake:     make(chan struct{}, workers),
+		sending:  make(chan struct{}, min(batches, max(1, o.InFlight))),
 		rates:    map[lane]*bucket{},
 		depth:    depths{facts: broker.Facts, seen: map[string]depth{}},
 		breakers: newBreakers(o.Breaker, o.Broker, o.VHost, o.Watch),
@@ -172,9 +174,12 @@ func (d *Dispatcher) Wake() {
 const (
 	// maximum number of letters in doubt in one batch; each is sent alone on a channel
 	doubtful = 16
-	// one worker commits while the other waits for confirms; together they have at most InFlight
-	// letters unconfirmed
-	workers = 2
+	// number of batches that are sent at a time; together they have at most InFlight letters that
+	// were sent and have no recorded outcome
+	batches = 2
+	// so that a worker claims the next batch and records the progress of the store while each batch
+	// is sent
+	workers = 2 * batches
 	tick    = 200 * time.Millisecond // longest time between two checks for due letters
 	soonest = 25 * time.Millisecond  // shortest time between two checks for due letters
 	trouble = time.Second            // pause after an error of the store

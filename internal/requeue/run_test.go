@@ -2,6 +2,7 @@ package requeue_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,16 +139,17 @@ func TestTheStoreGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		fails string
+		times int
 		after time.Duration
 	}{
-		{"fail to guard", 2 * time.Second},
-		{"fail to claim", time.Second},
-		{"fail to claim doubts", time.Second},
-		{"fail to mark", 0},
+		{"fail to guard", 2, 2 * time.Second},
+		{"fail to claim", 4, time.Second}, // once for each worker
+		{"fail to claim doubts", 4, time.Second},
+		{"fail to mark", 2, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, letters(1)...)
-			d.fate = accidents(c.fails, c.fails)
+			d.fate = accidents(slices.Repeat([]string{c.fails}, c.times)...)
 			d.runDuring(func(*clerk) { time.Sleep(10 * time.Second) })
 			i := d.letters[0]
 			if after := i.due.Sub(

@@ -12,7 +12,7 @@ import (
 )
 
 // Step claims one batch of letters, publishes it and marks it. It returns how many letters the
-// batch had. Once the batch is claimed, Step finishes it even if ctx is done.
+// batch had. Once the batch is sent, Step finishes it even if ctx is done.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -61,7 +61,9 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 	var noted deadletter.Noted
 	if len(ps) > 0 {
 		var outcomes []deadletter.Outcome
-		outcomes, noted = d.send(ctx, session, ps)
+		var recorded func()
+		outcomes, noted, recorded = d.send(ctx, session, ps)
+		defer recorded()
 		for _, o := range outcomes {
 			m := d.mark(sent[o.Token], under[o.Token], o)
 			if m.Outcome == deadletter.OutcomeConfirmed {
@@ -87,23 +89,46 @@ func (d *Dispatcher) Step(ctx context.Context) (int, error) {
 }
 
 // send records the progress of the store and then publishes the batch over the connection of the
-// given session. If the progress cannot be recorded, it sends nothing and returns each letter as
-// unsent.
+// given session. If the progress cannot be recorded, or if ctx is done before the batch may be
+// sent, it sends nothing and returns each letter as unsent. The caller must call the function
+// "recorded" after it has recorded the outcomes.
 func (d *Dispatcher) send(
 	ctx context.Context, session int64, ps []deadletter.Publishing,
-) ([]deadletter.Outcome, deadletter.Noted) {
+) (outcomes []deadletter.Outcome, noted deadletter.Noted, recorded func()) {
+	recorded = func() {}
 	noted, err := d.noteProgress(context.WithoutCancel(ctx))
+	if err == nil {
+		recorded, err = d.turnToSend(ctx)
+	}
 	if err != nil {
-		outcomes := make([]deadletter.Outcome, len(ps))
 		for i := range ps {
-			outcomes[i] = deadletter.Outcome{Token: ps[i].Token, Kind: deadletter.OutcomeUnsent, Detail: err.Error()}
+			outcomes = append(outcomes, deadletter.Outcome{
+				Token: ps[i].Token, Kind: deadletter.OutcomeUnsent, Detail: err.Error(),
+			})
 		}
-		return outcomes, noted
+		return outcomes, noted, recorded
 	}
 	d.o.Crash("requeue: publishing")
-	outcomes := d.broker.Publish(ctx, session, ps)
+	outcomes = d.broker.Publish(ctx, session, ps)
 	d.o.Crash("requeue: confirmed")
-	return outcomes, noted
+	return outcomes, noted, recorded
+}
+
+// turnToSend waits until one more batch may be sent. The caller must call the function "over" when
+// the outcomes of its batch are recorded.
+func (d *Dispatcher) turnToSend(ctx context.Context) (over func(), err error) {
+	over = func() { <-d.sending }
+	select {
+	case d.sending <- struct{}{}:
+		return over, nil
+	default:
+	}
+	select {
+	case d.sending <- struct{}{}:
+		return over, nil
+	case <-ctx.Done():
+		return func() {}, errors.New("dlo stopped before it was sent")
+	}
 }
 
 // record commits marks. The outcome of a published letter must not be forgotten, so record tries
@@ -135,7 +160,7 @@ const unsentAgain = time.Second
 func (d *Dispatcher) claim(ctx context.Context) (claimed []deadletter.Due, done func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now, n, done := d.o.Now(), max(1, d.o.InFlight/workers), func() {}
+	now, n, done := d.o.Now(), max(1, d.o.InFlight/batches), func() {}
 	if d.doubting.CompareAndSwap(false, true) {
 		done = func() { d.doubting.Store(false) }
 		if claimed, err := d.store.ClaimDoubtful(

@@ -28,54 +28,48 @@ type actor struct {
 }
 
 // act applies an operation to one letter, or skips the letter with a reason.
-func (t *tx) act(do *actor, p picked) error {
-	r, err := t.record(p.serial)
-	if err != nil {
-		return err
-	}
+func (t *tx) act(do *actor, c *pending) error {
+	r := &c.record
 	trigger := do.action.Trigger(r.heldFrom, unknownOrigin(r.origin))
 	to, ok := r.state.On(trigger)
 	switch {
 	case r.operation.Valid && r.operation.Int64 != int64(do.op):
 		return t.recordResult(
-			do.op, p.serial, deadletter.ResultSkipped,
+			do.op, r.id, deadletter.ResultSkipped,
 			fmt.Sprintf("operation %s has it", deadletter.OperationID(r.operation.Int64)),
 		)
 	case r.waitsInBroker(t.now):
-		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyInBroker)
+		return t.recordResult(do.op, r.id, deadletter.ResultSkipped, deadletter.WhyInBroker)
 	case !ok:
 		return t.recordResult(
-			do.op, p.serial, deadletter.ResultSkipped,
+			do.op, r.id, deadletter.ResultSkipped,
 			fmt.Sprintf("it is %s, which cannot be %s", r.state, do.action.Past()),
 		)
 	case trigger == deadletter.Purging && r.changedAt > do.until:
 		// a purge cannot be undone, and a person did not see what has changed in the letter since
 		// the selection
-		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, "it has changed since it was selected")
+		return t.recordResult(do.op, r.id, deadletter.ResultSkipped, "it has changed since it was selected")
 	case r.suspect == suspectRestored && trigger.Leaves() && !do.restored:
-		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, deadletter.WhyRestored)
+		return t.recordResult(do.op, r.id, deadletter.ResultSkipped, deadletter.WhyRestored)
 	case trigger == deadletter.RequeueAsked && unknownOrigin(r.origin) && do.target == "":
-		return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, "nothing says which queue it died in")
+		return t.recordResult(do.op, r.id, deadletter.ResultSkipped, "nothing says which queue it died in")
 	}
 	if trigger == deadletter.RequeueAsked || trigger == deadletter.ReleasedDue || trigger == deadletter.Timing {
-		at, err := t.destination(do, r)
-		if err != nil {
-			return err
-		}
+		at := t.destination(do, c)
 		if do.allow != nil {
 			if err := do.allow(at); err != nil {
-				return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, err.Error())
+				return t.recordResult(do.op, r.id, deadletter.ResultSkipped, err.Error())
 			}
 		}
 		if do.edited != nil {
 			if err := t.revise(r, &do.edited.Revision); errors.Is(err, deadletter.ErrConflict) {
-				return t.recordResult(do.op, p.serial, deadletter.ResultSkipped, err.Error())
+				return t.recordResult(do.op, r.id, deadletter.ResultSkipped, err.Error())
 			} else if err != nil {
 				return err
 			}
 		}
 		if trigger == deadletter.RequeueAsked {
-			return t.release(do, p, r, to, at)
+			return t.release(do, c, to, at)
 		}
 	}
 	was := r.state
@@ -93,7 +87,8 @@ func (t *tx) act(do *actor, p picked) error {
 	case deadletter.ReleasedAgain:
 		unguarded = 1
 	case deadletter.Purging:
-		if detail, err = t.erase(p.serial, true); err != nil {
+		var err error
+		if detail, err = t.erase(r.id, true); err != nil {
 			return err
 		}
 		if was == deadletter.StateRequeued {
@@ -119,14 +114,14 @@ func (t *tx) act(do *actor, p picked) error {
 		fixed = $8, waiter = '', waits_in = NULL, overdue = 0, suspect = CASE WHEN suspect = 3 AND $10 THEN 3
 		ELSE 0 END,
 		told_by = coalesce($3 + max(told_rest, $9), told_by) WHERE id = $1`,
-		p.serial, to, due, t.now, why, string(was), unguarded, fixed, toldSoonest,
+		r.id, to, due, t.now, why, string(was), unguarded, fixed, toldSoonest,
 		!trigger.Leaves() && trigger != deadletter.Purging); err != nil {
 		return err
 	}
-	if err := t.addEvent(p.serial, do.op, do.action.Past(), do.by, detail); err != nil {
+	if err := t.addEvent(r.id, do.op, do.action.Past(), do.by, detail); err != nil {
 		return err
 	}
-	return t.recordResult(do.op, p.serial, deadletter.ResultChanged, "")
+	return t.recordResult(do.op, r.id, deadletter.ResultChanged, "")
 }
 
 // unwatch records the result of the watch over a requeued letter in the operation that sent it, so
@@ -144,33 +139,25 @@ func (t *tx) unwatch(r *record, result deadletter.Result, reason string) error {
 // destination returns the queue to which a letter would be sent. If the operation has a target,
 // this is the target. Otherwise, it is the target of a saved redirect. If there is no redirect
 // either, it is the queue in which the letter died.
-func (t *tx) destination(do *actor, r *record) (deadletter.Origin, error) {
-	var inbox int64
-	if r.origin == 0 {
-		if err := t.row(`SELECT inbox FROM letters WHERE id = $1`, []any{r.id}, &inbox); err != nil {
-			return deadletter.Origin{}, err
-		}
-	}
-	at := t.s.names.placeOf(r.origin, inbox)
-	if unknownOrigin(r.origin) {
+func (t *tx) destination(do *actor, c *pending) deadletter.Origin {
+	at := t.s.names.placeOf(c.origin, c.inbox)
+	if unknownOrigin(c.origin) {
 		at.Queue = ""
 	}
 	to := deadletter.Origin{Broker: at.Broker, VHost: at.VHost, Queue: at.Queue}
-	if do.target != "" {
+	switch {
+	case do.target != "":
 		to.Queue = do.target
-		return to, nil
+	case c.redirect.Valid:
+		to.Queue = c.redirect.String
 	}
-	err := t.row(`SELECT target FROM overrides WHERE origin = $1`, []any{r.origin}, &to.Queue)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return to, err
+	return to
 }
 
 // release makes a letter due, so that the dispatcher sends it. It records the state in which the
-// letter was before.
-func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at deadletter.Origin) error {
-	was, due, target := r.state, r.dueAt, any(nil)
+// letter was before. The caller must call storeReleases after it.
+func (t *tx) release(do *actor, c *pending, to deadletter.State, at deadletter.Origin) error {
+	was, due, target := c.state, c.dueAt, any(nil)
 	if do.target != "" {
 		id, err := t.originID(at)
 		if err != nil {
@@ -178,16 +165,26 @@ func (t *tx) release(do *actor, p picked, r *record, to deadletter.State, at dea
 		}
 		target = id
 	}
-	t.changeRecord(r, func() { r.state, r.overdue = to, false })
-	if _, err := t.exec(`UPDATE letters SET state = $2, due_at = $3,
-		changed_at = $4, operation = $5, target = $6, waits_in = NULL, overdue = 0
-		WHERE id = $1`, p.serial, to, do.due, t.now, int64(do.op), target); err != nil {
+	t.changeRecord(&c.record, func() { c.state, c.overdue = to, false })
+	t.moves.share(do.op, c.share, deadletter.ResultPending, deadletter.ResultReleased)
+	t.released.letters = append(t.released.letters, c.id, to, do.due, target)
+	t.released.results = append(t.released.results, c.id, string(was), due)
+	return nil
+}
+
+// storeReleases stores the releases of a transaction, all of one operation. Until then, its queries
+// find the letters as they were.
+func (t *tx) storeReleases(op deadletter.OperationID) error {
+	r := t.released
+	t.released = sendings{}
+	if err := t.many(`WITH r (letter, state, due_at, target) AS (VALUES rows) UPDATE letters SET state = r.state,
+		due_at = r.due_at, changed_at = ?, operation = ?, target = r.target, waits_in = NULL, overdue = 0
+		FROM r WHERE id = r.letter`, 4, r.letters, t.now, int64(op)); err != nil {
 		return err
 	}
-	t.moves.share(do.op, p.origin, deadletter.ResultPending, deadletter.ResultReleased)
-	_, err := t.exec(`UPDATE operation_letters SET result = 'released', was = $3, was_due = $4 WHERE operation = $1
-		AND letter = $2`, int64(do.op), p.serial, string(was), due)
-	return err
+	return t.many(`WITH r (letter, was, was_due) AS (VALUES rows) UPDATE operation_letters SET result = 'released',
+		was = r.was, was_due = r.was_due FROM r WHERE operation = ? AND operation_letters.letter = r.letter`,
+		3, r.results, int64(op))
 }
 
 // erase deletes the contents of a letter from the store and from the index of words, and returns a

@@ -99,12 +99,12 @@ func (s *Store) Sweep(ctx context.Context, op deadletter.OperationID, n int) err
 }
 
 func (t *tx) sweep(op deadletter.OperationID, n int) error {
-	list, err := t.pendingLetters(op, false, n)
+	list, err := values[int64](t.query(`SELECT n.letter `+nextLetters(false), int64(op), n))
 	if err != nil {
 		return err
 	}
-	for _, p := range list {
-		if err := t.recordResult(op, p.serial, deadletter.ResultCancelled, ""); err != nil {
+	for _, letter := range list {
+		if err := t.recordResult(op, letter, deadletter.ResultCancelled, ""); err != nil {
 			return err
 		}
 	}

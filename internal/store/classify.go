@@ -21,6 +21,11 @@ func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, e
 	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
 }
 
+// NewestReceived is like NextReceived, but the newest letters are first.
+func (s *Store) NewestReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
+	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id DESC`, n)
+}
+
 // innocentFirst returns letters with their bodies: up to n letters, none of which has ever crashed
 // the process. If there are no such letters, it returns one letter that has crashed the process.
 // The parameters fromClause and orderClause are the SQL clauses that select and sort the letters.

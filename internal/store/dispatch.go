@@ -327,9 +327,9 @@ func (t *tx) claim(r *candidate, how taking) (deadletter.Due, error) {
 	return d, nil
 }
 
-// sendings are values for the rows of letters that are sent and of their attempts, which a
-// transaction has not stored yet.
-type sendings struct{ attempts, letters []any }
+// sendings are values for the rows of letters that are sent, of their attempts, and of their
+// results in operations, which a transaction has not stored yet.
+type sendings struct{ attempts, letters, results []any }
 
 // storeClaims stores the claims of a transaction. Until then, its queries find the letters as they
 // were.

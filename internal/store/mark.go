@@ -41,6 +41,11 @@ type published struct {
 	n         int
 	outcome   deadletter.OutcomeKind
 	operation sql.NullInt64 // of the attempt
+	running   bool          // the operation may still send letters
+	result    deadletter.Result
+	share     int64 // origin under which the operation counts the letter
+	was       deadletter.State
+	wasDue    sql.NullInt64
 }
 
 // published reads the letters whose outcomes are given, by the tokens of their newest attempts.
@@ -52,7 +57,11 @@ func (t *tx) published(marks []deadletter.Mark) (map[deadletter.Token]*published
 	}
 	found := make(map[deadletter.Token]*published, len(marks))
 	for query, args := range manyAtOnce(`WITH m (letter, token) AS (VALUES rows)
-		SELECT `+recordColumns+`, a.n, a.outcome, a.operation, a.token FROM m CROSS JOIN attempts a CROSS JOIN letters l
+		SELECT `+recordColumns+`, a.n, a.outcome, a.operation, a.token,
+		coalesce(o.state IN ('running', 'paused', 'stopped'), false), coalesce(ol.result, ''), coalesce(ol.origin, 0),
+		coalesce(ol.was, ''), ol.was_due FROM m CROSS JOIN attempts a CROSS JOIN letters l
+		LEFT JOIN operations o ON o.id = a.operation
+		LEFT JOIN operation_letters ol ON ol.operation = a.operation AND ol.letter = a.letter
 		WHERE a.letter = m.letter AND a.token = m.token AND l.id = a.letter ORDER BY a.n`, 2, sent) {
 		rows, err := t.query(query, args...)
 		if err != nil {
@@ -61,7 +70,9 @@ func (t *tx) published(marks []deadletter.Mark) (map[deadletter.Token]*published
 		if err := scan(rows, func() error {
 			var p published
 			var token []byte
-			err := rows.Scan(append(p.dest(), &p.n, &p.outcome, &p.operation, &token)...)
+			err := rows.Scan(append(
+				p.dest(), &p.n, &p.outcome, &p.operation, &token, &p.running, &p.result, &p.share, &p.was, &p.wasDue,
+			)...)
 			found[deadletter.TokenFromBytes(token)] = &p
 			return err
 		}); err != nil {
@@ -143,16 +154,8 @@ func (t *tx) mark(m *deadletter.Mark, p *published) error {
 		// will send it again. If the operation was cancelled, or is cancelled later, the letter
 		// returns to its earlier state instead.
 		stays, heldFrom = true, string(r.heldFrom)
-		var running bool
-		var was deadletter.State
-		var wasDue sql.NullInt64
-		if err := t.row(`SELECT o.state IN ('running', 'paused', 'stopped'), ol.was, ol.was_due FROM operations o
-			JOIN operation_letters ol ON ol.operation = o.id WHERE o.id = $1 AND ol.letter = $2`,
-			[]any{operation.Int64, serial}, &running, &was, &wasDue); err != nil {
-			return err
-		}
-		if keep, result = operation.Int64, deadletter.ResultReleased; !running {
-			keep, result, to, dueAt = nil, deadletter.ResultCancelled, was, wasDue
+		if keep, result = operation.Int64, deadletter.ResultReleased; !p.running {
+			keep, result, to, dueAt = nil, deadletter.ResultCancelled, p.was, p.wasDue
 		}
 	}
 	if to == deadletter.StateScheduled && dueAt == nil {
@@ -172,10 +175,9 @@ func (t *tx) mark(m *deadletter.Mark, p *published) error {
 	t.marked.letters = append(
 		t.marked.letters, serial, to, dueAt, r.attempts, r.nacks, keep, stays, why, heldFrom, m.WaitsIn,
 	)
-	if operation.Valid {
-		if err := t.recordResult(deadletter.OperationID(operation.Int64), serial, result, why); err != nil {
-			return err
-		}
+	if p.result != "" && p.result != result {
+		t.countResult(deadletter.OperationID(operation.Int64), p.share, p.result, result)
+		t.marked.results = append(t.marked.results, operation, serial, string(result), why)
 	}
 	// a held letter needs people, like a dead letter; if an operation sent the letter, people see
 	// it in the operation
@@ -197,6 +199,11 @@ func (t *tx) storeMarks() error {
 	if err := t.many(`WITH m (letter, n, outcome, detail, closed_at, depth, waits_in) AS (VALUES rows)
 		UPDATE attempts SET outcome = m.outcome, detail = m.detail, closed_at = m.closed_at, depth = m.depth,
 		waits_in = m.waits_in FROM m WHERE attempts.letter = m.letter AND attempts.n = m.n`, 7, m.attempts); err != nil {
+		return err
+	}
+	if err := t.many(`WITH m (operation, letter, result, reason) AS (VALUES rows) UPDATE operation_letters
+		SET result = m.result, reason = m.reason FROM m WHERE operation_letters.operation = m.operation
+		AND operation_letters.letter = m.letter`, 4, m.results); err != nil {
 		return err
 	}
 	return t.many(`WITH m (letter, state, due_at, attempts, nacks, operation, stays, why, held_from, waits_in) AS

@@ -28,11 +28,11 @@ func (s *Store) Advance(
 		if do.action == deadletter.VerbEdit {
 			return fmt.Errorf("%w: an edit advances with its revisions", deadletter.ErrInvalid)
 		}
-		list, err := t.pendingLetters(op, newest, n)
+		list, err := t.pendingLetters(nextLetters(newest), int64(op), n)
 		if err != nil {
 			return err
 		}
-		for i, p := range list {
+		for i := range list {
 			// the dispatcher takes letters by due time, and letters with equal due times by age
 			if do.due = t.now; newest {
 				do.due += int64(i - len(list))
@@ -40,13 +40,13 @@ func (s *Store) Advance(
 			if dueAt.Valid {
 				do.due = dueAt.Int64
 			}
-			if err := t.act(do, p); err != nil {
+			if err := t.act(do, &list[i]); err != nil {
 				return err
 			}
 		}
 		taken = len(list)
 		t.ended[op] = true
-		return nil
+		return t.storeReleases(op)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("advance %s: %w", op, err)
@@ -87,20 +87,12 @@ func (s *Store) Revised(
 		for i := range list {
 			e := &list[i]
 			serial, _, _ := e.Letter.Split()
-			p := picked{serial: serial}
-			err := t.row(`SELECT origin FROM operation_letters WHERE operation = $1 AND letter = $2
-				AND result = 'pending'`, []any{int64(op), serial}, &p.origin)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue
-			}
+			letters, err := t.pendingLetters(`FROM operation_letters ol JOIN letters l ON l.id = ol.letter
+				WHERE ol.operation = $1 AND ol.letter = $2 AND ol.result = 'pending'`, int64(op), serial)
 			if err != nil {
 				return err
 			}
-			r, err := t.record(serial)
-			if err != nil {
-				return err
-			}
-			if r.changedAt != e.AsOf.UnixMilli() {
+			if len(letters) == 0 || letters[0].changedAt != e.AsOf.UnixMilli() {
 				continue
 			}
 			if do.due = t.now; newest {
@@ -110,7 +102,7 @@ func (s *Store) Revised(
 				err = t.recordResult(op, serial, deadletter.ResultSkipped, e.Refusal)
 			} else {
 				e.Operation, e.By, e.Reason, do.edited = op, do.by, do.reason, e
-				err = t.act(do, p)
+				err = t.act(do, &letters[0])
 			}
 			if err != nil {
 				return err
@@ -118,7 +110,7 @@ func (s *Store) Revised(
 			taken++
 		}
 		t.ended[op] = true
-		return nil
+		return t.storeReleases(op)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("advance %s: %w", op, err)
@@ -195,12 +187,23 @@ func (s *Store) ChooseCanary(ctx context.Context, op deadletter.OperationID, n i
 	})
 }
 
-func (t *tx) pendingLetters(op deadletter.OperationID, newest bool, n int) ([]picked, error) {
-	rows, err := t.query(`SELECT n.letter, ol.origin `+nextLetters(newest), int64(op), n)
+// pending is a letter on which an operation acts now.
+type pending struct {
+	record
+	share    int64 // origin under which the operation counts the letter
+	inbox    int64
+	redirect sql.NullString // queue of the saved redirect for the letter's queue
+}
+
+// pendingLetters reads letters of an operation. The parameter "from" is the end of the query, in
+// which letters are l and operation_letters are ol.
+func (t *tx) pendingLetters(from string, args ...any) ([]pending, error) {
+	rows, err := t.query(`SELECT `+recordColumns+`, ol.origin, l.inbox, (SELECT target FROM overrides
+		WHERE origin = l.origin) `+from, args...)
 	if err != nil {
 		return nil, err
 	}
-	return collect(rows, func(p *picked) []any { return []any{&p.serial, &p.origin} })
+	return collect(rows, func(c *pending) []any { return append(c.dest(), &c.share, &c.inbox, &c.redirect) })
 }
 
 // recordResult records the result of an operation for one letter.
@@ -219,11 +222,16 @@ func (t *tx) recordResult(op deadletter.OperationID, letter int64, to deadletter
 		AND letter = $2`, int64(op), letter, string(to), reason); err != nil {
 		return err
 	}
+	t.countResult(op, origin, from, to)
+	return nil
+}
+
+// countResult counts the new result of an operation for a letter, whose origin is given.
+func (t *tx) countResult(op deadletter.OperationID, origin int64, from, to deadletter.Result) {
 	t.moves.share(op, origin, from, to)
 	if !to.Open() {
 		t.ended[op] = true
 	}
-	return nil
 }
 
 // cameBack records that a letter of an operation came back. A letter that was sent before the

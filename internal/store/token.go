@@ -39,10 +39,10 @@ func (s *Store) loadTokenKey(ctx context.Context) error {
 
 // token returns the token for the next attempt of a letter. The token is the first 128 bits of an
 // HMAC. The HMAC covers the letter, the target with the first name of its broker, and the number
-// "arrived" of attempts that may have reached a queue. If the letter is edited, the HMAC also covers the
-// revision. A copy of the store, such as a restored one, therefore sends an equal attempt with an
-// equal token. If an attempt was never sent or was rejected by its queue, the next attempt also has
-// an equal token.
+// "arrived" of attempts that may have reached a queue. If the letter is edited, the HMAC also
+// covers the revision. A copy of the store, such as a restored one, therefore sends an equal
+// attempt with an equal token. If an attempt was never sent or was rejected by its queue, the next
+// attempt also has an equal token.
 func (t *tx) token(r *record, arrived int64, queue string) (deadletter.Token, error) {
 	if r.suspect == suspectRestored {
 		if token, err := t.tokenInDoubt(r, queue); token != "" || err != nil {

@@ -89,6 +89,7 @@ type tx struct {
 
 	claimed   sendings
 	marked    sendings
+	released  sendings
 	messages  messages
 	filling   filling
 	shrinking map[int64]*shrinking // by the numbers of the segments
