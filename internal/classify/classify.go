@@ -8,6 +8,7 @@ package classify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -20,8 +21,8 @@ import (
 
 // Store is the part of the store that the classifier needs.
 type Store interface {
-	NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
-	NewestReceived(ctx context.Context, n int) ([]deadletter.Letter, error)
+	NextReceived(ctx context.Context, n int, except ...deadletter.ID) ([]deadletter.Letter, error)
+	NewestReceived(ctx context.Context, n int, except ...deadletter.ID) ([]deadletter.Letter, error)
 	// Reading stores the id of the letter that is being read, or "" if no letter is being read.
 	Reading(id deadletter.ID) error
 	Classify(ctx context.Context, verdicts []deadletter.Classified) error
@@ -115,8 +116,8 @@ type Classifier struct {
 	loop
 	store  Store
 	o      Options
-	newest bool // the last step of a flood took the newest letters
-	hand  sync.RWMutex // held while a letter is read; held exclusively for a letter whose reading may have killed dlo
+	newest bool         // the last step of a flood took the newest letters
+	hand   sync.RWMutex // held while a letter is read; held exclusively for a letter whose reading may have killed dlo
 	// each step holds it shared, from reading a body to recording the result; a change of the known
 	// types holds it exclusively
 	types sync.RWMutex
@@ -161,22 +162,60 @@ func New(store Store, o Options) *Classifier {
 	return &Classifier{loop: work, store: store, o: o}
 }
 
-// Run classifies letters until ctx ends.
+// Run classifies letters until ctx ends. It decides about the next letters while the verdicts of
+// the last step are stored.
 func (c *Classifier) Run(ctx context.Context) error {
-	c.run(ctx, func(ctx context.Context) (bool, error) {
-		n, err := c.Step(ctx)
-		return n > 0, err
+	var last *decided
+	stored := make(chan error, 1)
+	c.run(ctx, func(ctx context.Context) (more bool, err error) {
+		next, err := c.decide(ctx, last)
+		if last != nil {
+			err, last, more = errors.Join(err, <-stored), nil, true
+		}
+		if next == nil {
+			return more, err
+		}
+		if err != nil {
+			c.types.RUnlock()
+			return more, err
+		}
+		last = next
+		go func() { stored <- c.record(ctx, next) }()
+		return true, nil
 	})
+	if last != nil {
+		return <-stored
+	}
 	return nil
 }
 
 // Step classifies one batch and returns how many letters it had.
 func (c *Classifier) Step(ctx context.Context) (int, error) {
-	c.types.RLock()
-	defer c.types.RUnlock()
-	letters, err := c.next(ctx)
-	if err != nil || len(letters) == 0 {
+	d, err := c.decide(ctx, nil)
+	if err != nil || d == nil {
 		return 0, err
+	}
+	return len(d.letters), c.record(ctx, d)
+}
+
+// decided is a batch of letters with their verdicts, which are not stored yet.
+type decided struct {
+	letters  []deadletter.Letter
+	verdicts []deadletter.Classified
+}
+
+// decide decides about the next letters, except those of the batch "last". If there are none, or if
+// ctx is done, it returns nil. Otherwise, c.types stays locked for reading.
+func (c *Classifier) decide(ctx context.Context, last *decided) (d *decided, err error) {
+	c.types.RLock()
+	defer func() {
+		if d == nil {
+			c.types.RUnlock()
+		}
+	}()
+	letters, err := c.next(ctx, last)
+	if err != nil || len(letters) == 0 {
+		return nil, err
 	}
 	c.o.Crash("classify: begun")
 	known := c.loadKnown(ctx)
@@ -184,34 +223,40 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 	verdicts := make([]deadletter.Classified, 0, len(letters))
 	for i := range letters {
 		if ctx.Err() != nil {
-			return 0, nil
+			return nil, nil
 		}
 		if err := c.inHand(
 			&letters[i], c.store.Reading, func() { verdicts = append(verdicts, c.verdict(&letters[i], known)) },
 		); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	c.o.Crash("classify: decided")
-	if err := c.store.Classify(context.WithoutCancel(ctx), verdicts); err != nil {
-		return 0, err
+	return &decided{letters, verdicts}, nil
+}
+
+// record stores verdicts, and unlocks c.types.
+func (c *Classifier) record(ctx context.Context, d *decided) error {
+	defer c.types.RUnlock()
+	if err := c.store.Classify(context.WithoutCancel(ctx), d.verdicts); err != nil {
+		return err
 	}
 	c.o.Crash("classify: recorded")
-	for i := range verdicts {
-		if verdicts[i].Tried {
-			c.o.Tried(&letters[i])
+	for i := range d.verdicts {
+		if d.verdicts[i].Tried {
+			c.o.Tried(&d.letters[i])
 		}
 	}
 	if c.o.Done != nil {
 		c.o.Done()
 	}
 	if m := c.o.Metrics; m != nil {
-		for i, v := range verdicts {
+		for i, v := range d.verdicts {
 			// the letter died on another dlo's broker, or it belongs to a trial
-			if letters[i].Imported != "" || v.Tried {
+			if d.letters[i].Imported != "" || v.Tried {
 				continue
 			}
-			if letters[i].Attempts > 0 {
+			if d.letters[i].Attempts > 0 {
 				m.back.WithLabelValues(m.queues.Of(v.Origin.Queue)).Inc()
 			}
 			m.received.WithLabelValues(v.Origin.Broker, m.queues.Of(v.Origin.Queue), m.reasons.Of(v.Reason)).Inc()
@@ -220,19 +265,26 @@ func (c *Classifier) Step(ctx context.Context) (int, error) {
 			}
 		}
 	}
-	return len(letters), nil
+	return nil
 }
 
-// next returns the letters of the next step. During a flood, the steps are small, and every second
-// step takes the newest letters, so that people soon see a cause that is new.
-func (c *Classifier) next(ctx context.Context) ([]deadletter.Letter, error) {
+// next returns the letters of the next step, without those of the batch "last". During a flood, the
+// steps are small, and every second step takes the newest letters, so that people soon see a cause
+// that is new.
+func (c *Classifier) next(ctx context.Context, last *decided) ([]deadletter.Letter, error) {
+	var except []deadletter.ID
+	if last != nil {
+		for i := range last.letters {
+			except = append(except, last.letters[i].ID)
+		}
+	}
 	if !c.busy() {
-		return c.store.NextReceived(ctx, batch)
+		return c.store.NextReceived(ctx, batch, except...)
 	}
 	if c.newest = !c.newest; c.newest {
-		return c.store.NewestReceived(ctx, small)
+		return c.store.NewestReceived(ctx, small, except...)
 	}
-	return c.store.NextReceived(ctx, small)
+	return c.store.NextReceived(ctx, small, except...)
 }
 
 // verdict decides what happens to one letter.

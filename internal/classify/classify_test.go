@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +27,10 @@ var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 // fake is a store of received letters. A test decides which of its methods fail.
 type fake struct {
+	mu       sync.Mutex // held by the methods that take letters
 	letters  []deadletter.Letter
+	except   [][]deadletter.ID // the argument of each call of NextReceived
+	slow     time.Duration     // how long Classify takes
 	verdicts []deadletter.Classified
 	fail     error
 	noted    []deadletter.ID
@@ -46,13 +50,18 @@ func (f *fake) Priors(context.Context, deadletter.Origin) (map[string]float64, e
 
 func (f *fake) OnlyType(context.Context, deadletter.Origin) (string, error) { return f.only, nil }
 
-func (f *fake) NextReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
+func (f *fake) NextReceived(_ context.Context, n int, except ...deadletter.ID) ([]deadletter.Letter, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.except = append(f.except, except)
 	letters := f.letters[:min(n, len(f.letters))]
 	f.letters = f.letters[len(letters):]
 	return letters, nil
 }
 
-func (f *fake) NewestReceived(_ context.Context, n int) ([]deadletter.Letter, error) {
+func (f *fake) NewestReceived(_ context.Context, n int, _ ...deadletter.ID) ([]deadletter.Letter, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	at := max(0, len(f.letters)-n)
 	letters := f.letters[at:]
 	f.letters = f.letters[:at]
@@ -60,6 +69,7 @@ func (f *fake) NewestReceived(_ context.Context, n int) ([]deadletter.Letter, er
 }
 
 func (f *fake) Classify(_ context.Context, verdicts []deadletter.Classified) error {
+	time.Sleep(f.slow)
 	if f.fail != nil {
 		return f.fail
 	}
@@ -527,6 +537,33 @@ func TestRunWorksUntilItIsStopped(t *testing.T) {
 	if err := c.Run(ctx); err != nil || len(f.verdicts) != 1 {
 		t.Error(err, f.verdicts)
 	}
+}
+
+// TestVerdictsAreStoredWhileOthersAreMade checks that the classifier takes the next letters while
+// the store records the last verdicts, and that it takes no letter twice. When it is stopped, the
+// last verdicts must be stored.
+func TestVerdictsAreStoredWhileOthersAreMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{slow: time.Minute}
+		for n := range 450 {
+			l := deadLetter("sms", "rejected", nil)
+			l.ID = deadletter.NewID(int64(n+1), 1)
+			f.letters = append(f.letters, l)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- classify.New(f, options()).Run(ctx) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(f.except) != 2 || len(f.except[0]) != 0 || len(f.except[1]) != 200 || len(f.noted) != 800 {
+			t.Errorf("%d letters are read while 200 are recorded, after calls without %v", len(f.noted)/2, f.except)
+		}
+		stop()
+		if err := <-ended; err != nil || len(f.verdicts) != 400 {
+			t.Errorf("%v, %d verdicts", err, len(f.verdicts))
+		}
+	})
 }
 
 // TestAFloodHidesNoNewCause checks the steps of a flood. They must be small. At least 1,000 letters

@@ -10,29 +10,41 @@ import (
 	"github.com/deadletteroffice/dlo/internal/deadletter"
 )
 
-// NextReceived returns up to n received letters with their bodies, oldest first. While the caller
-// reads a letter, the letter must be registered with Reading. Only one classifier may call
-// NextReceived at a time.
+// NextReceived returns up to n received letters with their bodies, oldest first, without the
+// letters of the list "except", whose verdicts are not recorded yet. While the caller reads a
+// letter, the letter must be registered with Reading. Only one classifier may call NextReceived at
+// a time.
 //
 // If a letter has already crashed the process, it is returned alone, and only if there are no other
 // letters. If it then crashes the process again, no verdict about another letter is lost. If the
 // process dies for another reason, it is unlikely that it was reading this letter.
-func (s *Store) NextReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n)
+func (s *Store) NextReceived(ctx context.Context, n int, except ...deadletter.ID) ([]deadletter.Letter, error) {
+	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id`, n, except...)
 }
 
 // NewestReceived is like NextReceived, but the newest letters are first.
-func (s *Store) NewestReceived(ctx context.Context, n int) ([]deadletter.Letter, error) {
-	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id DESC`, n)
+func (s *Store) NewestReceived(ctx context.Context, n int, except ...deadletter.ID) ([]deadletter.Letter, error) {
+	return s.innocentFirst(ctx, `FROM letters l WHERE l.state = 'received'`, `l.id DESC`, n, except...)
 }
 
 // innocentFirst returns letters with their bodies: up to n letters, none of which has ever crashed
-// the process. If there are no such letters, it returns one letter that has crashed the process.
-// The parameters fromClause and orderClause are the SQL clauses that select and sort the letters.
-func (s *Store) innocentFirst(ctx context.Context, fromClause, orderClause string, n int) ([]deadletter.Letter, error) {
+// the process, without those of the list "except". If there are no such letters, and "except" is
+// empty, it returns one letter that has crashed the process. The parameters fromClause and
+// orderClause are the SQL clauses that select and sort the letters.
+func (s *Store) innocentFirst(
+	ctx context.Context, fromClause, orderClause string, n int, except ...deadletter.ID,
+) ([]deadletter.Letter, error) {
+	args := []any{n}
+	for _, id := range except {
+		serial, _, _ := id.Split()
+		args = append(args, serial)
+	}
+	if len(except) > 0 {
+		fromClause += ` AND l.id NOT IN (` + placeholders(2, len(except)) + `)`
+	}
 	query := `SELECT l.id, ` + heldSize + ` ` + fromClause + ` AND l.crashes %s ORDER BY ` + orderClause + ` LIMIT $1`
-	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), n)
-	if err == nil && len(serials) == 0 {
+	serials, err := s.serials(ctx, fmt.Sprintf(query, `= 0`), args...)
+	if err == nil && len(serials)+len(except) == 0 {
 		serials, err = s.serials(ctx, fmt.Sprintf(query, `> 0`), 1)
 	}
 	if err != nil || len(serials) == 0 {

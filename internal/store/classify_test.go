@@ -161,7 +161,7 @@ func TestAKillBetweenTwoReadingsChargesNobody(t *testing.T) {
 
 // TestALetterWithCrashesComesLast checks the order of received letters, which are normally returned
 // oldest first. A letter that has crashed the process must be returned alone, when no other letters
-// are left.
+// are left, and not while the verdicts of others are being recorded.
 func TestALetterWithCrashesComesLast(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -180,6 +180,11 @@ func TestALetterWithCrashesComesLast(t *testing.T) {
 			if got[j].ID != want[j] {
 				t.Errorf("batch %d: %s, want %s", i, got[j].ID, want[j])
 			}
+		}
+		rest, err := p.NextReceived(t.Context(), 10, want...)
+		newest, err2 := p.NewestReceived(t.Context(), 10, want[1:]...)
+		if err != nil || err2 != nil || len(rest) != 0 || len(newest) != 1 || newest[0].ID != want[0] {
+			t.Errorf("batch %d: while it is recorded: %v, %v, %v, %v", i, rest, err, newest, err2)
 		}
 		p.recordDead(t, got...)
 	}

@@ -71,13 +71,24 @@ func (b *backlog) classify(t *testing.T) time.Duration {
 	t.Helper()
 	targets := &rules.Targets{}
 	targets.Add("main", "/", []string{"*"}, nil)
+	ctx, done := context.WithCancel(t.Context())
+	defer done()
 	c := classify.New(b.Store, classify.Options{
 		Decoder: func() *payload.Decoder { return b.d },
 		Rules:   rules.NewBook(&rules.Set{Default: rules.Rule{Name: "default", Retry: &rules.Retry{}}}),
 		Targets: targets,
 		Log:     slog.New(slog.DiscardHandler),
+		Done: func() {
+			if left, err := b.NextReceived(t.Context(), 1); err != nil || len(left) == 0 {
+				done()
+			}
+		},
 	})
-	return b.steps(t, c.Step)
+	began := time.Now()
+	if err := c.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(began)
 }
 
 func (b *backlog) index(t *testing.T, text bool, fields []string) time.Duration {
