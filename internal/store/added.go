@@ -14,6 +14,10 @@ func (t *tx) recordAddedFields(letter int64, fields []deadletter.AddedField) err
 	if _, err := t.exec(`DELETE FROM added WHERE letter = $1`, letter); err != nil {
 		return err
 	}
+	return t.addFields(letter, fields)
+}
+
+func (t *tx) addFields(letter int64, fields []deadletter.AddedField) error {
 	for _, f := range fields {
 		if _, err := t.exec(`INSERT INTO added (letter, number, wire)
 			VALUES ($1, $2, $3)`, letter, f.Number, f.Wire); err != nil {

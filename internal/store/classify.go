@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/deadletteroffice/dlo/internal/deadletter"
@@ -91,8 +92,21 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 		if err != nil {
 			return err
 		}
+		records, err := t.verdictRecords(verdicts)
+		if err != nil {
+			return err
+		}
+		rows := &verdictRows{}
 		for i := range verdicts {
-			if err := t.recordVerdict(&verdicts[i], groups, recent); err != nil {
+			if err := t.recordVerdict(&verdicts[i], records, groups, rows); err != nil {
+				return err
+			}
+		}
+		if err := t.storeVerdicts(rows); err != nil {
+			return err
+		}
+		for _, v := range rows.list {
+			if err := t.recordExplanation(v.Classified, v.record.id, recent); err != nil {
 				return err
 			}
 		}
@@ -109,23 +123,85 @@ func (s *Store) Classify(ctx context.Context, verdicts []deadletter.Classified) 
 	return nil
 }
 
-// updateVerdict records a verdict in the row of a letter.
-var updateVerdict = `UPDATE letters SET ` + decidedColumns(&deadletter.Row{}, &keys{}).assignments(13) + `,
-	changed_at = $2, rule = $3, crashes = CASE WHEN crashes >= $4 THEN crashes ELSE 0 END, held_from = $5,
-	unpublishable = $6, waiter = $7, wait = $8, reading = $9, told_by = $10, told_rest = $11, overdue = $12,
-	suspect = CASE WHEN $13 = 'held' THEN suspect ELSE 0 END, nacks = 0, unguarded = 0, imported = ''
-	WHERE id = $1`
+// verdictRecords reads the letters of verdicts.
+func (t *tx) verdictRecords(verdicts []deadletter.Classified) (map[deadletter.ID]*record, error) {
+	var ids []any
+	for i := range verdicts {
+		serial, _, _ := verdicts[i].Letter.Split()
+		ids = append(ids, serial)
+	}
+	records := make(map[deadletter.ID]*record, len(ids))
+	for query, args := range manyAtOnce(`SELECT `+recordColumns+` FROM letters l WHERE l.id IN (VALUES rows)`, 1, ids) {
+		found, err := t.records(query, args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			records[deadletter.NewID(r.id, uint64(r.random))] = r
+		}
+	}
+	return records, nil
+}
 
-func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*grouped, recent bool) error {
-	serial, _, _ := c.Letter.Split()
-	r, err := t.record(serial)
-	if err != nil {
+// verdictRows are verdicts that a transaction has not stored yet.
+type verdictRows struct {
+	list                 []verdictOn
+	letters, ids, events []any // values for the rows
+}
+
+// verdictOn is a verdict with the letter that it is about.
+type verdictOn struct {
+	*deadletter.Classified
+	record *record
+}
+
+var (
+	verdictNames = append(decidedColumns(&deadletter.Row{}, &keys{}).names(),
+		"rule", "held_from", "unpublishable", "waiter", "wait", "reading", "told_by", "told_rest", "overdue")
+	updateVerdicts = `WITH v (letter, ` + strings.Join(verdictNames, `, `) + `) AS (VALUES rows) UPDATE letters SET
+		` + fromTable("v", verdictNames) + `, changed_at = ?, crashes = CASE WHEN crashes >= ? THEN crashes ELSE 0 END,
+		suspect = CASE WHEN v.state = 'held' THEN suspect ELSE 0 END, nacks = 0, unguarded = 0, imported = ''
+		FROM v WHERE id = v.letter`
+)
+
+// storeVerdicts stores the verdicts that recordVerdict has collected. Until then, queries find the
+// letters as they were.
+func (t *tx) storeVerdicts(v *verdictRows) error {
+	if err := t.many(updateVerdicts, 1+len(verdictNames), v.letters, t.now, deadletter.MaxCrashes); err != nil {
 		return err
+	}
+	if err := t.many(`INSERT INTO unindexed (letter) VALUES rows ON CONFLICT DO NOTHING`, 1, v.ids); err != nil {
+		return err
+	}
+	if err := t.many(`DELETE FROM added WHERE letter IN (VALUES rows)`, 1, v.ids); err != nil {
+		return err
+	}
+	for _, on := range v.list {
+		if err := t.addFields(on.record.id, on.Added); err != nil {
+			return err
+		}
+		if on.Unwrapped != nil {
+			if err := t.addRevision(on.record, on.Unwrapped); err != nil {
+				return err
+			}
+		}
+	}
+	return t.many(`INSERT INTO events (letter, at, kind, actor, detail) VALUES rows`, 5, v.events)
+}
+
+// recordVerdict adds a verdict to "rows", unless its letter is no longer in the state "received".
+func (t *tx) recordVerdict(
+	c *deadletter.Classified, records map[deadletter.ID]*record, groups map[[32]byte]*grouped, rows *verdictRows,
+) error {
+	r := records[c.Letter]
+	if r == nil {
+		return fmt.Errorf("letter %s: %w", c.Letter, sql.ErrNoRows)
 	}
 	to, ok := r.state.On(c.To)
 	if !ok {
 		return nil
 	}
+	serial := r.id
 	origin, err := t.originID(c.Origin)
 	if err == nil && origin == 0 {
 		origin, err = t.unknownOriginOfLetter(serial)
@@ -161,26 +237,16 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 		r.group, r.severity, r.overdue = group, string(c.Severity), overdue
 	})
 	row, known := rowOf(c, to, group), keys{origin: origin, typ: typ}
-	if _, err := t.exec(updateVerdict, decidedColumns(&row, &known).values(
-		serial, t.now, c.Rule, deadletter.MaxCrashes, heldFrom, c.Unpublishable, c.Waiter, c.Wait.Milliseconds(),
-		string(c.Reading), told.by, told.rest, overdue,
-	)...); err != nil {
-		return err
-	}
-	if c.Unwrapped != nil {
-		if err := t.addRevision(r, c.Unwrapped); err != nil {
-			return err
-		}
-	}
-	if err := t.markUnindexed(serial); err != nil {
-		return err
-	}
+	rows.list = append(rows.list, verdictOn{c, r})
+	rows.letters = append(
+		decidedColumns(&row, &known).values(append(rows.letters, serial)...), c.Rule, heldFrom, c.Unpublishable,
+		c.Waiter, c.Wait.Milliseconds(), string(c.Reading), told.by, told.rest, overdue,
+	)
+	rows.ids = append(rows.ids, serial)
+	rows.events = append(rows.events, serial, t.now, string(to), deadletter.Service.Name, c.Why)
 	if c.Reading.Typed() {
 		t.moves.learned[learned{origin, c.Origin.RoutingKey, typ}]++
 		t.moves.runs[origin] = t.moves.runs[origin].afterLetter(typ)
-	}
-	if err := t.recordAddedFields(serial, c.Added); err != nil {
-		return err
 	}
 	if err := t.recordTrial(serial, c.Tried); err != nil {
 		return err
@@ -188,10 +254,7 @@ func (t *tx) recordVerdict(c *deadletter.Classified, groups map[[32]byte]*groupe
 	if (to == deadletter.StateDead || to == deadletter.StateHeld) && !c.Imported && !told.already {
 		g.deaths = append(g.deaths, t.deathOf(c))
 	}
-	if err := t.addEvent(serial, 0, string(to), deadletter.Service.Name, c.Why); err != nil {
-		return err
-	}
-	return t.recordExplanation(c, serial, recent)
+	return nil
 }
 
 // diedAt returns the time at which a letter died. The result "ok" is false if the group of the

@@ -41,12 +41,11 @@ func (c columns) names() []string {
 	return names
 }
 
-// assignments returns the columns with their parameters, for an UPDATE. The first parameter has the
-// number "from".
-func (c columns) assignments(from int) string {
-	texts := make([]string, len(c))
-	for i := range c {
-		texts[i] = fmt.Sprintf("%s = $%d", c[i].name(), from+i)
+// fromTable returns the assignments of columns to those of the same names in a table, for an UPDATE.
+func fromTable(table string, names []string) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = name + " = " + table + "." + name
 	}
 	return strings.Join(texts, ", ")
 }
