@@ -41,7 +41,8 @@ func (c columns) names() []string {
 	return names
 }
 
-// fromTable returns the assignments of columns to those of the same names in a table, for an UPDATE.
+// fromTable returns the assignments of columns to those of the same names in a table, for an
+// UPDATE.
 func fromTable(table string, names []string) string {
 	texts := make([]string, len(names))
 	for i, name := range names {
