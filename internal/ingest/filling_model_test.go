@@ -180,7 +180,7 @@ func (f *filler) fill(begun []deadletter.Arrival) (alive bool) {
 // commit stores a part. It removes from "unmatched" the rows whose letters came back, and returns
 // the entries of the part.
 func (f *filler) commit(part []deadletter.Arrival, unmatched map[deadletter.Fingerprint][]entry) (list []entry) {
-	undone := map[deadletter.Fingerprint][]int{}
+	undone := map[deadletter.Fingerprint][]entry{}
 	if f.session.Restarted {
 		undone = f.undoneRows(f.session.Number)
 	}
@@ -207,7 +207,7 @@ func (f *filler) commit(part []deadletter.Arrival, unmatched map[deadletter.Fing
 		}
 		twin := -1
 		if same := undone[a.Fingerprint]; !again && a.Redelivered && len(same) > 0 {
-			twin, undone[a.Fingerprint] = same[0], same[1:]
+			twin, undone[a.Fingerprint] = same[0].row, same[1:]
 			if e.merged = a.Properties.MessageID != ""; e.merged {
 				e.row = twin
 			}

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -89,7 +90,7 @@ func (l *ledger) Receive(_ context.Context, w deadletter.Window) (deadletter.Rec
 // (its twin), its row is marked as a suspect.
 func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 	var r deadletter.Receipt
-	undone := map[deadletter.Fingerprint][]int{}
+	undone := map[deadletter.Fingerprint][]entry{}
 	if w.Restarted && twins == nil {
 		undone = l.undoneRows(w.Session)
 	}
@@ -103,8 +104,9 @@ func (l *ledger) receive(w deadletter.Window, twins []int) deadletter.Receipt {
 		if twins != nil {
 			twin = twins[i]
 			e.merged = w.Restarted && a.Properties.MessageID != ""
-		} else if same := undone[a.Fingerprint]; a.Redelivered && len(same) > 0 {
-			twin, undone[a.Fingerprint] = same[0], same[1:]
+		} else if same := undone[a.Fingerprint]; a.Redelivered && len(same) > 0 &&
+			(!w.EveryReturnCounted || e.count > same[0].count) {
+			twin, undone[a.Fingerprint] = same[0].row, same[1:]
 			e.merged = a.Properties.MessageID != ""
 		}
 		switch {
@@ -192,21 +194,24 @@ func (l *ledger) countDeliveries(f deadletter.Fingerprint) int {
 	return n
 }
 
-// undoneRows returns the rows of letters that may come back because a broker restart has undone
-// their acks. It groups them by fingerprint, with the oldest first. In the aftermath of a restart,
-// each row comes back at most once.
-func (l *ledger) undoneRows(session int64) map[deadletter.Fingerprint][]int {
+// undoneRows returns the letters that may come back because a broker restart has undone their acks.
+// It groups them by fingerprint, with the oldest row first. In the aftermath of a restart, each row
+// comes back at most once. The counts are the lowest of equal letters.
+func (l *ledger) undoneRows(session int64) map[deadletter.Fingerprint][]entry {
 	spent, merged := map[int]bool{}, map[int]bool{}
-	found := map[deadletter.Fingerprint][]int{}
+	found, least := map[deadletter.Fingerprint][]entry{}, map[deadletter.Fingerprint]int64{}
 	for _, p := range slices.Backward(l.pages) {
 		for _, e := range p.entries {
+			if n, ok := least[e.print]; !ok || e.count < n {
+				least[e.print] = e.count
+			}
 			switch {
 			case e.merged && (p.at >= l.restartedAt || p.session == session):
 				spent[e.row] = true
 			case p.session == session || merged[e.row]:
 			default:
 				merged[e.row] = e.merged
-				found[e.print] = append(found[e.print], e.row)
+				found[e.print] = append(found[e.print], e)
 			}
 		}
 	}
@@ -216,8 +221,11 @@ func (l *ledger) undoneRows(session int64) map[deadletter.Fingerprint][]int {
 		}
 	}
 	for f, rows := range found {
-		rows = slices.DeleteFunc(rows, func(r int) bool { return spent[r] })
-		slices.Sort(rows)
+		rows = slices.DeleteFunc(rows, func(e entry) bool { return spent[e.row] })
+		slices.SortStableFunc(rows, func(a, b entry) int { return cmp.Compare(a.row, b.row) })
+		for i := range rows {
+			rows[i].count = least[f]
+		}
 		found[f] = rows
 	}
 	return found

@@ -15,7 +15,8 @@ import (
 // that dlo follows the window protocol.
 func TestNoLetterIsLostOrStoredTwice(t *testing.T) {
 	t.Parallel()
-	for _, seed := range testenv.Seeds(t, 1000) {
+	// with 4521, one of two equal letters is taken for the other after a restart of the broker
+	for _, seed := range append(testenv.Seeds(t, 1000), 4521) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { schedule(t, seed, nil) })

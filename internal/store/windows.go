@@ -411,8 +411,30 @@ func (t *tx) eachDelivery(w deadletter.Window, fn func(session int64, aftermath 
 
 // delivered is a delivery of a stored letter that the broker may repeat.
 type delivered struct {
-	letter, count int64 // count is x-delivery-count, or -1
-	window        int64 // the window that was settled in doubt; 0 = the broker was restarted
+	letter int64
+	// The lowest x-delivery-count with which an equal letter was delivered, or -1. A delivery with a
+	// higher count may be a repetition. The count of the letter itself says less: of equal letters,
+	// one may have been taken for another.
+	count  int64
+	window int64 // the window that was settled in doubt; 0 = the broker was restarted
+}
+
+// leastCounts are the lowest delivery counts of letters, by fingerprint.
+type leastCounts map[deadletter.Fingerprint]int64
+
+func (l leastCounts) add(e entry) {
+	if n, ok := l[e.fingerprint]; !ok || e.deliveryCount < n {
+		l[e.fingerprint] = e.deliveryCount
+	}
+}
+
+// apply sets the counts of deliveries.
+func (l leastCounts) apply(found map[deadletter.Fingerprint][]delivered) {
+	for f, list := range found {
+		for i := range list {
+			list[i].count = l[f]
+		}
+	}
 }
 
 // twins returns, by fingerprint, the letters within the horizon that a broker restart may have
@@ -422,9 +444,10 @@ type delivered struct {
 // undo the ack of this delivery as well, so the letter can then be matched again. The second
 // restart may also bring back letters that were received after the first one.
 func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered, error) {
-	spent, merged := map[int64]bool{}, map[int64]bool{}
+	spent, merged, least := map[int64]bool{}, map[int64]bool{}, leastCounts{}
 	found := map[deadletter.Fingerprint][]delivered{}
 	err := t.eachDelivery(w, func(session int64, aftermath bool, e entry) {
+		least.add(e)
 		switch {
 		case e.verdict == verdictMerged && (aftermath || session == w.Session):
 			spent[e.letter] = true
@@ -435,7 +458,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 			if e.verdict == verdictMerged {
 				merged[e.letter] = true
 			}
-			found[e.fingerprint] = append(found[e.fingerprint], delivered{e.letter, e.deliveryCount, 0})
+			found[e.fingerprint] = append(found[e.fingerprint], delivered{letter: e.letter})
 		}
 	})
 	if err != nil {
@@ -461,6 +484,7 @@ func (t *tx) twins(w deadletter.Window) (map[deadletter.Fingerprint][]delivered,
 		slices.SortFunc(letters, func(a, b delivered) int { return cmp.Compare(a.letter, b.letter) })
 		found[f] = letters
 	}
+	least.apply(found)
 	return found, nil
 }
 
@@ -472,18 +496,21 @@ func (t *tx) late(inbox int64) (map[deadletter.Fingerprint][]delivered, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[deadletter.Fingerprint][]delivered{}
-	return found, scan(rows, func() error {
+	found, least := map[deadletter.Fingerprint][]delivered{}, leastCounts{}
+	err = scan(rows, func() error {
 		var window int64
 		var blob []byte
 		err := rows.Scan(&window, &blob)
 		for _, e := range decodeEntries(blob) {
+			least.add(e)
 			if e.verdict != verdictLate {
-				found[e.fingerprint] = append(found[e.fingerprint], delivered{e.letter, e.deliveryCount, window})
+				found[e.fingerprint] = append(found[e.fingerprint], delivered{letter: e.letter, window: window})
 			}
 		}
 		return err
 	})
+	least.apply(found)
+	return found, err
 }
 
 // cameLate records that a letter of a window that was settled in doubt was delivered again.
