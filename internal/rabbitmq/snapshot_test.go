@@ -308,7 +308,7 @@ func TestALookThatFails(t *testing.T) {
 	defer site.Close()
 	for raw, want := range map[string]string{
 		"http://127.0.0.1:1": "connection refused",
-		strings.Replace(node.ManagementURLOf(":"), ":@", "", 1): "Login failed. The URL has no user; it looks like http://",
+		strings.Replace(node.ManagementURLOf(":"), ":@", "", 1): ". The URL has no user; it looks like http://",
 		node.ManagementURLOf("guest:wrong"):                     "refuses the user: it answered 401 Unauthorized: ",
 		other.URL:                                               "is not the URL of a management API",
 		site.URL:                                                "is not the URL of a management API, because the answer is not JSON of RabbitMQ",
