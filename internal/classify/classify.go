@@ -184,7 +184,9 @@ func (c *Classifier) Run(ctx context.Context) error {
 		return true, nil
 	})
 	if last != nil {
-		return <-stored
+		if err := <-stored; err != nil {
+			c.fail(err)
+		}
 	}
 	return nil
 }
